@@ -1,0 +1,85 @@
+"""What goes into a question's flow and what comes out of it, stage by stage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from gateway.inference.interface import KeepAlive
+from model_host.protocol import Lane
+
+
+class AskCall(Struct, frozen=True, kw_only=True):
+    """A validated question. ``style`` None means the configured one; ``owner`` fences the model's KV cache."""
+
+    id: str
+    question: str
+    style: str | None = None
+    priority: Lane = "interactive"
+    keep_alive: KeepAlive = None
+    owner: str = ""
+
+
+class Citation(Struct, frozen=True):
+    """A source behind the marker ``[n]`` of the answer."""
+
+    n: int
+    title: str
+    section: str  # "" for the lead
+    url: str  # with the section's fragment
+    revision: int
+
+
+class Skipped(Struct, frozen=True):
+    """A page that was found but not used."""
+
+    title: str
+    reason: str
+
+
+class Budget(Struct, frozen=True):
+    """Token accounting of the answer prompt."""
+
+    prompt_limit: int
+    prompt_tokens: int
+    cached_tokens: int
+    answer_limit: int
+    answer_tokens: int
+    background_tokens: int
+
+
+class AskResult(Struct, frozen=True, kw_only=True):
+    """The reply to a question; ``timings`` are seconds by stage, ``total`` included."""
+
+    id: str
+    answer: str
+    citations: list[Citation]
+    search_terms: list[str]
+    skipped: list[Skipped]
+    budget: Budget
+    timings: dict[str, float]
+    model: str
+    notice: str | None = None  # a remark about the model worth showing once, from the catalog
+
+
+class Stage(Struct, frozen=True):
+    """Something is happening: ``stage`` is one of queued, loading, terms, search, fetch, compact, answer, check."""
+
+    stage: str
+    detail: dict[str, Any] = {}
+
+
+class AnswerDelta(Struct, frozen=True):
+    """More text of the answer."""
+
+    text: str
+
+
+class AnswerDone(Struct, frozen=True):
+    """The flow has ended."""
+
+    result: AskResult
+
+
+AskEvent = Stage | AnswerDelta | AnswerDone

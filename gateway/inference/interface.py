@@ -1,0 +1,123 @@
+"""What a flow sees of a model: generate, count, and the state of whoever serves it.
+
+Flows are written against :class:`Inference` alone and never know whether a local child process or a remote
+server answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from model_host.protocol import Delta, Finished, Lane, Message, Prefill, Sampling, Started
+
+# Duration after the last request until the host may be let go: seconds, negative = never, None = the setting.
+KeepAlive = float | None
+
+HostState = Literal["stopped", "starting", "ready", "stopping", "broken"]
+
+
+class GenerateCall(Struct, frozen=True, kw_only=True):
+    """One generation. Fields are those of ``model_host.protocol.Generate``; ``id`` is the HTTP request's id or derived from it."""
+
+    id: str
+    messages: list[Message] | None = None
+    prompt: str | None = None
+    max_tokens: int | None = None
+    sampling: Sampling = Sampling()
+    stop: list[str] = []
+    grammar: str | None = None
+    json_schema: dict[str, Any] | bool | None = None
+    lane: Lane = "interactive"
+    owner: str = ""
+    ignore_eos: bool = False
+    keep_alive: KeepAlive = None
+
+
+class Progress(Struct, frozen=True):
+    """The model is being started for this call; ``fraction`` of the load is done (0 to 1)."""
+
+    state: HostState
+    fraction: float
+
+
+GenerationEvent = Progress | Started | Prefill | Delta | Finished
+
+
+class ModelInfo(Struct, frozen=True, kw_only=True):
+    """The loaded model, as flows need it."""
+
+    name: str
+    n_ctx: int
+    n_ctx_train: int
+    architecture: str = ""
+    description: str = ""
+    fingerprint: str = ""
+
+
+class HostHealth(Struct, frozen=True, kw_only=True):
+    """State of the model host. Reading it neither starts the host nor counts as use."""
+
+    state: HostState
+    pid: int | None = None
+    rss_bytes: int | None = None
+    uptime_seconds: float | None = None
+    idle_seconds_left: float | None = None  # None: not idle, not running, or kept forever
+    open_requests: int = 0
+    waiting: int = 0
+    running: int = 0
+    restarts: int = 0  # crashes seen since the gateway started
+    problem: str | None = None  # why the last start or run failed
+    retry_after: float | None = None  # while broken: seconds until a start is tried again
+    load_progress: float | None = None  # while starting
+    model: ModelInfo | None = None  # of the running host
+    stats: dict[
+        str, int | float
+    ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …
+
+
+class Inference(Protocol):
+    """A served model. Errors are :class:`gateway.errors.HearthError` subclasses."""
+
+    def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+        """Stream one generation; the last event is ``Finished``.
+
+        Starts the host when needed. Closing the iterator (``aclose``), or cancelling the task that reads it,
+        cancels the generation. Raises ModelUnavailableError (host died or cannot start), PromptTooLongError,
+        InvalidRequestError (grammar), OverloadedError.
+        """
+        ...
+
+    async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
+        """Tokens of each text as plain text, by the model's own tokenizer."""
+        ...
+
+    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
+        """Tokens of a whole chat prompt, template included."""
+        ...
+
+    async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
+        """The served model; starts the host when needed."""
+        ...
+
+    def health(self) -> HostHealth:
+        """The state right now. Never blocks, never wakes the model."""
+        ...
+
+    async def refresh_stats(self) -> None:
+        """Ask a running host for its counters; a no-op when none runs. Does not count as use."""
+        ...
+
+    async def warm(self) -> None:
+        """Start the host and wait until it is ready."""
+        ...
+
+    async def unload(self) -> None:
+        """Let the host go once open requests have ended."""
+        ...
+
+    async def close(self) -> None:
+        """Stop the host now: cancel what is open, TERM, grace, KILL, reap."""
+        ...

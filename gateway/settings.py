@@ -1,0 +1,100 @@
+"""Every setting, its type, range and default. Where a value came from is the business of ``gateway.config``.
+
+Settings are immutable: they are read once at start and handed to whoever needs them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Seconds = Annotated[float, Meta(ge=0)]
+Tokens = Annotated[int, Meta(ge=1)]
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the gateway listens and what it accepts."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8420
+    # Names a request's Host header may carry, besides the bound address and localhost (DNS rebinding).
+    allowed_hosts: list[str] = []
+    # Browser origins that may call the API. The server's own pages need no entry.
+    allowed_origins: list[str] = []
+    header_timeout_seconds: Seconds = 10.0
+    body_timeout_seconds: Seconds = 30.0
+    max_body_bytes: Positive = 4 * 1024 * 1024
+    max_connections: Positive = 512
+    shutdown_grace_seconds: Seconds = 10.0
+
+
+class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which model runs, how large its context is, and how long an idle host is kept."""
+
+    # A name from the catalog, or the path of a GGUF file.
+    name: str = "hearth-demo"
+    # KV cache cells, shared by all sequences. 0: the catalog's value for the model, else 8192.
+    context: Annotated[int, Meta(ge=0, le=1_048_576)] = 0
+    parallel: Annotated[int, Meta(ge=1, le=64)] = 8
+    # Tokens decoded in one step at most: bounds how long a running stream waits for others' prefill.
+    chunk: Annotated[int, Meta(ge=8, le=4096)] = 128
+    # 0: as many as the machine's cores or the cgroup's limit allow.
+    threads: Annotated[int, Meta(ge=0, le=512)] = 0
+    # Negative: never let an idle host go.
+    idle_seconds: float = 1800.0
+    start_timeout_seconds: Seconds = 300.0
+    stop_grace_seconds: Seconds = 30.0
+    # Requests waiting in the host before further ones are refused with 503.
+    max_waiting: Positive = 64
+    # Share of the free memory that a model may need before loading is refused.
+    memory_headroom_bytes: Annotated[int, Meta(ge=0)] = 256 * 1024 * 1024
+
+
+class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of the /ask flow. 0 means: the catalog's value for the loaded model, else derived from its context."""
+
+    # What the wiki is about; used in the search-term prompt.
+    subject: str = "esoteric programming languages"
+    style: str = "plain"
+    prompt_tokens: Annotated[int, Meta(ge=0)] = 0  # whole answer prompt; default three quarters of the context
+    answer_tokens: Annotated[int, Meta(ge=0)] = 0  # default one quarter, at most 1024
+    pages: Annotated[int, Meta(ge=0, le=20)] = 0  # top K per search term; default 3
+    passage_tokens: Annotated[int, Meta(ge=0)] = 0  # background is cut into passages of about this size; default 120
+    min_space_tokens: Tokens = 100  # stop looking for pages when less prompt space is left
+    max_question_bytes: Positive = 4096
+    deadline_seconds: Seconds = 300.0
+    max_concurrent: Positive = 8  # questions at once; more get 503 with Retry-After
+
+
+class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The local wiki store."""
+
+    # Base of the citation links; {title} is the percent-encoded page title.
+    page_url: Annotated[str, Meta(pattern=r"\{title\}")] = "https://esolangs.org/wiki/{title}"
+    # Load the embedded sample wiki when the store is empty.
+    load_sample: bool = True
+    fetch_timeout_seconds: Seconds = 20.0
+
+
+class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Structured logs on stderr, and the request record in the database."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    json: bool = False
+    # Oldest request records go when there are more than this, or when they take more bytes than this.
+    max_records: Positive = 20_000
+    max_record_bytes: Positive = 512 * 1024 * 1024
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole configuration."""
+
+    data_dir: Path
+    server: ServerSettings = ServerSettings()
+    model: ModelSettings = ModelSettings()
+    ask: AskSettings = AskSettings()
+    wiki: WikiSettings = WikiSettings()
+    log: LogSettings = LogSettings()

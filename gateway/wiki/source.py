@@ -1,0 +1,48 @@
+"""What the ask flow sees of a wiki: two searches and a fetch that keeps sections."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class PageRef(Struct, frozen=True):
+    """A search hit. ``title`` is the page itself, never a redirect; ``score`` is higher for better matches."""
+
+    title: str
+    score: float
+
+
+class Section(Struct, frozen=True):
+    """One section as plain text. The lead has heading and anchor ``""`` and level 1."""
+
+    heading: str
+    anchor: str  # fragment of the page URL
+    level: int
+    text: str  # paragraphs separated by blank lines; lists, tables (" | " rows) and code kept line by line
+
+
+class Page(Struct, frozen=True):
+    """A page at one revision. ``url`` is the page's address without a fragment."""
+
+    title: str
+    revision: int
+    url: str
+    sections: list[Section]
+
+
+class WikiSource(Protocol):
+    """A wiki that can be searched. Raises NotFoundError for a missing page, HearthError when unreachable."""
+
+    async def search_titles(self, term: str, limit: int) -> list[PageRef]:
+        """Pages whose title (or a redirect to them) matches, best first."""
+        ...
+
+    async def search_text(self, term: str, limit: int) -> list[PageRef]:
+        """Pages whose text matches, best first."""
+        ...
+
+    async def fetch(self, title: str) -> Page:
+        """The page of that title, redirects followed."""
+        ...

@@ -1,0 +1,195 @@
+"""A model host put together: engine, scheduler, intake and loop around one model file."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceABC
+from dataclasses import dataclass
+from pathlib import Path
+
+from model_host import protocol
+from model_host.engine import Engine, Span
+from model_host.intake import Intake, Ticket
+from model_host.loop import BatchLoop
+from model_host.output import Output
+from model_host.request import Sequence
+from model_host.sampling import GrammarError, schema_to_grammar
+from model_host.scheduler import Feed, Scheduler
+from model_host.slots import SlotTable
+from model_host.templates import ChatTemplateError, PromptBuilder, TemplateWorker
+from model_host.text import StopMatcher
+
+LOADING_INTERVAL_SECONDS = 0.1  # between two reports of load progress
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """The command line of a model host."""
+
+    model: Path
+    context: int
+    parallel: int
+    chunk: int
+    threads: int
+    max_waiting: int
+
+
+class ModelHost:
+    """Serves one model on a pair of descriptors until shutdown or end of input."""
+
+    def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
+        self._options = options
+        self._read = read
+        self.output = Output(write)
+        self.intake = Intake(
+            self.output, max_waiting=options.max_waiting + options.parallel, on_cancel=self._cancelled
+        )
+        self._engine: Engine | None = None
+        self._loop: BatchLoop | None = None
+
+    def serve(self) -> None:
+        """Load the model, then run the batch loop. Raises LoadError."""
+        _thread("reader", lambda: self.intake.read_from(self._read))
+        worker = TemplateWorker()
+        worker.start()  # its start-up overlaps the load
+        options = self._options
+        engine = self._engine = Engine(
+            options.model,
+            context=options.context,
+            sequences=2 * options.parallel,  # as many again keep finished prompts as cache
+            outputs=2 * options.parallel,  # llama.cpp wants at least one a sequence
+            chunk=max(options.chunk, options.parallel),
+            threads=options.threads,
+            progress=self._progress(),
+        )
+        limit = min(engine.n_ctx, engine.n_ctx_train)
+        slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
+        scheduler = Scheduler(
+            slots, parallel=options.parallel, max_waiting=options.max_waiting, sequence_limit=limit
+        )
+        vocabulary = engine.vocabulary
+        prompts = PromptBuilder(engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos)
+        self._loop = BatchLoop(_LoopModel(engine), scheduler, self.intake, self.output, chunk=options.chunk)
+        preparer = Preparer(engine, prompts, limit)
+        _thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
+        self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
+        self._loop.run()
+
+    def _progress(self) -> Callable[[float], bool]:
+        due = 0.0
+
+        def report(fraction: float) -> bool:
+            nonlocal due
+            now = time.monotonic()
+            if now >= due:
+                due = now + LOADING_INTERVAL_SECONDS
+                self.output.emit(protocol.Loading(round(min(1.0, max(0.0, fraction)), 3)))
+            return self.intake.closing is None  # a shutdown ends the load
+
+        return report
+
+    def _cancelled(self, request_id: str) -> None:
+        """From the reader thread: stop the present step if it reads this request's prompt, or on shutdown."""
+        if (
+            self._engine is not None
+            and self._loop is not None
+            and (not request_id or request_id in self._loop.batched)
+        ):
+            self._engine.abort()
+
+
+class Preparer:
+    """Turns accepted requests into sequences: template, tokens, limits, grammar, sampler."""
+
+    def __init__(self, engine: Engine, prompts: PromptBuilder, limit: int) -> None:
+        self._engine = engine
+        self._prompts = prompts
+        self._limit = limit  # tokens one sequence may reach
+
+    def prepare(self, ticket: Ticket) -> Sequence | protocol.Event:
+        """The sequence for a generation, or the event that ends the request."""
+        request = ticket.request
+        try:
+            if isinstance(request, protocol.Count):
+                return self._count(request)
+            return self._sequence(request, ticket.arrived)
+        except ChatTemplateError as failure:
+            return protocol.Failed(request.id, "bad_template", str(failure)[:1000])
+        except GrammarError as failure:
+            return protocol.Failed(request.id, "bad_grammar", str(failure)[:1000])
+
+    def _count(self, request: protocol.Count) -> protocol.Counted:
+        vocabulary = self._engine.vocabulary
+        if request.messages is not None:
+            lists = [self._prompts.build(request.messages)[0]]
+        else:
+            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
+        counts = [len(tokens) for tokens in lists]
+        return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
+
+    def _sequence(self, request: protocol.Generate, arrived: float) -> Sequence | protocol.Failed:
+        tokens, shared = self._prompt(request)
+        if len(tokens) >= self._limit:
+            return protocol.Failed(
+                request.id,
+                "prompt_too_long",
+                f"the prompt has {len(tokens)} tokens; the model's context holds {self._limit}, "
+                "with room for at least one token of the answer",
+                details={"tokens": len(tokens), "limit": self._limit},
+            )
+        if not tokens:
+            return protocol.Failed(request.id, "bad_request", "the prompt is empty")
+        grammar = request.grammar
+        if request.json_schema is not None:
+            grammar = schema_to_grammar(request.json_schema)
+        return Sequence(
+            id=request.id,
+            lane=request.lane,
+            owner=request.owner,
+            tokens=tokens,
+            shared=shared,
+            max_tokens=request.max_tokens or self._limit,
+            sampler=self._engine.sampler(request.sampling, grammar=grammar, ignore_eos=request.ignore_eos),
+            stop=StopMatcher(request.stop),
+            arrived=arrived,
+        )
+
+    def _prompt(self, request: protocol.Generate) -> tuple[list[int], int]:
+        if request.messages is not None:
+            return self._prompts.build(request.messages)
+        vocabulary = self._engine.vocabulary
+        begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
+        return begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin)
+
+
+class _LoopModel:
+    """The engine as the batch loop sees it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.arm = engine.arm
+        self.piece = engine.vocabulary.piece
+        self.ends = engine.vocabulary.ends
+
+    def run(self, feeds: SequenceABC[Feed]) -> tuple[str, dict[int, int]]:
+        """See :class:`model_host.loop.Model`."""
+        spans = []
+        for feed in feeds:
+            sequence = feed.sequence
+            assert sequence.slot is not None
+            tokens = sequence.tokens[sequence.done : sequence.done + feed.count]
+            spans.append(Span(sequence.slot.id, sequence.done, tokens, feed.last))
+        return self._engine.decode(spans)
+
+
+def _thread(name: str, body: Callable[[], None]) -> None:
+    def guarded() -> None:
+        try:
+            body()
+        except BrokenPipeError:
+            os._exit(0)  # nobody reads our events any more: the gateway is gone
+
+    threading.Thread(target=guarded, name=name, daemon=True).start()

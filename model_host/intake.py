@@ -1,0 +1,185 @@
+"""Lines in, work out: reads the protocol, prepares prompts, and keeps the table of open requests.
+
+Two threads. The reader parses lines and handles what must not wait (cancel, stats, shutdown). The preparer
+renders, tokenizes and compiles grammars, and answers ``count``, so that neither waits for a decode step. The
+batch loop takes finished :class:`~model_host.request.Sequence` objects from :meth:`Intake.take`.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from model_host import protocol
+from model_host.output import Output
+from model_host.request import Sequence
+
+READ_BYTES = 1 << 16
+
+
+@dataclass(slots=True)
+class Ticket:
+    """An accepted ``generate`` or ``count`` that has no terminal event yet."""
+
+    request: protocol.Generate | protocol.Count
+    arrived: float
+    cancelled: bool = False
+
+
+Prepare = Callable[[Ticket], Sequence | protocol.Event]
+
+
+class Intake:
+    """Requests on their way to the batch loop.
+
+    ``prepare`` turns a ticket into a sequence, or into the event that ends it. ``on_cancel`` is called, from
+    the reader thread, with the id of a request that was just cancelled.
+    """
+
+    def __init__(self, output: Output, *, max_waiting: int, on_cancel: Callable[[str], None]) -> None:
+        self.closing: str | None = None  # id of the shutdown request, "" when stdin closed
+        self.stats_asked: deque[str] = deque()
+        self._output = output
+        self._on_cancel = on_cancel
+        self._max_waiting = max_waiting
+        self._to_prepare: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
+        self._ready: deque[Sequence] = deque()
+        self._wake = threading.Condition()
+
+    # ------------------------------------------------------------------ for the batch loop
+
+    def take(self, *, wait: bool) -> list[Sequence]:
+        """Sequences that became ready. With ``wait``, sleeps until there is anything to do."""
+        with self._wake:
+            while wait and not (self._ready or self.stats_asked or self.closing is not None):
+                self._wake.wait()
+            taken = list(self._ready)
+            self._ready.clear()
+        return taken
+
+    # ------------------------------------------------------------------ threads
+
+    def read_from(self, descriptor: int) -> None:
+        """Body of the reader thread: returns at end of file or after ``shutdown``."""
+        for line in _lines(descriptor):
+            if line is None:
+                self._refuse(
+                    None, "line_too_long", f"a line may have {protocol.MAX_LINE_BYTES} bytes at most"
+                )
+            elif line.strip():
+                self._receive(line)
+            if self.closing is not None:
+                return
+        self.close("")
+
+    def prepare_with(self, prepare: Prepare) -> None:
+        """Body of the preparer thread; never returns."""
+        while True:
+            ticket = self._to_prepare.get()
+            try:
+                result = prepare(ticket)
+            except Exception as error:  # whatever goes wrong with one request must not end the others
+                result = protocol.Failed(
+                    ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]
+                )
+            if isinstance(result, Sequence):
+                with self._wake:
+                    self._ready.append(result)
+                    self._wake.notify()
+            else:
+                self._output.finish(ticket.request.id, result)
+
+    # ------------------------------------------------------------------ one line
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            request = protocol.decode_request(line)
+        except protocol.ProtocolError as error:
+            self._refuse(error.request_id, "bad_request", str(error))
+            return
+        match request:
+            case protocol.Cancel():
+                self._cancel(request)
+            case protocol.GetStats():
+                if self._open(request.id, None):
+                    with self._wake:
+                        self.stats_asked.append(request.id)
+                        self._wake.notify()
+            case protocol.Shutdown():
+                if self._open(request.id, None):
+                    self.close(request.id)
+            case protocol.Generate() | protocol.Count():
+                self._accept(request)
+
+    def _accept(self, request: protocol.Generate | protocol.Count) -> None:
+        if self._output.open_count >= self._max_waiting:
+            self._refuse(
+                request.id, "overloaded", f"{self._max_waiting} requests are open already", retriable=True
+            )
+            return
+        ticket = Ticket(request, time.monotonic())
+        if self._open(request.id, ticket):
+            self._to_prepare.put(ticket)
+
+    def _cancel(self, request: protocol.Cancel) -> None:
+        if not self._open(request.id, None):
+            return
+        ticket = self._output.ticket(request.target)
+        if ticket is not None:
+            ticket.cancelled = True
+            self._on_cancel(request.target)
+        self._output.finish(request.id, protocol.Cancelled(request.id, request.target, ticket is not None))
+
+    def _open(self, request_id: str, ticket: Ticket | None) -> bool:
+        if self._output.open(request_id, ticket):
+            return True
+        # The open request keeps its id; this answer must not be taken for its end.
+        self._output.emit(
+            protocol.Failed(None, "duplicate_id", f"a request with the id {request_id} is already open")
+        )
+        return False
+
+    def _refuse(
+        self, request_id: str | None, code: protocol.FailureCode, message: str, *, retriable: bool = False
+    ) -> None:
+        if request_id is not None and not self._output.open(request_id, None):
+            request_id = None  # it names a request that is open: answer without an id
+        self._output.finish(request_id, protocol.Failed(request_id, code, message[:1000], retriable))
+
+    def close(self, request_id: str = "") -> None:
+        """End the loop: for a `shutdown` request, at end of input, or on a signal."""
+        with self._wake:
+            self.closing = request_id
+            self._wake.notify()
+        self._on_cancel("")
+
+
+def _lines(descriptor: int) -> Iterator[bytes | None]:
+    """Lines of a pipe without their end; None for each line over the limit, which is skipped to its end."""
+    buffer = bytearray()
+    skipping = False
+    while piece := os.read(descriptor, READ_BYTES):
+        start = 0
+        while (end := piece.find(b"\n", start)) >= 0:
+            buffer += piece[start:end]
+            if skipping or len(buffer) >= protocol.MAX_LINE_BYTES:
+                yield None
+            else:
+                yield bytes(buffer)
+            skipping = False
+            buffer.clear()
+            start = end + 1
+        if not skipping:
+            buffer += piece[start:]
+            if len(buffer) >= protocol.MAX_LINE_BYTES:
+                skipping = True
+                buffer.clear()
+    if skipping:
+        yield None
+    elif buffer:
+        yield bytes(buffer)

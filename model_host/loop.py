@@ -1,0 +1,278 @@
+"""The batch loop: admit, build one mixed batch, decode, sample, emit."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence as SequenceABC
+from typing import Protocol
+
+from model_host import protocol
+from model_host.intake import Intake
+from model_host.output import Output
+from model_host.request import Sequence
+from model_host.scheduler import Feed, Scheduler
+
+STATS_WINDOW_SECONDS = 60.0
+
+
+class Model(Protocol):
+    """What the loop needs of the engine."""
+
+    def arm(self) -> None:
+        """Forget an earlier abort; from now on one stops the next :meth:`run`."""
+        ...
+
+    def run(self, feeds: SequenceABC[Feed]) -> tuple[str, dict[int, int]]:
+        """Decode the feeds; the result and the output row of every sequence slot that asked for one."""
+        ...
+
+    def piece(self, token: int) -> bytes:
+        """Bytes a token adds to the text."""
+        ...
+
+    def ends(self, token: int) -> bool:
+        """Whether the token ends a generation."""
+        ...
+
+
+class BatchLoop:
+    """Runs until the intake closes. Owns the scheduler; everything here happens in one thread."""
+
+    def __init__(
+        self, model: Model, scheduler: Scheduler, intake: Intake, output: Output, *, chunk: int
+    ) -> None:
+        self.batched: frozenset[str] = frozenset()  # ids whose prompt is being read in the present batch
+        self.meter = Meter()
+        self._model = model
+        self._scheduler = scheduler
+        self._intake = intake
+        self._output = output
+        self._chunk = chunk
+        self._lines: list[bytes] = []
+
+    def run(self) -> None:
+        """Serve until shutdown or end of input; then end every open request as cancelled."""
+        while self._intake.closing is None:
+            self.step()
+        self._close()
+
+    def step(self) -> None:
+        """One turn of the loop. Blocks only when there is nothing to run."""
+        self._take_in()
+        self._admit()
+        feeds = self._plan()
+        result, rows = self._decode(feeds)
+        if result == "done":
+            self._advance(feeds, rows)
+        elif result == "no_room":
+            self._scheduler.slots.drop_cached()
+        self._flush()
+
+    # ------------------------------------------------------------------ the parts of a step
+
+    def _take_in(self) -> None:
+        scheduler = self._scheduler
+        idle = not (scheduler.waiting or scheduler.running)
+        for sequence in self._intake.take(wait=idle):
+            if scheduler.full:
+                self._fail(sequence, "overloaded", "too many requests are waiting", retriable=True)
+            else:
+                scheduler.add(sequence)
+        for sequence in [*scheduler.waiting, *scheduler.running]:
+            ticket = self._output.ticket(sequence.id)
+            if ticket is None or ticket.cancelled:
+                self._finish(sequence, "cancelled")
+        while self._intake.stats_asked:
+            request_id = self._intake.stats_asked.popleft()
+            self._output.finish(request_id, self.meter.stats(request_id, scheduler))
+
+    def _admit(self) -> None:
+        now = time.monotonic()
+        for sequence in self._scheduler.admit(now):
+            self.meter.cached_tokens += sequence.cached
+            self._emit(
+                protocol.Started(
+                    sequence.id, sequence.prompt_length, sequence.cached, round(now - sequence.arrived, 6)
+                )
+            )
+
+    def _plan(self) -> list[Feed]:
+        feeds = self._scheduler.plan(self._chunk, time.monotonic())
+        if not feeds and self._scheduler.running:
+            self._finish(self._scheduler.running[0], "length")  # alone, and not one cell is left
+        return feeds
+
+    def _decode(self, feeds: list[Feed]) -> tuple[str, dict[int, int]]:
+        if not feeds:
+            return "nothing", {}
+        started = time.monotonic()
+        self._model.arm()
+        self.batched = frozenset(feed.sequence.id for feed in feeds if feed.count > 1)
+        try:
+            if any(self._gone(feed.sequence) for feed in feeds):
+                return "aborted", {}  # cancelled between the look at the intake and now
+            result, rows = self._model.run(feeds)
+        except Exception as error:
+            for feed in feeds:
+                self._fail(feed.sequence, "internal", f"decoding failed: {error}"[:500], retriable=True)
+            self._scheduler.slots.drop_cached()
+            return "failed", {}
+        finally:
+            self.batched = frozenset()
+        if result == "done":
+            self.meter.count(feeds, time.monotonic() - started)
+        return result, rows
+
+    def _advance(self, feeds: list[Feed], rows: dict[int, int]) -> None:
+        now = time.monotonic()
+        for feed in feeds:
+            sequence = feed.sequence
+            assert sequence.slot is not None
+            fed = sequence.tokens[sequence.done : sequence.done + feed.count]
+            self._scheduler.slots.append(sequence.slot, fed, sequence.shared)
+            sequence.done += feed.count
+            if feed.last:
+                self._sample(sequence, rows[sequence.slot.id], now)
+            elif sequence.done < sequence.prompt_length:
+                self._emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
+
+    def _sample(self, sequence: Sequence, row: int, now: float) -> None:
+        try:
+            token = sequence.sampler.sample(row)
+        except Exception as error:
+            self._fail(sequence, "internal", f"sampling failed: {type(error).__name__}: {error}"[:500])
+            return
+        sequence.first_token = sequence.first_token or now
+        self.meter.completion_tokens += 1
+        if self._model.ends(token):
+            self._finish(sequence, "stop")
+            return
+        sequence.tokens.append(token)
+        sequence.unreported += 1
+        self._show(sequence, sequence.stop.push(sequence.text.push(self._model.piece(token))))
+        if sequence.stop.matched is not None:
+            self._finish(sequence, "stop")
+        elif (
+            sequence.generated >= sequence.max_tokens
+            or len(sequence.tokens) >= self._scheduler.sequence_limit
+        ):
+            self._finish(sequence, "length")
+
+    # ------------------------------------------------------------------ ends
+
+    def _finish(self, sequence: Sequence, reason: protocol.FinishReason) -> None:
+        if reason != "cancelled" and sequence.stop.matched is None:
+            # The last characters may complete a stop string, or be one that never came.
+            rest = sequence.stop.push(sequence.text.flush())
+            self._show(sequence, rest if sequence.stop.matched is not None else rest + sequence.stop.flush())
+        now = time.monotonic()
+        admitted = sequence.admitted if sequence.admitted is not None else now
+        first = sequence.first_token if sequence.first_token is not None else now
+        self._end(
+            sequence,
+            protocol.Finished(
+                id=sequence.id,
+                reason="stop" if sequence.stop.matched is not None and reason == "length" else reason,
+                prompt_tokens=sequence.prompt_length,
+                cached_tokens=sequence.cached,
+                completion_tokens=sequence.generated,
+                queue_seconds=round(admitted - sequence.arrived, 6),
+                prefill_seconds=round(first - admitted, 6),
+                decode_seconds=round(now - first, 6),
+                seed=sequence.sampler.seed,
+                stop_string=sequence.stop.matched,
+            ),
+        )
+
+    def _fail(
+        self, sequence: Sequence, code: protocol.FailureCode, message: str, *, retriable: bool = False
+    ) -> None:
+        self._end(sequence, protocol.Failed(sequence.id, code, message, retriable))
+
+    def _end(self, sequence: Sequence, event: protocol.Event) -> None:
+        if sequence in self._scheduler.waiting or sequence in self._scheduler.running:
+            self._scheduler.remove(sequence)
+        sequence.sampler.close()
+        self.meter.requests += 1
+        self._flush()  # what was said before comes before the end
+        self._output.finish(sequence.id, event)
+
+    def _close(self) -> None:
+        for sequence in [*self._scheduler.waiting, *self._scheduler.running, *self._intake.take(wait=False)]:
+            self._finish(sequence, "cancelled")
+        request_id = self._intake.closing or ""
+        for open_id in self._output.open_ids():
+            if open_id != request_id:
+                self._output.finish(
+                    open_id, protocol.Failed(open_id, "shutting_down", "the host is ending", True)
+                )
+        self._output.finish(request_id or None, protocol.Closing(request_id))
+
+    # ------------------------------------------------------------------ small things
+
+    def _gone(self, sequence: Sequence) -> bool:
+        ticket = self._output.ticket(sequence.id)
+        return ticket is None or ticket.cancelled or self._intake.closing is not None
+
+    def _show(self, sequence: Sequence, text: str) -> None:
+        if text:
+            self._emit(protocol.Delta(sequence.id, text, sequence.unreported))
+            sequence.unreported = 0
+
+    def _emit(self, event: protocol.Event) -> None:
+        self._lines.append(protocol.encode(event))
+
+    def _flush(self) -> None:
+        if self._lines:
+            lines, self._lines = self._lines, []
+            self._output.write(lines)
+
+
+class Meter:
+    """Counters since start, and speeds over the last minute of work."""
+
+    def __init__(self) -> None:
+        self.requests = self.prompt_tokens = self.cached_tokens = self.completion_tokens = self.steps = 0
+        self._started = time.monotonic()
+        # (when, prompt tokens, seconds on them, decoded tokens, seconds on them)
+        self._recent: deque[tuple[float, int, float, int, float]] = deque()
+
+    def count(self, feeds: list[Feed], seconds: float) -> None:
+        """A finished step: its seconds are split between reading and decoding by tokens."""
+        self.steps += 1
+        prefill = sum(feed.count for feed in feeds if feed.count > 1)
+        decode = sum(feed.count for feed in feeds if feed.count == 1)
+        self.prompt_tokens += prefill
+        share = prefill / (prefill + decode)
+        now = time.monotonic()
+        self._recent.append((now, prefill, seconds * share, decode, seconds * (1 - share)))
+        while self._recent and self._recent[0][0] < now - STATS_WINDOW_SECONDS:
+            self._recent.popleft()
+
+    def stats(self, request_id: str, scheduler: Scheduler) -> protocol.Stats:
+        """The answer to ``stats``."""
+        import psutil
+
+        cutoff = time.monotonic() - STATS_WINDOW_SECONDS
+        recent = [row for row in self._recent if row[0] >= cutoff]
+        return protocol.Stats(
+            id=request_id,
+            waiting=len(scheduler.waiting),
+            running=len(scheduler.running),
+            kv_used=scheduler.slots.used,
+            kv_size=scheduler.slots.size,
+            requests=self.requests,
+            prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            completion_tokens=self.completion_tokens,
+            steps=self.steps,
+            prefill_tokens_per_second=_rate(sum(row[1] for row in recent), sum(row[2] for row in recent)),
+            decode_tokens_per_second=_rate(sum(row[3] for row in recent), sum(row[4] for row in recent)),
+            uptime_seconds=round(time.monotonic() - self._started, 3),
+            rss_bytes=psutil.Process().memory_info().rss,
+        )
+
+
+def _rate(tokens: int, seconds: float) -> float:
+    return round(tokens / seconds, 2) if seconds > 0 else 0.0

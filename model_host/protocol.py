@@ -1,0 +1,323 @@
+"""Every message between the gateway and a model host.
+
+One JSON object per line, UTF-8, at most :data:`MAX_LINE_BYTES` including the newline. Requests travel to
+the host on its stdin and carry ``"op"``; events come back on its stdout and carry ``"event"``. Every request
+has an ``id`` chosen by the sender and gets exactly one terminal event (:data:`TERMINAL`), whatever happens.
+
+This module is the only part of ``model_host`` that the gateway imports. It imports no model code.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+PROTOCOL_VERSION = 1
+MAX_LINE_BYTES = 8 * 1024 * 1024
+
+Lane = Literal["interactive", "retrieval", "background"]
+Role = Literal["system", "user", "assistant"]
+
+RequestId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
+Owner = Annotated[str, Meta(max_length=128)]
+Unit = Annotated[float, Meta(ge=0.0, le=1.0)]
+Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
+TokenCount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+StopString = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How the next token is chosen. ``temperature`` 0 is greedy; ``seed`` None draws one and reports it."""
+
+    temperature: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.7
+    top_k: Annotated[int, Meta(ge=0, le=1_000_000)] = 64
+    top_p: Unit = 0.95
+    min_p: Unit = 0.0
+    repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] = 1.0
+    presence_penalty: Penalty = 0.0
+    frequency_penalty: Penalty = 0.0
+    penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] = 64
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 2)] | None = None
+
+
+class TextPart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A piece of message text. ``shared`` text (templates, wiki pages) may be reused for other owners."""
+
+    text: str
+    shared: bool = False
+
+
+class Message(Struct, frozen=True, forbid_unknown_fields=True):
+    """One turn of a prompt. ``content`` is always plain text: it can never become a control token."""
+
+    role: Role
+    content: str | list[TextPart]
+
+
+# --------------------------------------------------------------------------------------- requests
+
+
+class Generate(
+    Struct, frozen=True, tag_field="op", tag="generate", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Generate text after a chat (``messages``) or after plain text (``prompt``): exactly one of the two.
+
+    ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``) and
+    ``json_schema`` constrains the output.
+    """
+
+    id: RequestId
+    messages: Annotated[list[Message], Meta(min_length=1, max_length=4096)] | None = None
+    prompt: str | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+    sampling: Sampling = Sampling()
+    stop: Annotated[list[StopString], Meta(max_length=16)] = []
+    grammar: Annotated[str, Meta(max_length=262_144)] | None = None
+    json_schema: dict[str, Any] | bool | None = None
+    lane: Lane = "interactive"
+    owner: Owner = ""
+    ignore_eos: bool = False
+
+
+class Count(Struct, frozen=True, tag_field="op", tag="count", forbid_unknown_fields=True, omit_defaults=True):
+    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` rendered as a whole prompt."""
+
+    id: RequestId
+    texts: Annotated[list[str], Meta(max_length=65_536)] | None = None
+    messages: Annotated[list[Message], Meta(min_length=1, max_length=4096)] | None = None
+    return_tokens: bool = False
+
+
+class Cancel(Struct, frozen=True, tag_field="op", tag="cancel", forbid_unknown_fields=True):
+    """Stop the request ``target``. The target still gets its own terminal event (reason ``cancelled``)."""
+
+    id: RequestId
+    target: RequestId
+
+
+class GetStats(Struct, frozen=True, tag_field="op", tag="stats", forbid_unknown_fields=True):
+    """Ask for a :class:`Stats` event."""
+
+    id: RequestId
+
+
+class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unknown_fields=True):
+    """End the host. Open requests finish as cancelled, then ``closing`` is the last event."""
+
+    id: RequestId
+
+
+Request = Generate | Count | Cancel | GetStats | Shutdown
+
+# ----------------------------------------------------------------------------------------- events
+
+FinishReason = Literal["stop", "length", "cancelled"]
+
+# What went wrong, for programs. ``message`` says it for people.
+FailureCode = Literal[
+    "bad_request",  # malformed line, unknown op, field out of range
+    "line_too_long",
+    "duplicate_id",
+    "prompt_too_long",  # details: tokens, limit
+    "bad_grammar",
+    "bad_template",
+    "overloaded",  # queue full; retriable
+    "out_of_memory",  # the model or its KV cache did not fit
+    "model_missing",
+    "model_corrupt",
+    "model_unsupported",
+    "shutting_down",  # retriable
+    "internal",
+]
+
+
+class Loading(Struct, frozen=True, tag_field="event", tag="loading"):
+    """Model load progress, 0 to 1."""
+
+    progress: Unit
+
+
+class Ready(Struct, frozen=True, tag_field="event", tag="ready", kw_only=True):
+    """The model is loaded; requests are served from now on."""
+
+    protocol: int
+    pid: int
+    model: str  # general.name of the GGUF, or its file name
+    architecture: str
+    description: str  # e.g. "gemma3 4B Q4_0"
+    parameters: int
+    size_bytes: int
+    vocabulary: int
+    n_ctx: int  # cells of the KV cache, shared by all sequences
+    n_ctx_train: int
+    n_parallel: int
+    threads: int
+    build: str  # llama-cpp-python version
+    load_seconds: float
+    fingerprint: str  # BLAKE2b of the GGUF's size, head and tail: names the weights in logs and snapshots
+
+
+class Started(Struct, frozen=True, tag_field="event", tag="started"):
+    """The request left the queue. ``cached_tokens`` of its prompt were already in the KV cache."""
+
+    id: str
+    prompt_tokens: int
+    cached_tokens: int
+    queue_seconds: float
+
+
+class Prefill(Struct, frozen=True, tag_field="event", tag="prefill"):
+    """Prompt progress: ``done`` of ``total`` tokens are in the KV cache."""
+
+    id: str
+    done: int
+    total: int
+
+
+class Delta(Struct, frozen=True, tag_field="event", tag="delta"):
+    """New text, whole characters only. ``tokens`` sampled since the last delta."""
+
+    id: str
+    text: str
+    tokens: int
+
+
+class Finished(Struct, frozen=True, tag_field="event", tag="finished", kw_only=True):
+    """Terminal event of a generation."""
+
+    id: str
+    reason: FinishReason
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    queue_seconds: float
+    prefill_seconds: float
+    decode_seconds: float
+    seed: int
+    stop_string: str | None = None
+
+
+class Failed(Struct, frozen=True, tag_field="event", tag="failed", omit_defaults=True):
+    """Terminal event of a request that could not be served. ``id`` is None when no open request is meant."""
+
+    id: str | None
+    code: FailureCode
+    message: str
+    retriable: bool = False
+    details: dict[str, int | float | str] = {}
+
+
+class Counted(Struct, frozen=True, tag_field="event", tag="counted", omit_defaults=True):
+    """Terminal event of ``count``: one count per text, or one for the rendered messages."""
+
+    id: str
+    counts: list[int]
+    tokens: list[list[int]] | None = None
+
+
+class Cancelled(Struct, frozen=True, tag_field="event", tag="cancelled"):
+    """Terminal event of ``cancel``. ``found`` is False when the target had already ended."""
+
+    id: str
+    target: str
+    found: bool
+
+
+class Stats(Struct, frozen=True, tag_field="event", tag="stats", kw_only=True):
+    """Terminal event of ``stats``: counters since the host started, and the present load."""
+
+    id: str
+    waiting: int
+    running: int
+    kv_used: int  # cells
+    kv_size: int
+    requests: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    steps: int
+    prefill_tokens_per_second: float  # of the last minute's steps; 0 when idle
+    decode_tokens_per_second: float
+    uptime_seconds: float
+    rss_bytes: int
+
+
+class Closing(Struct, frozen=True, tag_field="event", tag="closing"):
+    """Terminal event of ``shutdown`` and the last line of the host."""
+
+    id: str
+
+
+Event = (
+    Loading | Ready | Started | Prefill | Delta | Finished | Failed | Counted | Cancelled | Stats | Closing
+)
+TERMINAL = (Finished, Failed, Counted, Cancelled, Stats, Closing)
+
+_encoder = msgspec.json.Encoder()
+_request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
+_event_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+class ProtocolError(ValueError):
+    """A line that is no valid message. ``request_id`` is set when the line still names one."""
+
+    def __init__(self, message: str, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.request_id = request_id
+
+
+def encode(message: Request | Event) -> bytes:
+    """One message as a line, newline included. Raises :class:`ProtocolError` over the line limit."""
+    line = _encoder.encode(message) + b"\n"
+    if len(line) > MAX_LINE_BYTES:
+        raise ProtocolError(f"message of {len(line)} bytes is over the line limit of {MAX_LINE_BYTES} bytes")
+    return line
+
+
+def decode_request(line: bytes) -> Request:
+    """Parse and range-check a request line. Raises :class:`ProtocolError` naming the field at fault."""
+    try:
+        request = _request_decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProtocolError(_explain(error), _id_of(line)) from None
+    problem = _check(request)
+    if problem:
+        raise ProtocolError(problem, request.id)
+    return request
+
+
+def decode_event(line: bytes) -> Event:
+    """Parse an event line. Raises :class:`ProtocolError`."""
+    try:
+        return _event_decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProtocolError(_explain(error)) from None
+
+
+def _explain(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _check(request: Request) -> str | None:
+    """Rules over several fields, which the types cannot express."""
+    if isinstance(request, Generate):
+        if (request.messages is None) == (request.prompt is None):
+            return "exactly one of `messages` and `prompt` is needed"
+        if request.grammar is not None and request.json_schema is not None:
+            return "`grammar` and `json_schema` exclude each other"
+    if isinstance(request, Count) and (request.messages is None) == (request.texts is None):
+        return "exactly one of `messages` and `texts` is needed"
+    return None
+
+
+class _JustId(Struct):
+    id: RequestId
+
+
+def _id_of(line: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(line, type=_JustId).id
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -1,0 +1,75 @@
+"""A generation as the scheduler sees it: plain values, no model code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from model_host.protocol import Lane
+from model_host.text import IncrementalText, StopMatcher
+
+if TYPE_CHECKING:
+    from model_host.slots import Slot
+
+LANE_RANK: dict[Lane, int] = {"interactive": 0, "retrieval": 1, "background": 2}
+
+
+class Sampler(Protocol):
+    """Chooses tokens for one sequence; holds the state of its penalties, grammar and random numbers."""
+
+    seed: int
+
+    def sample(self, row: int) -> int:
+        """The next token from row ``row`` of the last batch's outputs."""
+        ...
+
+    def close(self) -> None:
+        """Free what the sampler holds outside Python."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """One request on its way through the batch loop.
+
+    ``tokens`` is the prompt followed by what was generated. The first ``done`` of them are in the KV cache, the
+    others are pending: a sequence that decodes has exactly one pending token, one that prefills has many. A
+    preempted sequence simply has many pending tokens again.
+    """
+
+    id: str
+    lane: Lane
+    owner: str
+    tokens: list[int]
+    shared: int  # leading tokens that come from shared text only
+    max_tokens: int
+    sampler: Sampler
+    stop: StopMatcher
+    arrived: float  # monotonic seconds
+    prompt_length: int = 0
+    text: IncrementalText = field(default_factory=IncrementalText)
+    slot: Slot | None = None
+    done: int = 0
+    cached: int = 0
+    unreported: int = 0  # tokens sampled since the last delta
+    admitted: float | None = None
+    first_token: float | None = None
+    cancelled: bool = False
+
+    def __post_init__(self) -> None:
+        self.prompt_length = len(self.tokens)
+
+    @property
+    def pending(self) -> int:
+        """Tokens that still have to go through the model."""
+        return len(self.tokens) - self.done
+
+    @property
+    def generated(self) -> int:
+        """Tokens sampled so far."""
+        return len(self.tokens) - self.prompt_length
+
+    @property
+    def decoding(self) -> bool:
+        """True when one token is fed a step; False while the prompt is being read."""
+        return self.pending == 1 and self.done > 0

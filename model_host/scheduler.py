@@ -1,0 +1,153 @@
+"""Who runs, who waits, and what goes into the next batch. Pure: values in, values out, time passed in.
+
+Lanes are served interactive > retrieval > background. Inside a lane the owner with the fewest running
+requests comes first, then the oldest request. Waiting raises a request by one lane every
+:data:`AGING_SECONDS`, so nothing starves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model_host.request import LANE_RANK, Sequence
+from model_host.slots import SlotTable, common_prefix
+
+AGING_SECONDS = 20.0
+# Cells kept free for the first tokens of an answer when a request is admitted.
+ANSWER_ROOM = 64
+# A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
+WORTH_WAITING_FOR = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The next ``count`` pending tokens of ``sequence`` go into the batch; ``last`` asks for logits."""
+
+    sequence: Sequence
+    count: int
+    last: bool
+
+
+class Scheduler:
+    """The waiting queue and the running set over one :class:`SlotTable`."""
+
+    def __init__(self, slots: SlotTable, *, parallel: int, max_waiting: int, sequence_limit: int) -> None:
+        self.slots = slots
+        self.sequence_limit = sequence_limit  # tokens one sequence may reach
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+        self._parallel = parallel
+        self._max_waiting = max_waiting
+
+    @property
+    def full(self) -> bool:
+        """No further request may wait."""
+        return len(self.waiting) >= self._max_waiting
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a request whose prompt is known to fit ``sequence_limit``."""
+        self.waiting.append(sequence)
+
+    def admit(self, now: float) -> list[Sequence]:
+        """Move requests from the queue into the running set as far as slots and cells allow."""
+        admitted: list[Sequence] = []
+        for sequence in self._queue_order(now):
+            if len(self.running) >= self._parallel and not self._yield_to(sequence, now):
+                break
+            if self._prefix_is_coming(sequence):
+                continue
+            # Never more room than the whole cache could give, or a prompt near the limit would wait forever.
+            room = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
+            _, reused = self.slots.find(sequence.tokens, sequence.shared, sequence.owner)
+            placed = self.slots.acquire(sequence.tokens, sequence.shared, sequence.owner, room - reused)
+            if placed is None:
+                break  # strictly in order: a small request must not overtake a large one forever
+            sequence.slot, sequence.done = placed
+            if sequence.admitted is None:
+                sequence.admitted, sequence.cached = now, sequence.done
+                admitted.append(sequence)
+            self.waiting.remove(sequence)
+            self.running.append(sequence)
+        return admitted
+
+    def plan(self, budget: int, now: float) -> list[Feed]:
+        """The next batch of at most ``budget`` tokens: every decoding sequence, then prompts by priority.
+
+        While an interactive sequence decodes, background prompts get a quarter of the budget, so that a
+        stream stays smooth. Makes room in the cache, preempting the least important sequence when it must.
+        """
+        while True:
+            feeds = self._feeds(budget, now)
+            if self.slots.make_room(sum(feed.count for feed in feeds)):
+                return feeds
+            if len(self.running) == 1:
+                return []  # the loop ends this sequence: the context is full
+            self.preempt(max(self.running, key=lambda s: self._rank(s, now)))
+
+    def preempt(self, sequence: Sequence) -> None:
+        """Back to the queue. Its tokens stay cached while cells last, so that it resumes where it was."""
+        self._vacate(sequence)
+        self.waiting.append(sequence)
+
+    def remove(self, sequence: Sequence) -> None:
+        """The request is over, wherever it was."""
+        if sequence in self.waiting:
+            self.waiting.remove(sequence)
+        else:
+            self._vacate(sequence)
+
+    def _vacate(self, sequence: Sequence) -> None:
+        self.running.remove(sequence)
+        if sequence.slot is not None:
+            self.slots.release(sequence.slot)
+        sequence.slot, sequence.done = None, 0
+
+    def _feeds(self, budget: int, now: float) -> list[Feed]:
+        order = sorted(self.running, key=lambda s: (not s.decoding, self._rank(s, now)))
+        talking = any(s.decoding and s.lane == "interactive" for s in order)
+        feeds = []
+        left = budget
+        for sequence in order:
+            allowed = left
+            if talking and sequence.lane == "background" and not sequence.decoding:
+                allowed = min(left, max(1, budget // 4))
+            count = min(sequence.pending, allowed)
+            if count > 0:
+                feeds.append(Feed(sequence, count, last=count == sequence.pending))
+                left -= count
+        return feeds
+
+    def _queue_order(self, now: float) -> list[Sequence]:
+        busy: dict[str, int] = {}
+        for sequence in self.running:
+            busy[sequence.owner] = busy.get(sequence.owner, 0) + 1
+        return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy.get(s.owner, 0), s.arrived))
+
+    def _yield_to(self, sequence: Sequence, now: float) -> bool:
+        """Preempt a running request of a lower lane in favour of ``sequence``."""
+        candidates = [s for s in self.running if LANE_RANK[s.lane] > self._lane(sequence, now)]
+        if not candidates:
+            return False
+        self.preempt(max(candidates, key=lambda s: self._rank(s, now)))
+        return True
+
+    def _prefix_is_coming(self, sequence: Sequence) -> bool:
+        """Whether a running prompt is about to cache much more of this prompt than is cached now."""
+        _, have = self.slots.find(sequence.tokens, sequence.shared, sequence.owner)
+        for other in self.running:
+            if other.done >= other.prompt_length:
+                continue
+            limit = len(sequence.tokens) - 1
+            if other.owner != sequence.owner:
+                limit = min(limit, other.shared, sequence.shared)
+            coming = common_prefix(other.tokens, sequence.tokens, limit)
+            if coming > other.done and coming - have >= WORTH_WAITING_FOR:
+                return True
+        return False
+
+    def _lane(self, sequence: Sequence, now: float) -> float:
+        return max(0, LANE_RANK[sequence.lane] - int(max(0.0, now - sequence.arrived) / AGING_SECONDS))
+
+    def _rank(self, sequence: Sequence, now: float) -> tuple[float, float]:
+        """Smaller is more important."""
+        return self._lane(sequence, now), sequence.arrived

@@ -1,0 +1,202 @@
+"""Which tokens lie in which KV sequence, who may reuse them, and how many cells they take.
+
+A slot is one llama.cpp sequence id. It is active while a request runs in it, and cached afterwards until its
+cells are needed. Cells are counted exactly: a cell shared by several slots (``llama_memory_seq_cp`` on a
+unified cache shares, it copies nothing) counts once. Plain Python over values; :class:`Memory` is the only
+way to the model.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Memory(Protocol):
+    """The KV cache operations that slots need; positions count from 0, ends are exclusive."""
+
+    def copy(self, source: int, target: int, end: int) -> None:
+        """Share the cells of positions [0, end) of ``source`` with the empty sequence ``target``."""
+        ...
+
+    def trim(self, sequence: int, start: int) -> None:
+        """Forget positions [start, ∞) of a sequence."""
+        ...
+
+    def reusable(self, sequence: int, length: int) -> bool:
+        """Whether a prompt may continue after the first ``length`` positions (sliding windows may be gone)."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One KV sequence and what is known about it."""
+
+    id: int
+    owner: str = ""
+    tokens: list[int] = field(default_factory=list)
+    cells: list[int] = field(default_factory=list)  # identity of the cell behind each token
+    shared: int = 0  # leading tokens that other owners may reuse
+    active: bool = False
+    used_at: int = 0  # logical clock, for least-recently-used eviction
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int], limit: int) -> int:
+    """Length of the common prefix of two token lists, at most ``limit``."""
+    limit = min(limit, len(a), len(b))
+    if a[:limit] == b[:limit]:
+        return limit
+    return next(i for i in range(limit) if a[i] != b[i])
+
+
+class SlotTable:
+    """All slots of a context with ``cells`` KV cells."""
+
+    def __init__(self, slots: int, cells: int, memory: Memory) -> None:
+        self.size = cells
+        self._memory = memory
+        self._slots = [Slot(i) for i in range(slots)]
+        self._references: dict[int, int] = {}
+        self._cell_ids = itertools.count()
+        self._clock = itertools.count(1)
+
+    @property
+    def used(self) -> int:
+        """Cells in use, each counted once."""
+        return len(self._references)
+
+    @property
+    def free(self) -> int:
+        """Cells that nobody uses."""
+        return self.size - self.used
+
+    def find(self, tokens: Sequence[int], shared: int, owner: str) -> tuple[Slot | None, int]:
+        """The slot with the longest reusable prefix of ``tokens``, and that length.
+
+        The fence: another owner's slot is reused only as far as the text is marked shared on both sides. The
+        last token is never reused, because decoding it yields the first logits.
+        """
+        best: Slot | None = None
+        length = 0
+        for slot in self._slots:
+            limit = len(tokens) - 1
+            if slot.owner != owner:
+                limit = min(limit, shared, slot.shared)
+            if limit <= length or len(slot.tokens) <= length:
+                continue
+            common = common_prefix(slot.tokens, tokens, limit)
+            if common > length and self._memory.reusable(slot.id, common):
+                best, length = slot, common
+        return best, length
+
+    def acquire(self, tokens: Sequence[int], shared: int, owner: str, room: int) -> tuple[Slot, int] | None:
+        """A slot for a prompt with its longest cached prefix already in it, and that prefix's length.
+
+        ``room`` cells are left free for what follows, evicting cached slots where needed. Returns None when
+        the active slots leave no slot or not enough cells; nothing was changed then but evictions.
+        """
+        source, length = self.find(tokens, shared, owner)
+        if source is not None and not source.active and length == len(source.tokens):
+            slot: Slot | None = source
+        else:
+            slot = self._vacant(keep=source)
+            if slot is None and source is not None and not source.active:
+                slot = source
+                self._truncate(slot, length)
+            elif slot is not None and source is not None:
+                self._share(source, slot, length)
+        if slot is None:
+            return None
+        slot.active, slot.owner = True, owner
+        slot.shared = min(shared, length)
+        slot.used_at = next(self._clock)
+        if not self.make_room(room):
+            slot.active = False
+            return None
+        return slot, length
+
+    def append(self, slot: Slot, tokens: Sequence[int], shared: int) -> None:
+        """Record that ``tokens`` were decoded into the slot; ``shared`` is the sequence's shared length."""
+        for token in tokens:
+            cell = next(self._cell_ids)
+            self._references[cell] = 1
+            slot.cells.append(cell)
+            slot.tokens.append(token)
+        slot.shared = min(shared, len(slot.tokens))
+
+    def release(self, slot: Slot) -> None:
+        """The request is over: the slot's tokens stay as cache until their cells are needed."""
+        slot.active = False
+        slot.used_at = next(self._clock)
+        if not slot.tokens:
+            self._clear(slot)
+
+    def make_room(self, cells: int) -> bool:
+        """Evict cached slots, least recently used first, until ``cells`` are free."""
+        while self.free < cells:
+            victim = self._oldest_cached()
+            if victim is None:
+                return False
+            self._clear(victim)
+        return True
+
+    def drop_cached(self) -> None:
+        """Forget every slot that no request runs in."""
+        for slot in self._slots:
+            if not slot.active:
+                self._clear(slot)
+
+    def check(self) -> None:
+        """Raise AssertionError when the bookkeeping contradicts itself."""
+        counted: dict[int, int] = {}
+        for slot in self._slots:
+            assert len(slot.cells) == len(slot.tokens), f"slot {slot.id}: cells and tokens differ"
+            assert slot.shared <= len(slot.tokens), f"slot {slot.id}: shared beyond its end"
+            for cell in slot.cells:
+                counted[cell] = counted.get(cell, 0) + 1
+        assert counted == self._references, "cell references do not add up"
+        assert self.used <= self.size, "more cells used than there are"
+
+    def _vacant(self, keep: Slot | None) -> Slot | None:
+        """An empty slot, evicting the oldest cached one but ``keep`` if there is none."""
+        empty = next((s for s in self._slots if not s.active and not s.tokens), None)
+        if empty is not None:
+            return empty
+        victim = self._oldest_cached(keep)
+        if victim is not None:
+            self._clear(victim)
+        return victim
+
+    def _oldest_cached(self, keep: Slot | None = None) -> Slot | None:
+        cached = [s for s in self._slots if not s.active and s.tokens and s is not keep]
+        return min(cached, key=lambda s: s.used_at, default=None)
+
+    def _share(self, source: Slot, target: Slot, length: int) -> None:
+        self._memory.copy(source.id, target.id, length)
+        target.tokens = source.tokens[:length]
+        target.cells = source.cells[:length]
+        for cell in target.cells:
+            self._references[cell] += 1
+
+    def _truncate(self, slot: Slot, length: int) -> None:
+        self._memory.trim(slot.id, length)
+        for cell in slot.cells[length:]:
+            self._unreference(cell)
+        del slot.cells[length:]
+        del slot.tokens[length:]
+        slot.shared = min(slot.shared, length)
+
+    def _clear(self, slot: Slot) -> None:
+        if slot.tokens:
+            self._truncate(slot, 0)
+        slot.owner = ""
+        slot.shared = 0
+
+    def _unreference(self, cell: int) -> None:
+        left = self._references[cell] - 1
+        if left:
+            self._references[cell] = left
+        else:
+            del self._references[cell]

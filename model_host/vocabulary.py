@@ -1,0 +1,110 @@
+"""The model's vocabulary: text to token ids and back, through llama.cpp."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cached_property
+
+import llama_cpp
+
+_USER_DEFINED = llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+
+
+class Vocabulary:
+    """Tokenizer over a loaded model. Safe to use from several threads: llama.cpp only reads here."""
+
+    def __init__(self, model: llama_cpp.llama_model_p, template: str | None) -> None:
+        self.handle = llama_cpp.llama_model_get_vocab(model)
+        self.size: int = llama_cpp.llama_vocab_n_tokens(self.handle)
+        self._template = template or ""
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Token ids of ``text``, with no BOS added. Without ``special`` no control token can come out.
+
+        llama.cpp leaves control tokens alone in plain text, but not those that a model file types as
+        user-defined; where the chat template uses such a token as a marker, it is taken apart here.
+        """
+        tokens = self._tokenize(text, special)
+        if special or self._reserved.isdisjoint(tokens):
+            return tokens
+        plain: list[int] = []
+        for token in tokens:
+            if token not in self._reserved:
+                plain.append(token)
+                continue
+            marker = self.text(token)
+            plain += [t for half in (marker[:1], marker[1:]) for t in self.tokenize(half, special=False)]
+        return plain
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token adds to the output; empty for control tokens."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._piece(token)
+        return known
+
+    def text(self, token: int) -> str:
+        """The token as the vocabulary spells it, ``""`` for an id outside it."""
+        if not 0 <= token < self.size:
+            return ""
+        raw = llama_cpp.llama_vocab_get_text(self.handle, token)
+        return raw.decode("utf-8", "replace") if raw else ""
+
+    def ends(self, token: int) -> bool:
+        """Whether the token ends a generation (end of turn, end of text, …)."""
+        return bool(llama_cpp.llama_vocab_is_eog(self.handle, token))
+
+    @property
+    def bos(self) -> str:
+        """Text of the token that begins a prompt."""
+        return self.text(llama_cpp.llama_vocab_bos(self.handle))
+
+    @property
+    def bos_id(self) -> int | None:
+        """The id that a plain prompt starts with, where the model wants one."""
+        token = llama_cpp.llama_vocab_bos(self.handle)
+        return token if token >= 0 and llama_cpp.llama_vocab_get_add_bos(self.handle) else None
+
+    @property
+    def eos(self) -> str:
+        """Text of the end-of-text token."""
+        return self.text(llama_cpp.llama_vocab_eos(self.handle))
+
+    @cached_property
+    def ending_ids(self) -> list[int]:
+        """Every token that ends a generation."""
+        return [token for token in range(self.size) if self.ends(token)]
+
+    @cached_property
+    def _reserved(self) -> frozenset[int]:
+        reserved = set()
+        for token in range(self.size):
+            if llama_cpp.llama_vocab_is_control(self.handle, token) or self.ends(token):
+                reserved.add(token)
+            elif llama_cpp.llama_vocab_get_attr(self.handle, token) & _USER_DEFINED:
+                spelling = self.text(token)
+                if len(spelling) > 1 and not spelling.isspace() and spelling in self._template:
+                    reserved.add(token)
+        return frozenset(reserved)
+
+    @cached_property
+    def _pieces(self) -> dict[int, bytes]:
+        return {}
+
+    def _piece(self, token: int) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
+        if written < 0:
+            buffer = ctypes.create_string_buffer(-written)
+            written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
+        return buffer.raw[: max(0, written)]
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
+        raw = text.encode("utf-8", "surrogatepass")
+        room = len(raw) + 2
+        tokens = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, room, False, special)
+        if count < 0:
+            tokens = (llama_cpp.llama_token * -count)()
+            count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, -count, False, special)
+        return list(tokens[:count])
