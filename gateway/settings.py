@@ -59,10 +59,14 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # What the wiki is about; used in the search-term prompt.
     subject: str = "esoteric programming languages"
     style: str = "plain"
-    prompt_tokens: Annotated[int, Meta(ge=0)] = 0  # whole answer prompt; default three quarters of the context
+    prompt_tokens: Annotated[int, Meta(ge=0)] = (
+        0  # whole answer prompt; default three quarters of the context
+    )
     answer_tokens: Annotated[int, Meta(ge=0)] = 0  # default one quarter, at most 1024
     pages: Annotated[int, Meta(ge=0, le=20)] = 0  # top K per search term; default 3
-    passage_tokens: Annotated[int, Meta(ge=0)] = 0  # background is cut into passages of about this size; default 120
+    passage_tokens: Annotated[int, Meta(ge=0)] = (
+        0  # background is cut into passages of about this size; default 120
+    )
     min_space_tokens: Tokens = 100  # stop looking for pages when less prompt space is left
     max_question_bytes: Positive = 4096
     deadline_seconds: Seconds = 300.0
@@ -98,3 +102,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ask: AskSettings = AskSettings()
     wiki: WikiSettings = WikiSettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file, which the server and the command line open."""
+        return self.data_dir / "hearth.db"

@@ -56,12 +56,13 @@ class ModelHost:
         worker = TemplateWorker()
         worker.start()  # its start-up overlaps the load
         options = self._options
+        chunk = max(options.chunk, options.parallel)  # every running sequence gets a token each step
         engine = self._engine = Engine(
             options.model,
             context=options.context,
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache
             outputs=2 * options.parallel,  # llama.cpp wants at least one a sequence
-            chunk=max(options.chunk, options.parallel),
+            chunk=chunk,
             threads=options.threads,
             progress=self._progress(),
         )
@@ -72,7 +73,7 @@ class ModelHost:
         )
         vocabulary = engine.vocabulary
         prompts = PromptBuilder(engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos)
-        self._loop = BatchLoop(_LoopModel(engine), scheduler, self.intake, self.output, chunk=options.chunk)
+        self._loop = BatchLoop(_LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk)
         preparer = Preparer(engine, prompts, limit)
         _thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
         self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Sequence as SequenceABC
 from typing import Protocol
 
+import psutil
+
 from model_host import protocol
 from model_host.intake import Intake
 from model_host.output import Output
@@ -66,7 +68,7 @@ class BatchLoop:
         if result == "done":
             self._advance(feeds, rows)
         elif result == "no_room":
-            self._scheduler.slots.drop_cached()
+            self._shrink()
         self._flush()
 
     # ------------------------------------------------------------------ the parts of a step
@@ -158,6 +160,16 @@ class BatchLoop:
             or len(sequence.tokens) >= self._scheduler.sequence_limit
         ):
             self._finish(sequence, "length")
+
+    def _shrink(self) -> None:
+        """llama.cpp found no cells although the books say there are some: free what can be freed."""
+        scheduler = self._scheduler
+        if scheduler.slots.drop_cached():
+            return
+        if len(scheduler.running) > 1:
+            scheduler.preempt(scheduler.least_important(time.monotonic()))
+        else:
+            self._fail(scheduler.running[0], "out_of_memory", "the KV cache has no room left", retriable=True)
 
     # ------------------------------------------------------------------ ends
 
@@ -252,8 +264,6 @@ class Meter:
 
     def stats(self, request_id: str, scheduler: Scheduler) -> protocol.Stats:
         """The answer to ``stats``."""
-        import psutil
-
         cutoff = time.monotonic() - STATS_WINDOW_SECONDS
         recent = [row for row in self._recent if row[0] >= cutoff]
         return protocol.Stats(

@@ -82,7 +82,11 @@ class Scheduler:
                 return feeds
             if len(self.running) == 1:
                 return []  # the loop ends this sequence: the context is full
-            self.preempt(max(self.running, key=lambda s: self._rank(s, now)))
+            self.preempt(self.least_important(now))
+
+    def least_important(self, now: float) -> Sequence:
+        """The running sequence to give way first: lowest lane, then youngest."""
+        return max(self.running, key=lambda s: self._rank(s, now))
 
     def preempt(self, sequence: Sequence) -> None:
         """Back to the queue. Its tokens stay cached while cells last, so that it resumes where it was."""

@@ -142,11 +142,12 @@ class SlotTable:
             self._clear(victim)
         return True
 
-    def drop_cached(self) -> None:
-        """Forget every slot that no request runs in."""
-        for slot in self._slots:
-            if not slot.active:
-                self._clear(slot)
+    def drop_cached(self) -> bool:
+        """Forget every slot that no request runs in; False when there was none."""
+        cached = [slot for slot in self._slots if not slot.active and slot.tokens]
+        for slot in cached:
+            self._clear(slot)
+        return bool(cached)
 
     def check(self) -> None:
         """Raise AssertionError when the bookkeeping contradicts itself."""

@@ -1,0 +1,49 @@
+"""The route table as data: every endpoint declares who may call it and which bodies it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from starlette.requests import Request
+from starlette.routing import Route, compile_path
+from starlette.types import ASGIApp
+
+from gateway.auth import Access
+
+JSON = "application/json"
+TEXT = "text/plain"
+FORM = "application/x-www-form-urlencoded"
+
+Handler = Callable[[Request], Awaitable[ASGIApp]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method on one path. ``accepts`` lists the media types of a request body ("": none named)."""
+
+    method: str
+    path: str
+    handler: Handler
+    access: Access
+    accepts: tuple[str, ...] = ()
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What ``scope["path"]`` must match; the same expression that Starlette routes by."""
+        return compile_path(self.path)[0]
+
+    def route(self) -> Route:
+        """The Starlette route."""
+        return Route(self.path, self.handler, methods=[self.method])
+
+
+def find(endpoints: Sequence[Endpoint], method: str, path: str) -> Endpoint | None:
+    """The endpoint that serves ``path``, by preference the one with this method (HEAD counts as GET)."""
+    method = "GET" if method == "HEAD" else method
+    matching = [endpoint for endpoint in endpoints if endpoint.pattern.match(path)]
+    return next((endpoint for endpoint in matching if endpoint.method == method), None) or next(
+        iter(matching), None
+    )

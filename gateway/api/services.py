@@ -1,0 +1,68 @@
+"""What handlers work with: opened at start, found through the application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.types import Scope
+
+from gateway.api.limits import ConcurrencyLimit
+from gateway.api.streams import Drain
+from gateway.ask.flow import AskFlow
+from gateway.auth import Authenticator, Caller
+from gateway.catalog import ResolvedModel
+from gateway.inference.interface import Inference
+from gateway.metrics import Metrics
+from gateway.settings import Settings
+from gateway.store.db import Database
+from gateway.store.request_log import RequestRecord, add_record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The running application's parts."""
+
+    settings: Settings
+    model: ResolvedModel
+    database: Database
+    inference: Inference
+    ask: AskFlow
+    auth: Authenticator
+    metrics: Metrics
+    drain: Drain
+    questions: ConcurrencyLimit
+    started_at: float  # monotonic
+
+    async def record(self, record: RequestRecord) -> None:
+        """Keep a request in the log, within the configured limits."""
+        await store_record(self.settings, self.database, record)
+
+
+async def store_record(settings: Settings, database: Database, record: RequestRecord) -> None:
+    """Write ``record`` and let the oldest ones go."""
+    limits = settings.log
+    await database.write(
+        lambda connection: add_record(
+            connection, record, max_records=limits.max_records, max_record_bytes=limits.max_record_bytes
+        )
+    )
+
+
+def services_of_scope(scope: Scope) -> Services:
+    """The services of the application that serves this request."""
+    found = scope["app"].state.services
+    assert isinstance(found, Services)
+    return found
+
+
+def services_of(request: Request) -> Services:
+    """As :func:`services_of_scope`."""
+    return services_of_scope(request.scope)
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent the request, as the guard found."""
+    caller = request.state.caller
+    assert isinstance(caller, Caller)
+    return caller

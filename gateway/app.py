@@ -1,0 +1,140 @@
+"""The application: routes, lifespan, wiring."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from gateway.api.ask import ask
+from gateway.api.chat import chat_completions
+from gateway.api.context import RequestContext
+from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint
+from gateway.api.errors import on_http_exception
+from gateway.api.guard import Guard
+from gateway.api.health import admin_health, healthz, metrics, readyz, unload_host, warm_host
+from gateway.api.limits import BodyLimit, ConcurrencyLimit
+from gateway.api.models import get_model, list_models
+from gateway.api.services import Services, store_record
+from gateway.api.streams import Drain
+from gateway.ask.flow import AskFlow
+from gateway.auth import Authenticator
+from gateway.catalog import resolve_model
+from gateway.inference.host import HostInference
+from gateway.inference.interface import Inference
+from gateway.metrics import MeteredInference, Metrics
+from gateway.prompts import load_prompts
+from gateway.resources import sample_wiki
+from gateway.settings import Settings
+from gateway.store.db import Database
+from gateway.wiki.local import LocalWiki
+from gateway.wiki.sample import load_sample
+from gateway.wiki.source import WikiSource
+
+ENDPOINTS = (
+    Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, "")),
+    Endpoint("POST", "/v1/chat/completions", chat_completions, "user", (JSON,)),
+    Endpoint("GET", "/v1/models", list_models, "user"),
+    Endpoint("GET", "/v1/models/{id:path}", get_model, "user"),
+    Endpoint("GET", "/healthz", healthz, "public"),
+    Endpoint("GET", "/readyz", readyz, "public"),
+    Endpoint("GET", "/metrics", metrics, "user"),
+    Endpoint("GET", "/admin/health", admin_health, "admin"),
+    Endpoint("POST", "/admin/host/warm", warm_host, "admin"),
+    Endpoint("POST", "/admin/host/unload", unload_host, "admin"),
+)
+
+
+def create_app(
+    settings: Settings,
+    *,
+    inference: Inference | None = None,
+    wiki: WikiSource | None = None,
+    database: Database | None = None,
+) -> Starlette:
+    """The gateway as an ASGI application; its lifespan opens and closes what it needs.
+
+    A part that is passed in is used as it is and stays the caller's to close. Starting raises
+    ConfigurationError, for example for a public address without any API key.
+    """
+    measured = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            app.state.services = await _open(app, settings, stack, inference, wiki, database)
+            yield
+
+    app = Starlette(
+        routes=[endpoint.route() for endpoint in ENDPOINTS],
+        middleware=[
+            Middleware(BodyLimit, settings=settings.server),
+            Middleware(RequestContext, endpoints=ENDPOINTS, metrics=measured),
+            Middleware(Guard, settings=settings.server),
+        ],
+        exception_handlers={HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    # A redirect would carry the Host header's name; a path is right or it is not.
+    app.router.redirect_slashes = False
+    app.state.metrics = measured
+    app.state.drain = Drain()
+    return app
+
+
+async def _open(
+    app: Starlette,
+    settings: Settings,
+    stack: AsyncExitStack,
+    inference: Inference | None,
+    wiki: WikiSource | None,
+    database: Database | None,
+) -> Services:
+    """Open the parts in the order they depend on each other; ``stack`` closes them in reverse."""
+    model = resolve_model(settings)
+    opened = database or await _open_database(settings, stack)
+    auth = Authenticator(opened, settings.server.host)
+    await auth.check_bind(settings.server.host)
+    if inference is None:
+        inference = HostInference(lambda: resolve_model(settings), settings.model)
+        stack.push_async_callback(inference.close)
+    measured = MeteredInference(inference, app.state.metrics)
+    app.state.metrics.watch(inference.health)
+    return Services(
+        settings=settings,
+        model=model,
+        database=opened,
+        inference=measured,
+        ask=AskFlow(
+            settings.ask,
+            measured,
+            wiki or await _open_wiki(settings, opened),
+            load_prompts(),
+            model.defaults,
+            model.notice,
+            lambda record: store_record(settings, opened, record),
+        ),
+        auth=auth,
+        metrics=app.state.metrics,
+        drain=app.state.drain,
+        questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
+        started_at=time.monotonic(),
+    )
+
+
+async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
+    database = Database(settings.data_dir / "hearth.db")
+    await asyncio.to_thread(database.open)
+    stack.push_async_callback(asyncio.to_thread, database.close)
+    return database
+
+
+async def _open_wiki(settings: Settings, database: Database) -> WikiSource:
+    if settings.wiki.load_sample:
+        await load_sample(database, sample_wiki())
+    return LocalWiki(database, settings.wiki)

@@ -1,0 +1,186 @@
+"""The model catalog: which models are known, where they come from, and what they need."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from gateway.errors import ConfigurationError
+from gateway.gguf_header import kv_cache_bytes
+from gateway.resources import bundled
+from gateway.settings import Settings
+
+# For a file the catalog does not know. The KV bytes a cell are those of a 4B Gemma 3 (34 layers, 4 heads of
+# 256, F16), for a header that does not tell; the factor covers compute buffers and the allocator.
+_UNKNOWN_CONTEXT = 8192
+_UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
+_WEIGHTS_FACTOR = 1.1
+_REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
+
+
+class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
+    """Per-model defaults of the flows' settings; 0 leaves the general default in force."""
+
+    context: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    pages: int = 0
+    passage_tokens: int = 0
+    compaction_words: int = 0
+
+
+class ResolvedModel(Struct, frozen=True, kw_only=True):
+    """The configured model on this machine. ``ram_bytes`` is an estimate for weights and cache."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    ram_bytes: int
+    context: int  # KV cells to allocate
+    defaults: FlowDefaults = FlowDefaults()
+    notice: str | None = None
+
+
+class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One known model. Without a ``repo`` the file ships with the program."""
+
+    name: str
+    file: str  # path in the repository, or below the bundled ``models`` folder
+    description: str
+    licence: str
+    context: int  # KV cells that ``ram_bytes`` accounts for, and the default
+    repo: str | None = None
+    kind: Literal["chat", "embedding"] = "chat"
+    size_bytes: int | None = None  # None: read from the file
+    ram_bytes: int | None = None
+    sha256: str | None = None  # None: the hub's own checksum is used
+    notice: str | None = None
+    defaults: FlowDefaults = FlowDefaults()
+
+    def path(self, data_dir: Path) -> Path:
+        """Where the file is, or will be once pulled."""
+        if self.repo is None:
+            return bundled(f"models/{self.file}")
+        return model_path(data_dir, self.repo, self.file)
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True):
+    model: list[ModelRow]
+
+
+class Catalog(Struct, frozen=True):
+    """All rows, in the file's order (smallest first)."""
+
+    rows: list[ModelRow]
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Catalog:
+        """Read the catalog that ships with the program, or the one at ``path``.
+
+        Raises ConfigurationError when the file is missing or wrong.
+        """
+        source = path or bundled("models/catalog.toml")
+        try:
+            rows = msgspec.toml.decode(source.read_bytes(), type=_Document).model
+        except (OSError, msgspec.DecodeError) as error:
+            raise ConfigurationError(f"cannot read the model catalog {source}: {error}") from None
+        return cls(rows)
+
+    def get(self, name: str) -> ModelRow | None:
+        """The row of that name."""
+        return next((row for row in self.rows if row.name == name), None)
+
+    def nearest(self, name: str) -> list[str]:
+        """Up to three names that look like ``name``, best first."""
+        return difflib.get_close_matches(name.lower(), [row.name for row in self.rows], n=3, cutoff=0.5)
+
+
+def model_path(data_dir: Path, repo: str, file: str) -> Path:
+    """Where ``hearth pull`` puts a file of a repository."""
+    return data_dir / "models" / repo / file
+
+
+def split_repo_file(name: str) -> tuple[str, str] | None:
+    """``owner/repo:file`` as its two parts; None when ``name`` has another form or leaves the folder."""
+    match = _REPO_FILE.fullmatch(name)
+    if match is None:
+        return None
+    parts = f"{match['repo']}/{match['file']}".split("/")
+    return None if any(part in ("", ".", "..") for part in parts) else (match["repo"], match["file"])
+
+
+def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
+    """Find the configured model: a catalog name, ``owner/repo:file`` once pulled, or the path of a GGUF file.
+
+    Raises ConfigurationError saying what to do when it is unknown, not there, or no chat model.
+    """
+    known = catalog or Catalog.load()
+    name = settings.model.name
+    row = known.get(name)
+    if row is not None:
+        return _resolve_row(row, settings)
+    pulled = split_repo_file(name)
+    path = model_path(settings.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
+    if not path.is_file():
+        raise ConfigurationError(_unknown_model(name, path, pulled is not None, known), param="model.name")
+    row = next((each for each in known.rows if each.path(settings.data_dir) == path), None)
+    if row is not None:
+        return _resolve_row(row, settings)
+    size, context = path.stat().st_size, settings.model.context or _UNKNOWN_CONTEXT
+    ram = estimate_ram(path, size, context)
+    return ResolvedModel(name=path.stem, path=path, size_bytes=size, ram_bytes=ram, context=context)
+
+
+def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
+    """Bytes a model needs at most: weights with a tenth on top, and an F16 KV cache of ``context`` cells."""
+    cache = kv_cache_bytes(path, context)
+    return int(size_bytes * _WEIGHTS_FACTOR) + (
+        cache if cache is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
+    )
+
+
+def _resolve_row(row: ModelRow, settings: Settings) -> ResolvedModel:
+    if row.kind != "chat":
+        raise ConfigurationError(
+            f"`{row.name}` is an {row.kind} model and cannot answer; choose a chat model"
+        )
+    path = row.path(settings.data_dir)
+    if not path.is_file():
+        if row.repo is None:
+            remedy = "`hearth pull gemma-4-e2b` gets a real model; then start with --model gemma-4-e2b"
+            raise ConfigurationError(f"the model `{row.name}` is not part of this installation: {remedy}")
+        raise ConfigurationError(
+            f"the model `{row.name}` is not on this machine: run `hearth pull {row.name}`"
+        )
+    size, context = path.stat().st_size, settings.model.context or row.context
+    ram = row.ram_bytes
+    if ram is None:
+        ram = estimate_ram(path, size, context)
+    elif context > row.context:
+        ram += estimate_ram(path, 0, context) - estimate_ram(path, 0, row.context)
+    return ResolvedModel(
+        name=row.name,
+        path=path,
+        size_bytes=size,
+        ram_bytes=ram,
+        context=context,
+        defaults=row.defaults,
+        notice=row.notice,
+    )
+
+
+def _unknown_model(name: str, path: Path, from_hub: bool, catalog: Catalog) -> str:
+    if from_hub:
+        return f"the model `{name}` is not on this machine: run `hearth pull {name}`"
+    if name.endswith(".gguf") or "/" in name:
+        return f"there is no model file {path}"
+    near = catalog.nearest(name)
+    hint = f"did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
+    return (
+        f"unknown model `{name}`: {hint}`hearth models` lists what is known; a path to a .gguf file works too"
+    )

@@ -1,0 +1,120 @@
+"""`hearth ask`: one question, its answer as it is written, and where it comes from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.client import connect, raise_event_error
+from gateway.cli.options import client_options, json_option
+from gateway.cli.text import printable
+from gateway.errors import HearthError
+
+_LABELS = {
+    "queued": "waiting for a free place",
+    "loading": "loading the model",
+    "terms": "finding search terms",
+    "search": "searching the wiki",
+    "fetch": "reading pages",
+    "compact": "summarizing long pages",
+    "answer": "answering",
+    "check": "checking citations",
+}
+
+
+@click.command()
+@click.argument("question", nargs=-1)
+@click.option("--style", help="How to answer, e.g. plain or irc; by default as the server is configured.")
+@json_option
+@client_options
+def ask(
+    question: tuple[str, ...],
+    style: str | None,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Ask the wiki a question. Without QUESTION it is read from standard input.
+
+    The answer goes to standard output, what is happening to standard error.
+    """
+    text = " ".join(question) or sys.stdin.read().strip()
+    if not text:
+        raise click.UsageError("the question is empty")
+    body = {"question": text} | ({"style": style} if style else {})
+    client = connect(url, key, data_dir, config_file)
+    stages = _Stages()
+    with client.stream("/ask", body) as events:
+        for event in events:
+            data = msgspec.json.decode(event.data)
+            if event.event == "stage":
+                stages.show(data)
+            elif event.event == "delta" and not as_json:
+                stages.clear()
+                click.echo(printable(data["text"]), nl=False)
+            elif event.event == "error":
+                stages.clear()
+                raise_event_error(data)
+            elif event.event == "done":
+                stages.clear()
+                click.echo(msgspec.json.encode(data) if as_json else _ending(data))
+                _remarks(data)
+                return
+    raise HearthError("the server ended the answer early; ask again", status=503)
+
+
+def _ending(reply: dict[str, Any]) -> str:
+    """The line break after the streamed answer, and the sources."""
+    lines = [""]
+    for source in reply["citations"]:
+        place = f"{source['title']}, {source['section']}" if source["section"] else source["title"]
+        lines.append(f"[{source['n']}] {place}: {source['url']}")
+    if len(lines) > 1:
+        lines.insert(1, "")
+    return printable("\n".join(lines))
+
+
+def _remarks(reply: dict[str, Any]) -> None:
+    for page in reply["skipped"]:
+        click.echo(printable(f"skipped {page['title']}: {page['reason']}"), err=True)
+    if reply.get("notice"):
+        click.echo(printable(reply["notice"]), err=True)
+
+
+class _Stages:
+    """The stages on standard error: one line that changes on a terminal, else a line each time it changes."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = ""
+
+    def show(self, stage: dict[str, Any]) -> None:
+        line = stage_line(stage)
+        if line == self._shown:
+            return
+        self._shown = line
+        click.echo(f"\r\x1b[2K{line}" if self._terminal else line, err=True, nl=not self._terminal)
+
+    def clear(self) -> None:
+        if self._terminal and self._shown:
+            click.echo("\r\x1b[2K", err=True, nl=False)
+        self._shown = ""
+
+
+def stage_line(stage: dict[str, Any]) -> str:
+    """A stage in one line: ``searching the wiki: Befunge``."""
+    label = _LABELS.get(stage["stage"], stage["stage"])
+    details = [text for value in stage.get("detail", {}).values() if (text := _detail(value))]
+    return printable(f"{label}: {', '.join(details)}" if details else label).replace("\n", " ")
+
+
+def _detail(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return f"{value:.0%}" if isinstance(value, float) and 0 <= value <= 1 else str(value)

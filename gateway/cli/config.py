@@ -1,0 +1,37 @@
+"""`hearth config show`: the settings in force, and where each came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.text import table
+from gateway.config import flatten
+
+
+@click.group()
+def config() -> None:
+    """Show the configuration."""
+
+
+@config.command()
+@click.option("--origin", is_flag=True, help="Say where each value came from.")
+@json_option
+@local_options
+def show(origin: bool, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+    """Print every setting in force."""
+    loaded = settings_of(data_dir, config_file)
+    values = flatten(loaded.settings)
+    if as_json:
+        shown: object = values
+        if origin:
+            shown = {key: {"value": value, "origin": loaded.origins[key]} for key, value in values.items()}
+        click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2))
+        return
+    rows = [[key, "=", msgspec.json.encode(value).decode()] for key, value in values.items()]
+    if origin:
+        rows = [[*row, f"# {loaded.origins[row[0]]}"] for row in rows]
+    click.echo(table(rows))

@@ -1,0 +1,129 @@
+"""`hearth doctor`: what this machine has, and which models of the catalog it can run."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+import msgspec
+import psutil
+from msgspec import Struct
+
+from gateway.catalog import Catalog, ModelRow, estimate_ram
+from gateway.cli.cores import usable_cores
+from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.text import size_text, table
+from gateway.inference.memory import Memory, read_memory
+from gateway.settings import Settings
+
+_PACKAGES = ("llama-cpp-python", "apsw", "starlette", "uvicorn", "huggingface-hub")
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """What counts for running a model. ``memory_source`` names what sets the limit."""
+
+    cores: int  # that this process may use
+    cores_total: int
+    memory_total: int
+    memory_available: int
+    memory_source: str
+    disk_free: int  # where the data directory is
+    versions: dict[str, str]
+
+
+class Fit(Struct, frozen=True, kw_only=True):
+    """Whether a model can run here. ``verdict`` is yes, tight (other programs must end first) or no."""
+
+    name: str
+    verdict: str
+    why: str
+    installed: bool
+
+
+@click.command()
+@json_option
+@local_options
+def doctor(as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+    """Say what this machine can run, and why."""
+    settings = settings_of(data_dir, config_file).settings
+    machine = examine(settings.data_dir)
+    fits = [fit(row, machine, settings) for row in Catalog.load().rows]
+    if as_json:
+        click.echo(
+            msgspec.json.encode({"machine": machine, "data_dir": str(settings.data_dir), "models": fits})
+        )
+        return
+    click.echo(_machine_text(machine, settings))
+    click.echo()
+    head = ["MODEL", "FITS", "HERE", "WHY"]
+    click.echo(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+
+
+def examine(data_dir: Path) -> Machine:
+    """Look at this machine. Loads no model library."""
+    memory: Memory = read_memory()
+    folder = data_dir
+    while not folder.exists():
+        folder = folder.parent
+    return Machine(
+        cores=usable_cores(),
+        cores_total=psutil.cpu_count() or 1,
+        memory_total=memory.total,
+        memory_available=memory.available,
+        memory_source=memory.source,
+        disk_free=shutil.disk_usage(folder).free,
+        versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
+    )
+
+
+def fit(row: ModelRow, machine: Machine, settings: Settings) -> Fit:
+    """Judge one model by memory, and by disk when it is still to be pulled."""
+    path = row.path(settings.data_dir)
+    installed = path.is_file()
+    verdict, why = _judge(row, machine, settings, path if installed else None)
+    return Fit(name=row.name, verdict=verdict, why=why, installed=installed)
+
+
+def _judge(row: ModelRow, machine: Machine, settings: Settings, path: Path | None) -> tuple[str, str]:
+    if path is None and row.repo is None:
+        return "no", "it is not part of this installation"
+    ram = row.ram_bytes
+    if ram is None:
+        assert path is not None, "a catalog row of the hub says how much memory it needs"
+        ram = estimate_ram(path, path.stat().st_size, row.context)
+    needed = ram + settings.model.memory_headroom_bytes
+    wants = f"needs {size_text(needed)} of memory"
+    if needed > machine.memory_total:
+        return "no", f"{wants}, there are {size_text(machine.memory_total)} ({machine.memory_source})"
+    if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
+        return "no", f"needs {size_text(row.size_bytes)} of disk, {size_text(machine.disk_free)} are free"
+    if needed > machine.memory_available:
+        return (
+            "tight",
+            f"{wants}, only {size_text(machine.memory_available)} are free now: end other programs",
+        )
+    return "yes", f"{wants}, {size_text(machine.memory_available)} are free"
+
+
+def _machine_text(machine: Machine, settings: Settings) -> str:
+    rows: list[list[str]] = [
+        ["cores", f"{machine.cores} usable of {machine.cores_total}"],
+        [
+            "memory",
+            f"{size_text(machine.memory_available)} free of {size_text(machine.memory_total)} "
+            f"(limit: {machine.memory_source})",
+        ],
+        ["disk", f"{size_text(machine.disk_free)} free at {settings.data_dir}"],
+        *([name, number] for name, number in machine.versions.items()),
+    ]
+    return table(rows)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,122 @@
+"""`hearth generate`: run one prompt, once or N times, and show what it gives and costs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.client import Client, connect
+from gateway.cli.options import client_options, json_option
+from gateway.cli.text import printable
+from gateway.prompts import load_prompts
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--prompt", "prompt_name", help="Run this prompt of hearth's own instead of TEXT.")
+@click.option(
+    "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Fill in a variable of the prompt."
+)
+@click.option("-n", "times", type=click.IntRange(1, 10_000), default=1, help="How often.  [default: 1]")
+@click.option("--temperature", type=float, help="Instead of the prompt's.")
+@click.option("--seed", type=int, help="Seed of the first run; each further one adds 1.")
+@click.option("--max-tokens", type=int, help="Instead of the prompt's limit.")
+@json_option
+@client_options
+def generate(
+    text: str | None,
+    prompt_name: str | None,
+    variables: tuple[str, ...],
+    times: int,
+    temperature: float | None,
+    seed: int | None,
+    max_tokens: int | None,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Run one prompt, through the running server.
+
+    TEXT is a free prompt; without it and without --prompt it is read from standard input.
+    """
+    body = _named(prompt_name, text, variables) if prompt_name else _free(text, variables)
+    overrides = {"temperature": temperature, "max_tokens": max_tokens}
+    body |= {name: value for name, value in overrides.items() if value is not None}
+    client = connect(url, key, data_dir, config_file)
+    for number in range(times):
+        if seed is not None:
+            body["seed"] = seed + number
+        run = _run(client, body)
+        click.echo(msgspec.json.encode(run) if as_json else _shown(run, number, times))
+
+
+def _free(text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
+    if variables:
+        raise click.UsageError("--var needs --prompt")
+    content = text or sys.stdin.read()
+    if not content.strip():
+        raise click.UsageError("the prompt is empty")
+    return {"messages": [{"role": "user", "content": content}]}
+
+
+def _named(name: str, text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
+    """The request for one of the server's own prompts, with its sampling, limit and schema."""
+    if text:
+        raise click.UsageError("give either TEXT or --prompt")
+    values: dict[str, str] = {}
+    for assignment in variables:
+        variable, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.UsageError(f"--var takes NAME=VALUE, not `{assignment}`")
+        values[variable] = value
+    prompt = load_prompts().get(name)
+    messages = [
+        {"role": message.role, "content": _plain(message.content)} for message in prompt.render(**values)
+    ]
+    body: dict[str, Any] = {"messages": messages}
+    # Fields at their default are left out; the server's defaults are the same.
+    body |= msgspec.to_builtins(prompt.sampling)
+    if prompt.max_tokens is not None:
+        body["max_tokens"] = prompt.max_tokens
+    if prompt.schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": name, "schema": prompt.schema},
+        }
+    return body
+
+
+def _plain(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.text for part in content)
+
+
+def _run(client: Client, body: dict[str, Any]) -> dict[str, Any]:
+    started = time.perf_counter()
+    reply = client.post("/v1/chat/completions", body)
+    choice = reply["choices"][0]
+    return {
+        "output": choice["message"]["content"],
+        "finish_reason": choice["finish_reason"],
+        "usage": reply["usage"],
+        "seconds": round(time.perf_counter() - started, 4),
+        "model": reply["model"],
+    }
+
+
+def _shown(run: dict[str, Any], number: int, times: int) -> str:
+    usage, seconds = run["usage"], run["seconds"]
+    cached = usage["prompt_tokens_details"]["cached_tokens"]
+    rate = usage["completion_tokens"] / seconds if seconds else 0.0
+    head = f"--- {number + 1} of {times}\n" if times > 1 else ""
+    return (
+        f"{head}{printable(run['output'])}\n"
+        f"({usage['prompt_tokens']} tokens in, {cached} of them cached, {usage['completion_tokens']} out, "
+        f"{run['finish_reason']}; {seconds:.2f} s, {rate:.1f} tokens/s)"
+    )

@@ -1,0 +1,73 @@
+"""`hearth key`: API keys, made and revoked in the database itself, whether a server runs or not."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.cli.database import opened_database
+from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.text import table
+from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
+
+
+@click.group()
+def key() -> None:
+    """Manage API keys. Once a key was made, every request needs one."""
+
+
+@key.command()
+@click.argument("name")
+@click.option("--role", type=click.Choice(["user", "admin"]), default="user", help="[default: user]")
+@json_option
+@local_options
+def create(name: str, role: Role, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+    """Make a key and print it. It is shown this once: only a hash is kept."""
+    with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
+        info, token = database.write_sync(lambda connection: create_key(connection, name, role))
+    if as_json:
+        click.echo(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}))
+        return
+    click.echo(token)
+    click.echo(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
+
+
+@key.command(name="list")
+@json_option
+@local_options
+def list_(as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+    """List the keys, revoked ones included."""
+    found: list[KeyInfo] = []
+    path = settings_of(data_dir, config_file).settings.database_path
+    if path.exists():  # looking creates nothing
+        with opened_database(path) as database:
+            found = database.read_sync(list_keys)
+    if as_json:
+        click.echo(msgspec.json.encode({"keys": found}))
+    elif found:
+        head = ["ID", "NAME", "ROLE", "MADE", "LAST USED", "STATE"]
+        click.echo(table([head, *(_row(info) for info in found)]))
+    else:
+        click.echo("there are no keys: on loopback every request is let in")
+
+
+@key.command()
+@click.argument("which")
+@local_options
+def revoke(which: str, data_dir: Path | None, config_file: Path | None) -> None:
+    """Revoke the key with this id or name, at once and for good."""
+    with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
+        info = database.write_sync(lambda connection: revoke_key(connection, which))
+    click.echo(f"revoked {info.name} ({info.id})")
+
+
+def _row(info: KeyInfo) -> list[str]:
+    state = "active" if info.revoked_at is None else f"revoked {_day(info.revoked_at)}"
+    return [info.id, info.name, info.role, _day(info.created_at), _day(info.last_used_at), state]
+
+
+def _day(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,124 @@
+"""`hearth log`: past requests, in short or with every prompt and raw output. Reads the database alone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+import msgspec
+
+from gateway.cli.database import opened_database
+from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.text import printable, table
+from gateway.errors import NotFoundError
+from gateway.store.request_log import (
+    GenerationRecord,
+    Kind,
+    RequestRecord,
+    RequestSummary,
+    get_record,
+    list_records,
+)
+
+_TEXT_WIDTH = 60
+
+
+@click.command()
+@click.argument("which", metavar="[ID]", required=False)
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=20, help="How many, newest first.  [default: 20]"
+)
+@click.option("--before", type=int, help="Only records older than this number.")
+@click.option("--kind", type=click.Choice(get_args(Kind)), help="Only requests of this kind.")
+@json_option
+@local_options
+def log(
+    which: str | None,
+    limit: int,
+    before: int | None,
+    kind: Kind | None,
+    as_json: bool,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Look at past requests: a list, or everything about the request with ID (its beginning is enough)."""
+    path = settings_of(data_dir, config_file).settings.database_path
+    if not path.exists():
+        raise NotFoundError(f"no requests are logged: there is no database {path}")
+    with opened_database(path) as database:
+        if which is not None:
+            record = database.read_sync(lambda connection: get_record(connection, which))
+            click.echo(msgspec.json.encode(record) if as_json else printable(long_form(record)))
+            return
+        found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
+    if as_json:
+        click.echo(msgspec.json.encode({"records": found}))
+    elif found:
+        click.echo(printable(short_form(found)))
+    else:
+        click.echo("no requests are logged")
+
+
+def short_form(found: list[RequestSummary]) -> str:
+    """One line a request."""
+    rows = [["NO", "WHEN", "ID", "KIND", "STATUS", "SECONDS", "TOKENS", "TEXT"]]
+    for each in found:
+        text = " ".join(each.text.split())
+        rows.append(
+            [
+                str(each.seq),
+                _when(each.started_at),
+                each.id,
+                each.kind,
+                str(each.status),
+                f"{each.seconds:.1f}",
+                f"{each.prompt_tokens}+{each.completion_tokens}",
+                text if len(text) <= _TEXT_WIDTH else text[: _TEXT_WIDTH - 1] + "…",
+            ]
+        )
+    return table(rows)
+
+
+def long_form(record: RequestRecord) -> str:
+    """Everything that is kept of a request: prompts and outputs whole."""
+    lines = [
+        f"request {record.id} ({record.kind}), {_when(record.started_at)}",
+        f"status {record.status}{f' ({record.error})' if record.error else ''}, {record.seconds:.2f} s, "
+        f"model {record.model or '-'}, owner {record.owner or '-'}",
+    ]
+    if record.redactions:
+        lines.append(f"secrets replaced before storing: {record.redactions}")
+    if record.details:
+        lines.append(f"details: {msgspec.json.encode(record.details).decode()}")
+    lines += ["", "text:", record.text, "", "answer:", record.answer]
+    for page in record.pages:
+        lines.append(
+            f"page {page.title} (revision {page.revision}) for `{page.term}`: {page.how}, {page.tokens} tokens"
+        )
+    for number, generation in enumerate(record.generations, start=1):
+        lines += ["", *_generation(number, generation)]
+    return "\n".join(lines)
+
+
+def _generation(number: int, made: GenerationRecord) -> list[str]:
+    prompt = f", prompt {made.prompt_name} v{made.prompt_version}" if made.prompt_name else ""
+    lines = [
+        f"--- generation {number}: {made.step}{prompt}",
+        f"{made.prompt_tokens} tokens in, {made.cached_tokens} of them cached, {made.completion_tokens} out, "
+        f"{made.finish_reason}; queue {made.queue_seconds:.2f} s, prefill {made.prefill_seconds:.2f} s, "
+        f"decode {made.decode_seconds:.2f} s, seed {made.seed}",
+    ]
+    if made.sampling:
+        lines.append(f"sampling: {msgspec.json.encode(made.sampling).decode()}")
+    for message in made.messages:
+        content = message.get("content", "")
+        if isinstance(content, list):
+            content = "".join(str(part.get("text", "")) for part in content)
+        lines += [f"[{message.get('role')}]", str(content)]
+    return [*lines, "[output]", made.output]
+
+
+def _when(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,114 @@
+"""The `hearth` command: finds the command, runs it, and turns every expected error into one line and a status.
+
+Commands are imported when they run, so that `hearth --help` does not pay for all of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from gateway import __version__
+from gateway.cli.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TEMPORARY
+from gateway.errors import ConfigurationError, HearthError
+
+
+class _Entry(NamedTuple):
+    module: str
+    name: str
+    help: str
+
+
+COMMANDS = {
+    "start": _Entry("start", "start", "Run the server."),
+    "stop": _Entry("stop", "stop", "Stop the server of a data directory."),
+    "status": _Entry("status", "status", "Show the server's state and load."),
+    "ask": _Entry("ask", "ask", "Ask the wiki a question."),
+    "chat": _Entry("chat", "chat", "Talk with the model."),
+    "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
+    "pull": _Entry("pull", "pull", "Download a model."),
+    "models": _Entry("models", "models", "List known and installed models."),
+    "doctor": _Entry("doctor", "doctor", "Say what this machine can run, and why."),
+    "log": _Entry("log", "log", "Look at past requests."),
+    "key": _Entry("key", "key", "Manage API keys."),
+    "config": _Entry("config", "config", "Show the configuration."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are modules of this package, imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(importlib.import_module(f"gateway.cli.{entry.module}"), entry.name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"hearth {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+def cli() -> None:
+    """A self-hosted inference server: answers from a wiki and chat on a local model."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit status. Expected errors go to stderr as one line, without a traceback."""
+    try:
+        result = cli.main(list(arguments), prog_name="hearth", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except HearthError as error:
+        click.echo(f"hearth: {error.message}", err=True)
+        return exit_status(error)
+    except BrokenPipeError:
+        # The reader (`head`) has what it wanted. Nothing may be flushed into the pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    return result if isinstance(result, int) else 0
+
+
+def exit_status(error: HearthError) -> int:
+    """The exit status that tells a script what kind of error it was (sysexits.h)."""
+    if isinstance(error, ConfigurationError):
+        return EXIT_CONFIGURATION
+    return EXIT_TEMPORARY if error.status in (503, 504) else EXIT_FAILED
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""HTTP/1.1 connections with the deadlines that uvicorn lacks, and refusals in our error envelope."""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import secrets
+import sys
+from typing import Any
+
+import h11
+import msgspec
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from gateway.api.errors import RequestTimeoutError, envelope, headers_of
+from gateway.errors import HearthError, InvalidRequestError, OverloadedError
+
+
+class GuardedProtocol(H11Protocol):
+    """A connection that must deliver each request's head in time.
+
+    uvicorn waits for ever for the rest of a head. The deadline here runs from the connection, or from the
+    first byte of a later request, to the end of the head; between requests uvicorn's keep-alive limit rules.
+    """
+
+    header_timeout_seconds: float
+    max_connections: int
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._head_deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            self._refuse(OverloadedError("too many connections; try again shortly", retry_after=1))
+            return
+        self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self._arm()
+        else:
+            self._disarm()
+
+    def on_response_complete(self) -> None:
+        self._disarm()
+        super().on_response_complete()
+
+    def _arm(self) -> None:
+        if self._head_deadline is None:
+            self._head_deadline = self.loop.call_later(self.header_timeout_seconds, self._head_overdue)
+
+    def _disarm(self) -> None:
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+
+    def _head_overdue(self) -> None:
+        self._head_deadline = None
+        if self.transport.is_closing():
+            return
+        if self.conn.trailing_data[0]:
+            self._refuse(
+                RequestTimeoutError(
+                    f"the request's head did not arrive within {self.header_timeout_seconds:g} seconds"
+                )
+            )
+        else:
+            self.transport.close()  # nothing was asked, so nothing is answered
+
+    def send_400_response(self, msg: str) -> None:
+        """Called by uvicorn while it handles h11's exception, which knows the fitting status."""
+        error = sys.exc_info()[1]
+        status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
+        code = "header_too_large" if status == 431 else "invalid_http"
+        text = "the request's head is too large" if status == 431 else f"invalid HTTP request: {error}"
+        self._refuse(InvalidRequestError(text, code=code, status=status))
+
+    def _refuse(self, error: HearthError) -> None:
+        """Answer outside any request, and close."""
+        self._disarm()
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.write(_raw_reply(error))
+        self.transport.close()
+
+
+def _raw_reply(error: HearthError) -> bytes:
+    request_id = secrets.token_hex(6)
+    body = msgspec.json.encode(envelope(error, request_id))
+    headers = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        "connection": "close",
+        "x-request-id": request_id,
+        **headers_of(error),
+    }
+    phrase = http.HTTPStatus(error.status).phrase
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {error.status} {phrase}\r\n{head}\r\n".encode("ascii") + body

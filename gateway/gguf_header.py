@@ -1,0 +1,116 @@
+"""Reads the few numbers of a GGUF header that tell how much memory a model's KV cache needs.
+
+The format: magic ``GGUF``, version, tensor count, pair count, then key/value pairs, all little-endian
+(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Only the pairs before the tokenizer are read.
+The file is not trusted: every length is bounded, and whatever does not parse is simply not known here; the
+model host says what is wrong with the file when it loads it.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+Value = int | float | str | list[int]
+
+_SCALARS = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
+_STRING, _ARRAY = 8, 9
+_MAX_PAIRS = 4096
+_MAX_STRING = 1 << 20
+_MAX_ITEMS = 4096  # an array of the architecture has one item a layer
+_KV_ITEM_BYTES = 2  # F16
+
+
+class _UnreadableError(ValueError):
+    """The bytes are no GGUF header that this module understands."""
+
+
+def kv_cache_bytes(path: Path, context: int) -> int | None:
+    """Bytes of an F16 KV cache of ``context`` cells, or None when the header does not tell.
+
+    An upper bound: layers with a sliding window may keep less.
+    """
+    try:
+        pairs = _read_pairs(path)
+    except (OSError, _UnreadableError):
+        return None
+    arch = pairs.get("general.architecture")
+
+    def number(name: str) -> int | None:
+        value = pairs.get(f"{arch}.{name}")
+        return value if isinstance(value, int) else None
+
+    layers, heads, width = number("block_count"), number("attention.head_count"), number("embedding_length")
+    kv_heads = pairs.get(f"{arch}.attention.head_count_kv", heads)
+    if not layers or kv_heads is None or isinstance(kv_heads, str | float):
+        return None
+    head = width // heads if width and heads else None
+    key, value = number("attention.key_length") or head, number("attention.value_length") or head
+    if not key or not value:
+        return None
+    heads_in_all = sum(kv_heads) if isinstance(kv_heads, list) else layers * kv_heads
+    return heads_in_all * (key + value) * _KV_ITEM_BYTES * context
+
+
+def _read_pairs(path: Path) -> dict[str, Value]:
+    with path.open("rb") as file:
+        magic, version, _tensors, count = struct.unpack("<4sIQQ", _take(file, 24))
+        if magic != b"GGUF" or version not in (2, 3) or count > _MAX_PAIRS:
+            raise _UnreadableError
+        pairs: dict[str, Value] = {}
+        for _ in range(count):
+            key = _string(file)
+            if key.startswith("tokenizer."):  # megabytes of vocabulary from here on
+                break
+            value = _value(file, _number(file, "<I"))
+            if value is not None:
+                pairs[key] = value
+        return pairs
+
+
+def _value(file: BinaryIO, kind: int) -> Value | None:
+    """The next value; None for an array that is not of whole numbers."""
+    if kind == _STRING:
+        return _string(file)
+    if kind in _SCALARS:
+        return _number(file, _SCALARS[kind])
+    if kind != _ARRAY:
+        raise _UnreadableError
+    item, count = _number(file, "<I"), _number(file, "<Q")
+    if count > _MAX_ITEMS or (item != _STRING and item not in _SCALARS):
+        raise _UnreadableError
+    items = [_value(file, item) for _ in range(count)]
+    numbers = [each for each in items if isinstance(each, int)]
+    return numbers if len(numbers) == len(items) else None
+
+
+def _number(file: BinaryIO, form: str) -> int:
+    value: int = struct.unpack(form, _take(file, struct.calcsize(form)))[0]
+    return value
+
+
+def _string(file: BinaryIO) -> str:
+    length = _number(file, "<Q")
+    if length > _MAX_STRING:
+        raise _UnreadableError
+    return _take(file, length).decode("utf-8", "replace")
+
+
+def _take(file: BinaryIO, length: int) -> bytes:
+    data = file.read(length)
+    if len(data) != length:
+        raise _UnreadableError
+    return data

@@ -1,0 +1,61 @@
+"""Token counts seen before: the same pages and blocks are counted again and again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+MAX_ENTRIES = 4096
+MAX_CHARACTERS = 8_000_000  # of all keys together: some 8 to 32 MB
+
+# One `count` message carries at most this much. JSON escaping makes at most 6 bytes of one, so it fits a line.
+BATCH_BYTES = 1024 * 1024
+BATCH_TEXTS = 4096
+
+
+class CountCache:
+    """Text → tokens for one model, least recently used first out. A text over an eighth of the limit is not kept."""
+
+    def __init__(self, max_entries: int = MAX_ENTRIES, max_characters: int = MAX_CHARACTERS) -> None:
+        self._max_entries = max_entries
+        self._max_characters = max_characters
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._characters = 0
+        self._fingerprint = ""
+
+    def use_model(self, fingerprint: str) -> None:
+        """Forget everything when the model is another one than before."""
+        if fingerprint != self._fingerprint:
+            self._fingerprint = fingerprint
+            self._counts.clear()
+            self._characters = 0
+
+    def get(self, text: str) -> int | None:
+        count = self._counts.get(text)
+        if count is not None:
+            self._counts.move_to_end(text)
+        return count
+
+    def put(self, text: str, count: int) -> None:
+        if len(text) > self._max_characters // 8 or text in self._counts:
+            return
+        self._counts[text] = count
+        self._characters += len(text)
+        while len(self._counts) > self._max_entries or self._characters > self._max_characters:
+            oldest, _ = self._counts.popitem(last=False)
+            self._characters -= len(oldest)
+
+
+def batches(texts: list[str]) -> Iterator[list[str]]:
+    """``texts`` in order, in lists that fit a protocol line each (a single huge text may still not)."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        length = len(text.encode("utf-8", "surrogatepass"))
+        if batch and (size + length > BATCH_BYTES or len(batch) == BATCH_TEXTS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield batch

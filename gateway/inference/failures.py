@@ -1,0 +1,127 @@
+"""How failures of the host become errors that a user can act on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from gateway.errors import (
+    HearthError,
+    InvalidRequestError,
+    ModelUnavailableError,
+    OverloadedError,
+    PromptTooLongError,
+)
+from model_host.protocol import Failed
+
+# A new host can be started at once, so a client need not wait long after a crash.
+RETRY_SECONDS = 1.0
+
+# What a host may report before it is ready. Starting it again on the same file would fail the same way.
+LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
+
+_REMEDY = {
+    "model_missing": "fetch the model with `hearth pull`, or correct `model.name`",
+    "model_corrupt": "delete the file and fetch it again with `hearth pull`",
+    "model_unsupported": "choose another model: `hearth models` lists those that work",
+    "out_of_memory": "use a smaller model or a smaller `model.context`; `hearth doctor` says what fits",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a child's life ends, and what those who wait for it or use it are told.
+
+    ``asked``, ``idle`` and ``abandoned`` end a healthy child; ``refused`` is a child that said it cannot load
+    the model; ``crashed`` is everything else and counts for the breaker.
+    """
+
+    kind: Literal["asked", "idle", "abandoned", "refused", "crashed"]
+    error: HearthError
+
+    @property
+    def gentle(self) -> bool:
+        return self.kind in ("asked", "idle", "abandoned")
+
+
+def stopped(kind: Literal["asked", "idle", "abandoned"]) -> Ending:
+    """The end of a healthy child."""
+    error = ModelUnavailableError("the model host was stopped; try again", retry_after=RETRY_SECONDS)
+    return Ending(kind, error)
+
+
+def crashed(what: str, last_words: str | None = None) -> Ending:
+    """The end of a child that ``what`` (it died, hung, or broke the protocol). ``last_words``: its last stderr line."""
+    said = f"; its last line was: {last_words}" if last_words else ""
+    error = ModelUnavailableError(f"the model host {what}{said}", retry_after=RETRY_SECONDS)
+    return Ending("crashed", error)
+
+
+def describe_exit(code: int) -> str:
+    """A return code as ``subprocess`` gives it, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = " (the kernel does this when memory runs out)" if -code == signal.SIGKILL else ""
+    return f"was killed by {name}{hint}"
+
+
+def load_failure(event: Failed) -> ModelUnavailableError:
+    """A host's own report that it cannot load the model. Not retriable: the same file fails again."""
+    return ModelUnavailableError(
+        f"the model cannot be loaded: {event.message}; {_REMEDY[event.code]}",
+        code=event.code,
+        details=dict(event.details),
+    )
+
+
+def request_failure(event: Failed) -> HearthError:
+    """The error for a request that the host answered with ``failed``."""
+    return _REQUEST_FAILURES.get(event.code, _internal)(event)
+
+
+def _too_long(event: Failed) -> HearthError:
+    return PromptTooLongError(event.message, param="messages", details=dict(event.details))
+
+
+def _invalid(event: Failed) -> HearthError:
+    param = "grammar" if event.code == "bad_grammar" else None
+    return InvalidRequestError(event.message, code=event.code, param=param, details=dict(event.details))
+
+
+def _overloaded(event: Failed) -> HearthError:
+    return OverloadedError(
+        event.message, code=event.code, retry_after=RETRY_SECONDS, details=dict(event.details)
+    )
+
+
+def _unavailable(event: Failed) -> HearthError:
+    message = f"{event.message}; {_REMEDY[event.code]}"
+    retry_after = RETRY_SECONDS if event.retriable else None
+    return ModelUnavailableError(
+        message, code=event.code, retry_after=retry_after, details=dict(event.details)
+    )
+
+
+def _internal(event: Failed) -> HearthError:
+    message = f"the model host failed: {event.message}"
+    if event.retriable:
+        return ModelUnavailableError(message, retry_after=RETRY_SECONDS, details=dict(event.details))
+    return HearthError(message, details=dict(event.details))
+
+
+_REQUEST_FAILURES: dict[str, Callable[[Failed], HearthError]] = {
+    "prompt_too_long": _too_long,
+    "bad_request": _invalid,
+    "bad_grammar": _invalid,
+    "bad_template": _invalid,
+    "line_too_long": _invalid,
+    "overloaded": _overloaded,
+    "shutting_down": _overloaded,
+    **dict.fromkeys(LOAD_FAILURES, _unavailable),
+}

@@ -1,0 +1,111 @@
+"""What to run for the configured model, decided anew at each start so that a pulled model is picked up."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.catalog import ResolvedModel
+from gateway.errors import ModelUnavailableError
+from gateway.inference.memory import check_memory
+from gateway.inference.pending import fresh
+from gateway.settings import ModelSettings
+from model_host import protocol
+
+# The child gets only these: a path to run, a locale, where libraries are, and how to use the cores.
+_KEPT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH"})
+_KEPT_PREFIXES = ("OMP_", "GOMP_", "HEARTH_HOST_")
+
+# How long a model file that could not be loaded is refused without trying again, unless it changes.
+REMEMBER_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """One start of a host."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    model: ResolvedModel
+    file: tuple[str, int, int]  # path, mtime in ns, size: the identity of what is loaded
+
+
+class Launcher:
+    """Makes launch plans, and remembers for a few seconds which file could not be loaded."""
+
+    def __init__(
+        self,
+        model: ResolvedModel | Callable[[], ResolvedModel],
+        settings: ModelSettings,
+        command: Sequence[str] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._model = model
+        self._settings = settings
+        self._command = command
+        self._clock = clock
+        self._failed: tuple[tuple[str, int, int], float, ModelUnavailableError] | None = None
+
+    def plan(self) -> LaunchPlan:
+        """Resolve the model and check file and memory. Blocks on the file system.
+
+        Raises ModelUnavailableError: no file, too little memory, or a file that failed to load a moment ago.
+        """
+        model = self._model() if callable(self._model) else self._model
+        file = _identity(model)
+        if self._failed is not None:
+            failed_file, until, error = self._failed
+            if file == failed_file and self._clock() < until:
+                raise fresh(error)
+        check_memory(model, self._settings.memory_headroom_bytes)
+        command = tuple(self._command) if self._command is not None else host_command(model, self._settings)
+        return LaunchPlan(command, child_environment(os.environ), model, file)
+
+    def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
+        """The host said that it cannot load the file of ``plan``."""
+        self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
+
+
+def host_command(model: ResolvedModel, settings: ModelSettings) -> tuple[str, ...]:
+    """The command line of a model host."""
+    options = {
+        "--model": model.path.absolute(),
+        "--context": model.context,
+        "--parallel": settings.parallel,
+        "--chunk": settings.chunk,
+        "--threads": settings.threads,
+        "--max-waiting": settings.max_waiting,
+    }
+    flags = [str(word) for option in options.items() for word in option]
+    return (sys.executable, "-m", "model_host", *flags)
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of ``environment`` that a child may see, and where Python finds the ``model_host`` package.
+
+    A host needs no secret, so none is passed: what it leaks (core dump, log) cannot hold one.
+    """
+    kept = {
+        name: value for name, value in environment.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)
+    }
+    # `-m` would search the current directory first; it may be anybody's.
+    kept["PYTHONSAFEPATH"] = "1"
+    kept["PYTHONPATH"] = str(Path(protocol.__file__).resolve().parents[1])
+    return kept
+
+
+def _identity(model: ResolvedModel) -> tuple[str, int, int]:
+    try:
+        status = model.path.stat()
+    except OSError as error:
+        raise ModelUnavailableError(
+            f"the model file {model.path} cannot be read ({error.strerror}); fetch it with "
+            f"`hearth pull {model.name}`, or correct `model.name`",
+            code="model_missing",
+        ) from None
+    return str(model.path), status.st_mtime_ns, status.st_size

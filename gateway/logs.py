@@ -1,0 +1,83 @@
+"""Structured logs on stderr: one event a line, the request id on each, secrets replaced."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from gateway.redact import MARK, redact
+from gateway.settings import LogSettings
+
+_SECRET_NAMES = frozenset(
+    {"authorization", "x-api-key", "api_key", "key", "token", "secret", "password", "cookie"}
+)
+# Libraries that narrate each step at info level.
+_QUIET = ("uvicorn.error", "httpx2", "httpcore2", "sse_starlette.sse", "asyncio")
+
+
+def clean_event(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Replace values of secret fields, and anything that looks like a key inside other texts."""
+    return {name: _clean(name, value) for name, value in event.items()}
+
+
+def _clean(name: str, value: Any) -> Any:
+    if name.lower() in _SECRET_NAMES and value is not None:
+        return MARK
+    if isinstance(value, str):
+        return redact(value)[0]
+    if isinstance(value, dict):
+        return {inner: _clean(str(inner), item) for inner, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean("", item) for item in value]
+    return value
+
+
+def configure(settings: LogSettings) -> None:
+    """Set up structlog, and lead the libraries' own logging through the same lines."""
+    level = logging.getLevelNamesMapping()[settings.level.upper()]
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_formatter(settings, shared))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+
+
+def _formatter(settings: LogSettings, shared: list[Processor]) -> logging.Formatter:
+    # The traceback is text before it is redacted: exceptions may quote what a client sent.
+    renderer: Processor = (
+        structlog.processors.JSONRenderer(ensure_ascii=False)
+        if settings.json
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=28)
+    )
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            clean_event,
+            renderer,
+        ],
+    )

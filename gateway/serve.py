@@ -1,0 +1,138 @@
+"""Runs the gateway: its socket, its signals, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+from starlette.applications import Starlette
+from uvicorn import Config, Server
+
+from gateway import logs
+from gateway.api.streams import Drain
+from gateway.app import create_app
+from gateway.connection import GuardedProtocol
+from gateway.errors import ConfigurationError
+from gateway.settings import ServerSettings, Settings
+
+_BACKLOG = 256
+_MAX_HEAD_BYTES = 32 * 1024
+_KEEP_ALIVE_SECONDS = 15
+# Between the last events of ended streams and the cutting of their connections.
+_LAST_WORDS_SECONDS = 2.0
+
+
+def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then let open requests finish within the grace period, and return.
+
+    ``on_listening`` is called with the server's URL once connections are accepted. Raises ConfigurationError
+    (address not available, public without a key, unusable database or model name).
+    """
+    logs.configure(settings.log)
+    asyncio.run(serve(settings, create_app(settings), on_listening))
+
+
+async def serve(settings: Settings, app: Starlette, on_listening: Callable[[str], None]) -> None:
+    """Run ``app`` in this event loop, its lifespan included; see :func:`run`."""
+    server = GatewayServer(settings, app, on_listening)
+    with server.stop_signals(), listening_socket(settings.server) as sock:
+        # The lifespan is entered here and not by uvicorn, which would swallow its errors.
+        async with app.router.lifespan_context(app):
+            await server.serve(sockets=[sock])
+
+
+class GatewayServer(Server):
+    """uvicorn with our connections, our signals and a graceful end that leaves no stream hanging."""
+
+    def __init__(self, settings: Settings, app: Starlette, on_listening: Callable[[str], None]) -> None:
+        limits = settings.server
+        grace = limits.shutdown_grace_seconds
+        super().__init__(
+            Config(
+                app,
+                http=_protocol(limits),
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                backlog=_BACKLOG,
+                h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=grace + _LAST_WORDS_SECONDS,  # type: ignore[arg-type]
+            )
+        )
+        self._grace_seconds = grace
+        self._on_listening = on_listening
+        self._host = limits.host
+        self._drain: Drain = app.state.drain
+
+    def stop(self) -> None:
+        """Stop accepting and let open requests finish; called again, end them now."""
+        if self.should_exit:
+            self._drain.stop()
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def stop_signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT call :meth:`stop`, also while the application is still starting."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """uvicorn's own handlers would raise the signal again after a clean end."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if sockets:
+            self._on_listening(url_of(self._host, sockets[0]))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        end = asyncio.get_running_loop().call_later(self._grace_seconds, self._drain.stop)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            end.cancel()
+            self._drain.stop()
+
+
+def listening_socket(settings: ServerSettings) -> socket.socket:
+    """A bound, listening socket; the caller closes it. Raises ConfigurationError."""
+    host = settings.host.strip("[]")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; "
+            "stop the program that uses it, or choose another --host or --port",
+            code="address_unavailable",
+        ) from error
+
+
+def url_of(host: str, sock: socket.socket) -> str:
+    """The address that people use, with the port that the system chose."""
+    name = host.strip("[]")
+    return f"http://{f'[{name}]' if ':' in name else name}:{sock.getsockname()[1]}"
+
+
+def _protocol(settings: ServerSettings) -> type[GuardedProtocol]:
+    """The connection class with these limits: uvicorn makes the instances and passes none."""
+
+    class Protocol(GuardedProtocol):
+        header_timeout_seconds = settings.header_timeout_seconds
+        max_connections = settings.max_connections
+
+    return Protocol

@@ -1,0 +1,201 @@
+"""The SQLite database: one writer thread, a few reader threads, every write durable once acknowledged.
+
+Several processes may open the same file: the command line does while the server runs. SQLite's own locks
+order their writes; a writer waits :data:`BUSY_SECONDS` for another process before it gives up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import structlog
+
+from gateway.errors import ConfigurationError, HearthError
+from gateway.store.faults import translated
+from gateway.store.migrate import migrate
+
+BUSY_SECONDS = 10.0
+READERS = 3
+_JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
+_LOCK_POLL_SECONDS = 0.02
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+
+class Database:
+    """An open database file. Functions given to it run in its threads and must not keep the connection."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._version = 0
+        self._writer: apsw.Connection | None = None
+        self._readers: list[apsw.Connection] = []
+        self._local = threading.local()
+        self._write_pool = ThreadPoolExecutor(1, "db-write")
+        self._read_pool = ThreadPoolExecutor(READERS, "db-read")
+
+    def open(self) -> None:
+        """Create or open the file and migrate it.
+
+        Raises ConfigurationError (unusable folder, damaged or too new file) or HearthError (locked, full).
+        """
+        _create_private(self.path)
+        with translated(self.path):
+            connection = _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
+            try:
+                _use_wal(connection)
+                connection.pragma("synchronous", "FULL")
+                connection.pragma("foreign_keys", True)
+                connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
+                self._version = migrate(connection, self.path)
+            except BaseException:
+                connection.close()
+                raise
+        self._writer = connection
+
+    def close(self) -> None:
+        """Finish what is queued, then close every connection. Closing twice is harmless."""
+        self._read_pool.shutdown(wait=True)
+        self._write_pool.shutdown(wait=True)
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
+        if self._writer is not None:
+            self._writer.close()  # the last connection checkpoints and removes the WAL file
+            self._writer = None
+
+    async def write(self, fn: Callable[[apsw.Connection], T]) -> T:
+        """Run ``fn`` in a write transaction; returns once it is on disk. An exception rolls it back.
+
+        Cancelling the caller does not undo the write: once submitted it runs to its end, whole or not at all.
+        """
+        future = asyncio.wrap_future(self._submit(self._write_pool, self._in_write, fn))
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_report_unawaited)
+            raise
+
+    async def read(self, fn: Callable[[apsw.Connection], T]) -> T:
+        """Run ``fn`` on a read-only connection; everything it reads belongs to one moment."""
+        return await asyncio.wrap_future(self._submit(self._read_pool, self._in_read, fn))
+
+    def write_sync(self, fn: Callable[[apsw.Connection], T]) -> T:
+        """:meth:`write` for code without an event loop."""
+        return self._submit(self._write_pool, self._in_write, fn).result()
+
+    def read_sync(self, fn: Callable[[apsw.Connection], T]) -> T:
+        """:meth:`read` for code without an event loop."""
+        return self._submit(self._read_pool, self._in_read, fn).result()
+
+    async def check(self) -> None:
+        """Prove that the database answers. Raises HearthError when it does not."""
+        await self.read(lambda connection: connection.execute("SELECT 1 FROM schema_version").get)
+
+    def health(self) -> dict[str, int | str]:
+        """Path, size on disk (WAL included), schema version and SQLite version. Touches no connection."""
+        size = 0
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                size += Path(f"{self.path}{suffix}").stat().st_size
+        return {
+            "path": str(self.path),
+            "size_bytes": size,
+            "schema_version": self._version,
+            "sqlite_version": apsw.sqlite_lib_version(),
+        }
+
+    def _submit(
+        self,
+        pool: ThreadPoolExecutor,
+        run: Callable[[Callable[[apsw.Connection], T]], T],
+        fn: Callable[[apsw.Connection], T],
+    ) -> Future[T]:
+        try:
+            return pool.submit(run, fn)
+        except RuntimeError:  # the executor refuses work after shutdown
+            raise HearthError("the database is closed: the server is stopping", status=503) from None
+
+    def _in_write(self, fn: Callable[[apsw.Connection], T]) -> T:
+        connection = self._writer
+        assert connection is not None, "Database.open() comes first"
+        with translated(self.path):
+            return _transaction(connection, "BEGIN IMMEDIATE", fn)
+
+    def _in_read(self, fn: Callable[[apsw.Connection], T]) -> T:
+        with translated(self.path):
+            connection: apsw.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = _connect(self.path, apsw.SQLITE_OPEN_READONLY)
+                self._local.connection = connection
+                self._readers.append(connection)
+            return _transaction(connection, "BEGIN", fn)
+
+
+def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Connection], T]) -> T:
+    connection.execute(begin)
+    try:
+        result = fn(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk has already rolled back
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _connect(path: Path, mode: int) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=mode)
+    connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+    return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Switch to write-ahead logging.
+
+    Two processes that create the file at the same moment collide here, and SQLite reports this collision at
+    once instead of waiting for the busy timeout; so this waits.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.pragma("journal_mode", "WAL")
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LOCK_POLL_SECONDS)
+
+
+def _create_private(path: Path) -> None:
+    """Make the folder (0700, if it is missing) and the file (0600): prompts and hashes are nobody else's."""
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Never open and close a file that exists: that would drop the locks this process holds on it.
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        if path.is_file():
+            path.chmod(0o600)  # SQLite gives the WAL file the mode of the database
+    except OSError as error:
+        raise ConfigurationError(
+            f"the database {path} cannot be created or opened: {error.strerror}. "
+            "Check the folder's owner and mode, or choose another --data-dir",
+            code="database_unavailable",
+        ) from error
+
+
+def _report_unawaited(future: asyncio.Future[Any]) -> None:
+    """The caller was cancelled, so nobody else sees how this write ended."""
+    if not future.cancelled() and (error := future.exception()) is not None:
+        _log.error("a write failed after its request was cancelled", error=repr(error))

@@ -1,0 +1,61 @@
+"""Text for SQLite's full-text search: keys that names are compared by, and queries that cannot be misread.
+
+Search terms come from people and from a model. They reach ``MATCH`` only as quoted phrases made here, so no
+character of theirs is an operator.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# More words or trigrams than this do not change what is found first, but make the query slow.
+_MAX_WORDS = 32
+_MAX_TRIGRAMS = 96
+_WORD = re.compile(r"\w+")
+
+# Words that say nothing about which page is meant.
+STOP_WORDS = frozenset(
+    """
+    a about am an and any are as at be been but by can could did do does explain for from had
+    has have how i if in into is it its itself me my of on or our please say says she he show so
+    tell than that the their them then there these they this those to us was we were what when
+    where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
+)
+
+
+def title_key(title: str) -> str:
+    """The form by which titles are compared: case, width, underscores and runs of spaces do not matter."""
+    return " ".join(unicodedata.normalize("NFKC", _clean(title)).replace("_", " ").casefold().split())
+
+
+def words(term: str) -> list[str]:
+    """Distinct lower-case words of a search term, stop words left out unless there is nothing else."""
+    found = list(dict.fromkeys(_WORD.findall(_clean(term).casefold())))
+    telling = [word for word in found if word not in STOP_WORDS]
+    return (telling or found)[:_MAX_WORDS]
+
+
+def all_of(items: list[str]) -> str:
+    """A MATCH expression for rows with every item; ``items`` must not be empty."""
+    return " AND ".join(map(_quoted, items))
+
+
+def any_of(items: list[str]) -> str:
+    """A MATCH expression for rows with at least one of the items; ``items`` must not be empty."""
+    return " OR ".join(map(_quoted, items))
+
+
+def trigrams(text: str) -> list[str]:
+    """Distinct runs of three characters of a title key, for the trigram index."""
+    return list(dict.fromkeys(text[i : i + 3] for i in range(len(text) - 2)))[:_MAX_TRIGRAMS]
+
+
+def _quoted(item: str) -> str:
+    return '"' + item.replace('"', '""') + '"'
+
+
+def _clean(text: str) -> str:
+    """Without what SQLite cannot hold in a query: NUL and lone surrogates."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

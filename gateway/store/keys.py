@@ -1,0 +1,132 @@
+"""API keys. A token is 32 random bytes; the database keeps its hash, so a stolen copy opens no door."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from typing import Literal
+
+import apsw
+from msgspec import Struct
+
+from gateway.errors import InvalidRequestError, NotFoundError
+from gateway.store.rows import columns, load_all, load_one
+
+Role = Literal["user", "admin"]
+
+TOKEN_PREFIX = "hk_"
+_TOKEN_BYTES = 32
+_MAX_NAME = 64
+_TOUCH_SECONDS = 60.0
+
+
+class KeyInfo(Struct, frozen=True, kw_only=True):
+    """A key without its secret. Times are Unix seconds; ``owner`` fences the key's data and KV cache."""
+
+    id: str
+    name: str
+    role: Role
+    owner: str
+    created_at: float
+    last_used_at: float | None
+    revoked_at: float | None
+
+
+def create_key(
+    connection: apsw.Connection, name: str, role: Role, owner: str | None = None
+) -> tuple[KeyInfo, str]:
+    """Make a key; the token (``hk_…``) is returned here and never again.
+
+    Keys with the same ``owner`` share one owner's data; by default every key is an owner of its own. Raises
+    InvalidRequestError when the name is empty, too long, unprintable, or taken by an active key.
+    """
+    if not 0 < len(name) <= _MAX_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidRequestError(
+            f"a key's name has 1 to {_MAX_NAME} printable characters, without spaces at its ends",
+            param="name",
+        )
+    if role not in ("user", "admin"):
+        raise InvalidRequestError(f"`{role}` is no role: use `user` or `admin`", param="role")
+    key_id, token = secrets.token_hex(4), TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
+    try:
+        connection.execute(
+            "INSERT INTO keys (id, name, role, owner, hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (key_id, name, role, owner or f"key-{key_id}", _digest(token), time.time()),
+        )
+    except apsw.ConstraintError:
+        raise InvalidRequestError(
+            f"a key named `{name}` exists: revoke it first, or choose another name", param="name"
+        ) from None
+    info = load_one(
+        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (key_id,))
+    )
+    assert info is not None
+    return info, token
+
+
+def verify_key(connection: apsw.Connection, token: str) -> KeyInfo | None:
+    """The active key of this token, or None. Only reads: see :func:`touch_key`.
+
+    The search is by the hash of the token, so its timing says nothing about any token.
+    """
+    digest = _digest(token)
+    row = connection.execute("SELECT id, hash FROM keys WHERE hash = ? AND revoked_at IS NULL", (digest,)).get
+    if row is None or not hmac.compare_digest(row[1], digest):
+        return None
+    return load_one(
+        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (row[0],))
+    )
+
+
+def touch_key(connection: apsw.Connection, key: KeyInfo) -> None:
+    """Note that the key was used. Call it when :func:`needs_touch` says so, not for every request."""
+    connection.execute("UPDATE keys SET last_used_at = ? WHERE id = ?", (time.time(), key.id))
+
+
+def needs_touch(key: KeyInfo) -> bool:
+    """Whether the stored time of last use is older than a minute: spares a disk write per request."""
+    return key.last_used_at is None or time.time() - key.last_used_at > _TOUCH_SECONDS
+
+
+def list_keys(connection: apsw.Connection) -> list[KeyInfo]:
+    """Every key, revoked ones included, oldest first."""
+    return load_all(
+        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys ORDER BY created_at, rowid")
+    )
+
+
+def revoke_key(connection: apsw.Connection, which: str) -> KeyInfo:
+    """Revoke the active key with this id or name. Raises NotFoundError."""
+    key = load_one(
+        KeyInfo,
+        connection.execute(
+            f"SELECT {columns(KeyInfo)} FROM keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) "
+            "ORDER BY id = ?1 DESC LIMIT 1",
+            (which,),
+        ),
+    )
+    if key is None:
+        raise NotFoundError(f"no active key has the id or name `{which}`: `hearth key list` shows them")
+    connection.execute("UPDATE keys SET revoked_at = ? WHERE id = ?", (time.time(), key.id))
+    revoked = load_one(
+        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (key.id,))
+    )
+    assert revoked is not None
+    return revoked
+
+
+def any_keys(connection: apsw.Connection) -> bool:
+    """Whether a key was ever made here.
+
+    Revoked keys count: revoking the last one must close the server to everybody, not open it to everybody.
+    """
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM keys)").get)
+
+
+def _digest(token: str) -> bytes:
+    # A fast hash is right here: the token has 256 random bits, there is nothing to guess.
+    return hashlib.blake2b(
+        token.encode("utf-8", "surrogatepass"), digest_size=32, person=b"hearth key"
+    ).digest()

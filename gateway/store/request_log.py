@@ -1,0 +1,251 @@
+"""The request log: what was asked, every prompt and raw output behind the answer, and the pages used."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.errors import InvalidRequestError, NotFoundError
+from gateway.redact import redact_value
+from gateway.store.rows import columns, load_all, load_one
+
+Kind = Literal["ask", "chat", "generate"]
+
+_CANDIDATES_SHOWN = 5
+
+
+class GenerationRecord(Struct, frozen=True, kw_only=True):
+    """One call of the model. Seconds are the host's; ``output`` is the raw text, cancelled or not."""
+
+    step: str  # terms, compact, answer, …
+    messages: list[dict[str, Any]]  # the whole prompt: role and content
+    output: str
+    prompt_name: str = ""
+    prompt_version: str = ""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    queue_seconds: float = 0.0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    seed: int | None = None
+    finish_reason: str = ""
+    sampling: dict[str, Any] = {}
+
+
+class PageRecord(Struct, frozen=True, kw_only=True):
+    """A page that went into a prompt: ``how`` is whole, sections, summary or truncated."""
+
+    title: str
+    revision: int
+    term: str = ""
+    how: str = ""
+    tokens: int = 0
+
+
+class RequestRecord(Struct, frozen=True, kw_only=True):
+    """A request from its arrival to its end. ``started_at`` is Unix seconds; ``error`` an error code."""
+
+    id: str
+    kind: Kind
+    started_at: float
+    seconds: float
+    status: int
+    text: str  # the question, or the last user message
+    answer: str = ""
+    owner: str = ""
+    model: str = ""
+    error: str | None = None
+    details: dict[str, Any] = {}
+    generations: list[GenerationRecord] = []
+    pages: list[PageRecord] = []
+    redactions: int = 0  # secrets blotted out when the record was stored
+
+
+class RequestSummary(Struct, frozen=True, kw_only=True):
+    """The short form. ``seq`` orders records and is the cursor of :func:`list_records`."""
+
+    seq: int
+    id: str
+    kind: Kind
+    started_at: float
+    seconds: float
+    status: int
+    text: str
+    answer: str
+    owner: str
+    model: str
+    error: str | None
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+
+
+class _RequestRow(Struct, frozen=True, kw_only=True):
+    seq: int
+    id: str
+    kind: Kind
+    started_at: float
+    seconds: float
+    status: int
+    text: str
+    answer: str
+    owner: str
+    model: str
+    error: str | None
+    details: str
+    redactions: int
+
+
+def add_record(
+    connection: apsw.Connection, record: RequestRecord, *, max_records: int, max_record_bytes: int
+) -> int:
+    """Store a record with its secrets redacted, then drop the oldest ones over either limit.
+
+    ``max_record_bytes`` bounds all records together. The new record is always kept, even alone over the
+    limit. Returns its ``seq``. Run it in a write transaction.
+    """
+    plain, redactions = redact_value(msgspec.to_builtins(record))
+    clean = msgspec.convert(plain, RequestRecord)
+    size = len(msgspec.json.encode(clean))
+    seq = _insert(connection, clean, redactions, size)
+    connection.execute("UPDATE request_totals SET records = records + 1, bytes = bytes + ?", (size,))
+    _rotate(connection, max_records, max_record_bytes)
+    return seq
+
+
+def list_records(
+    connection: apsw.Connection, limit: int, before: int | None = None, kind: Kind | None = None
+) -> list[RequestSummary]:
+    """The newest records first, older than the cursor ``before`` (a ``seq``), of one kind or of all."""
+    totals = ", ".join(
+        f"(SELECT coalesce(sum({name}), 0) FROM generations WHERE request = requests.seq) AS {name}"
+        for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
+    )
+    names = [n for n in RequestSummary.__struct_fields__ if not n.endswith("_tokens")]
+    conditions, values = ["TRUE"], {"limit": limit, "before": before, "kind": kind}
+    if before is not None:
+        conditions.append("seq < :before")
+    if kind is not None:
+        conditions.append("kind = :kind")
+    query = (
+        f"SELECT {', '.join(names)}, {totals} FROM requests WHERE {' AND '.join(conditions)} "
+        "ORDER BY seq DESC LIMIT :limit"
+    )
+    return load_all(RequestSummary, connection.execute(query, values))
+
+
+def get_record(connection: apsw.Connection, which: str) -> RequestRecord:
+    """The record with this id, or whose id alone starts with it; the newest one when an id repeats.
+
+    Raises NotFoundError, or InvalidRequestError when the beginning fits several ids.
+    """
+    request_id = _complete_id(connection, which)
+    row = load_one(
+        _RequestRow,
+        connection.execute(
+            f"SELECT {columns(_RequestRow)} FROM requests WHERE id = ? ORDER BY seq DESC LIMIT 1",
+            (request_id,),
+        ),
+    )
+    assert row is not None
+    fields = {name: getattr(row, name) for name in row.__struct_fields__ if name != "seq"}
+    fields["details"] = msgspec.json.decode(row.details)
+    return RequestRecord(
+        **fields, generations=_generations(connection, row.seq), pages=_pages(connection, row.seq)
+    )
+
+
+def _complete_id(connection: apsw.Connection, which: str) -> str:
+    if connection.execute("SELECT EXISTS (SELECT 1 FROM requests WHERE id = ?)", (which,)).get:
+        return which
+    found = [
+        str(row[0])
+        for row in connection.execute(
+            "SELECT DISTINCT id FROM requests WHERE id >= ?1 AND id < ?1 || char(0x10ffff) "
+            "ORDER BY id LIMIT ?2",
+            (which, _CANDIDATES_SHOWN + 1),
+        )
+    ]
+    if not found or not which:
+        raise NotFoundError(f"no request in the log has the id `{which}`: it may have been rotated out")
+    if len(found) > 1:
+        more = ", …" if len(found) > _CANDIDATES_SHOWN else ""
+        raise InvalidRequestError(
+            f"`{which}` is the beginning of several ids: {', '.join(found[:_CANDIDATES_SHOWN])}{more}",
+            param="id",
+        )
+    return found[0]
+
+
+def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int, size: int) -> int:
+    connection.execute(
+        "INSERT INTO requests (id, kind, started_at, seconds, status, text, answer, owner, model, error, "
+        "details, redactions, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            record.id,
+            record.kind,
+            record.started_at,
+            record.seconds,
+            record.status,
+            record.text,
+            record.answer,
+            record.owner,
+            record.model,
+            record.error,
+            _json(record.details),
+            redactions,
+            size,
+        ),
+    )
+    seq = connection.last_insert_rowid()
+    for table, rows in (("generations", record.generations), ("request_pages", record.pages)):
+        for index, row in enumerate(rows):
+            values = {name: getattr(row, name) for name in row.__struct_fields__}
+            stored = {n: _json(v) if isinstance(v, list | dict) else v for n, v in values.items()}
+            connection.execute(
+                f"INSERT INTO {table} (request, seq, {', '.join(stored)}) "
+                f"VALUES (:request_seq, :row_seq, {', '.join(':' + n for n in stored)})",
+                {"request_seq": seq, "row_seq": index, **stored},
+            )
+    return seq
+
+
+def _rotate(connection: apsw.Connection, max_records: int, max_bytes: int) -> None:
+    while True:
+        records, size = connection.execute("SELECT records, bytes FROM request_totals").get
+        if records <= 1 or (records <= max_records and size <= max_bytes):
+            return
+        seq, freed = connection.execute("SELECT seq, bytes FROM requests ORDER BY seq LIMIT 1").get
+        connection.execute("DELETE FROM requests WHERE seq = ?", (seq,))
+        connection.execute("UPDATE request_totals SET records = records - 1, bytes = bytes - ?", (freed,))
+
+
+def _generations(connection: apsw.Connection, seq: int) -> list[GenerationRecord]:
+    names = GenerationRecord.__struct_fields__
+    cursor = connection.execute(
+        f"SELECT {columns(GenerationRecord)} FROM generations WHERE request = ? ORDER BY seq", (seq,)
+    )
+    found = []
+    for row in cursor:
+        values: dict[str, Any] = dict(zip(names, row, strict=True))
+        for name in ("messages", "sampling"):
+            values[name] = msgspec.json.decode(values[name])
+        found.append(msgspec.convert(values, GenerationRecord))
+    return found
+
+
+def _pages(connection: apsw.Connection, seq: int) -> list[PageRecord]:
+    return load_all(
+        PageRecord,
+        connection.execute(
+            f"SELECT {columns(PageRecord)} FROM request_pages WHERE request = ? ORDER BY seq", (seq,)
+        ),
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,210 @@
+"""SQL of the local wiki: pages, their names, and the two searches. Every function takes an open connection.
+
+Text given as ``match`` must come from :mod:`gateway.store.fts`.
+"""
+
+from __future__ import annotations
+
+import time
+
+import apsw
+from msgspec import Struct
+
+from gateway.store.fts import title_key
+from gateway.store.rows import columns, load_all, load_one
+
+# A redirect may point at a redirect; MediaWiki calls that a mistake, and more than this is a loop.
+MAX_REDIRECTS = 8
+
+# Weights of a match in the title, in a heading, in the text.
+_TEXT_WEIGHTS = "12.0, 3.0, 1.0"
+
+
+class Name(Struct, frozen=True):
+    """A name of a page: its own title, or a redirect (``target`` differs from ``name``)."""
+
+    name: str
+    key: str
+    target: str
+
+
+class PageRow(Struct, frozen=True):
+    """A stored page; ``sections`` is JSON."""
+
+    id: int
+    title: str
+    revision: int
+    sections: str
+
+
+class TextHit(Struct, frozen=True):
+    """A page found by its text. ``rank`` is SQLite's bm25: smaller is better."""
+
+    title: str
+    rank: float
+
+
+class NewPage(Struct, frozen=True, kw_only=True):
+    """A page to store. ``sections`` is JSON, ``headings`` and ``body`` are indexed, ``size`` is in bytes."""
+
+    title: str
+    revision: int
+    sections: str
+    headings: str
+    body: str
+    size: int
+
+
+def put_page(connection: apsw.Connection, page: NewPage, origin: str) -> None:
+    """Insert or replace the page of that title; a redirect of that title goes."""
+    delete_title(connection, page.title)
+    connection.execute(
+        "INSERT INTO wiki_pages (title, revision, sections, bytes, updated_at, origin) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (page.title, page.revision, page.sections, page.size, time.time(), origin),
+    )
+    connection.execute(
+        "INSERT INTO wiki_text (rowid, title, headings, body) VALUES (?, ?, ?, ?)",
+        (connection.last_insert_rowid(), page.title, page.headings, page.body),
+    )
+    _put_name(connection, page.title, page.title, origin)
+
+
+def put_redirect(connection: apsw.Connection, title: str, target: str, origin: str) -> None:
+    """Insert or replace a redirect; a page of that title goes."""
+    delete_title(connection, title)
+    _put_name(connection, title, target, origin)
+
+
+def delete_title(connection: apsw.Connection, title: str) -> None:
+    """Remove the page or redirect of exactly this title, if there is one."""
+    page = connection.execute("SELECT id FROM wiki_pages WHERE title = ?", (title,)).get
+    if page is not None:
+        connection.execute("DELETE FROM wiki_text WHERE rowid = ?", (page,))
+        connection.execute("DELETE FROM wiki_pages WHERE id = ?", (page,))
+    connection.execute("DELETE FROM wiki_names WHERE name = ?", (title,))
+
+
+def names_of(connection: apsw.Connection, origin: str) -> dict[str, str]:
+    """Every name of that origin and its target."""
+    rows = connection.execute("SELECT name, target FROM wiki_names WHERE origin = ?", (origin,))
+    return {str(name): str(target) for name, target in rows}
+
+
+def revisions_of(connection: apsw.Connection, origin: str) -> dict[str, int]:
+    """Title and revision of every page of that origin."""
+    rows = connection.execute("SELECT title, revision FROM wiki_pages WHERE origin = ?", (origin,))
+    return {str(title): int(revision) for title, revision in rows}
+
+
+def has_other_origin(connection: apsw.Connection, origin: str) -> bool:
+    """Whether anything in the store is not of that origin."""
+    return bool(
+        connection.execute("SELECT EXISTS (SELECT 1 FROM wiki_names WHERE origin <> ?)", (origin,)).get
+    )
+
+
+def count_pages(connection: apsw.Connection) -> int:
+    """Pages in the store, redirects not counted."""
+    return int(connection.execute("SELECT count(*) FROM wiki_pages").get)
+
+
+def get_state(connection: apsw.Connection, name: str) -> str | None:
+    """A remembered value, such as which sample is loaded."""
+    value = connection.execute("SELECT value FROM wiki_state WHERE name = ?", (name,)).get
+    return None if value is None else str(value)
+
+
+def set_state(connection: apsw.Connection, name: str, value: str) -> None:
+    """Remember a value."""
+    connection.execute("INSERT OR REPLACE INTO wiki_state VALUES (?, ?)", (name, value))
+
+
+def names_by_key(connection: apsw.Connection, key: str) -> list[Name]:
+    """Names equal under :func:`gateway.store.fts.title_key`, pages before redirects."""
+    return load_all(
+        Name,
+        connection.execute(
+            f"SELECT {columns(Name)} FROM wiki_names WHERE key = ? ORDER BY target <> name, name", (key,)
+        ),
+    )
+
+
+def names_by_prefix(connection: apsw.Connection, key: str, limit: int) -> list[Name]:
+    """Names whose key begins with ``key``, the shortest first."""
+    return load_all(
+        Name,
+        connection.execute(
+            f"SELECT {columns(Name)} FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
+            "ORDER BY length(key), key LIMIT ?2",
+            (key, limit),
+        ),
+    )
+
+
+def names_by_words(connection: apsw.Connection, match: str, limit: int) -> list[Name]:
+    """Names that contain the words of ``match``, best first."""
+    return _names_in(connection, "wiki_name_words", match, limit)
+
+
+def names_by_trigrams(connection: apsw.Connection, match: str, limit: int) -> list[Name]:
+    """Names that share trigrams with ``match``, best first; most are only vaguely similar."""
+    return _names_in(connection, "wiki_name_trigrams", match, limit)
+
+
+def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
+    """Pages whose title, headings or text match, best first."""
+    return load_all(
+        TextHit,
+        connection.execute(
+            f"SELECT wiki_pages.title, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text "
+            "JOIN wiki_pages ON wiki_pages.id = wiki_text.rowid WHERE wiki_text MATCH ? "
+            "ORDER BY score, wiki_pages.title LIMIT ?",
+            (match, limit),
+        ),
+    )
+
+
+def resolve(connection: apsw.Connection, name: str) -> str | None:
+    """Title of the page that ``name`` leads to; None when it leads nowhere or in a circle."""
+    for _ in range(MAX_REDIRECTS + 1):
+        found = _best_name(connection, name)
+        if found is None:
+            return None
+        if found.target == found.name:
+            return found.name
+        name = found.target
+    return None
+
+
+def page(connection: apsw.Connection, title: str) -> PageRow | None:
+    """The page of exactly this title."""
+    return load_one(
+        PageRow, connection.execute(f"SELECT {columns(PageRow)} FROM wiki_pages WHERE title = ?", (title,))
+    )
+
+
+def _best_name(connection: apsw.Connection, name: str) -> Name | None:
+    """The name itself, else one that differs in case, spacing or width, a page rather than a redirect."""
+    found = names_by_key(connection, title_key(name))
+    exact = [candidate for candidate in found if candidate.name == name]
+    return next(iter(exact or found), None)
+
+
+def _put_name(connection: apsw.Connection, name: str, target: str, origin: str) -> None:
+    connection.execute(
+        "INSERT INTO wiki_names (name, key, target, origin) VALUES (?, ?, ?, ?)",
+        (name, title_key(name), target, origin),
+    )
+
+
+def _names_in(connection: apsw.Connection, index: str, match: str, limit: int) -> list[Name]:
+    return load_all(
+        Name,
+        connection.execute(
+            f"SELECT {columns(Name, 'wiki_names.')} FROM {index} "
+            f"JOIN wiki_names ON wiki_names.id = {index}.rowid "
+            f"WHERE {index} MATCH ? ORDER BY {index}.rank, wiki_names.name LIMIT ?",
+            (match, limit),
+        ),
+    )

@@ -1,0 +1,41 @@
+"""From wikitext to what the store keeps: a page with its sections and index text, or a redirect."""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.store import wiki as store
+from gateway.wiki.extract import extract, redirect_target
+
+
+class NewRedirect(Struct, frozen=True):
+    """A name that leads to another one."""
+
+    title: str
+    target: str
+
+
+def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedirect:
+    """Extract a page. Pure and possibly slow for long pages: call it outside the writer thread."""
+    target = redirect_target(wikitext)
+    if target is not None:
+        return NewRedirect(title, target)
+    sections = extract(wikitext)
+    return store.NewPage(
+        title=title,
+        revision=revision,
+        sections=msgspec.json.encode(sections).decode(),
+        headings="\n".join(section.heading for section in sections),
+        body="\n\n".join(section.text for section in sections),
+        size=len(wikitext.encode("utf-8", "surrogatepass")),
+    )
+
+
+def put(connection: apsw.Connection, item: store.NewPage | NewRedirect, origin: str) -> None:
+    """Store what :func:`prepare` made."""
+    if isinstance(item, NewRedirect):
+        store.put_redirect(connection, item.title, item.target, origin)
+    else:
+        store.put_page(connection, item, origin)

@@ -1,0 +1,81 @@
+"""The wiki in the local database, searched with SQLite's full-text index."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import apsw
+import msgspec
+
+from gateway.errors import NotFoundError
+from gateway.settings import WikiSettings
+from gateway.store import fts
+from gateway.store import wiki as store
+from gateway.store.db import Database
+from gateway.wiki.extract import normal_title
+from gateway.wiki.source import Page, PageRef, Section
+from gateway.wiki.titles import search_titles
+
+# Left as they are in page addresses, as MediaWiki does.
+_SAFE_IN_URL = ";@$!*(),/~:"
+
+
+class LocalWiki:
+    """A :class:`gateway.wiki.source.WikiSource` over the tables ``wiki_*``."""
+
+    def __init__(self, database: Database, settings: WikiSettings) -> None:
+        self._database = database
+        self._settings = settings
+
+    async def search_titles(self, term: str, limit: int) -> list[PageRef]:
+        """Pages by name: exact, redirect, prefix, words, names inside the term, substring, misspelling."""
+        return await self._database.read(lambda connection: search_titles(connection, term, limit))
+
+    async def search_text(self, term: str, limit: int) -> list[PageRef]:
+        """Pages with all words of the term, then pages with some; stop words and other than words ignored."""
+        return await self._database.read(lambda connection: _search_text(connection, term, limit))
+
+    async def fetch(self, title: str) -> Page:
+        """The page of that title, redirects followed. Raises NotFoundError, also for redirects in a circle."""
+        row = await self._database.read(lambda connection: _find(connection, title))
+        sections = msgspec.json.decode(row.sections, type=list[Section])
+        return Page(row.title, row.revision, self.url(row.title), sections)
+
+    async def count_pages(self) -> int:
+        """Pages in the store, redirects not counted."""
+        return await self._database.read(store.count_pages)
+
+    def url(self, title: str) -> str:
+        """Address of the page on the wiki it came from."""
+        encoded = quote(title.replace(" ", "_"), safe=_SAFE_IN_URL)
+        return self._settings.page_url.replace("{title}", encoded)
+
+
+def _search_text(connection: apsw.Connection, term: str, limit: int) -> list[PageRef]:
+    words = fts.words(term)
+    if not words or limit < 1:
+        return []
+    found = {
+        hit.title: 1 + _unit(hit.rank) for hit in store.pages_by_text(connection, fts.all_of(words), limit)
+    }
+    if len(found) < limit and len(words) > 1:
+        for hit in store.pages_by_text(connection, fts.any_of(words), limit):
+            found.setdefault(hit.title, _unit(hit.rank))
+    return [PageRef(title, score) for title, score in found.items()][:limit]
+
+
+def _unit(rank: float) -> float:
+    """bm25 (negative, smaller is better) as a score between 0 and 1."""
+    strength = max(0.0, -rank)
+    return strength / (1.0 + strength)
+
+
+def _find(connection: apsw.Connection, title: str) -> store.PageRow:
+    wanted = normal_title(title)
+    resolved = store.resolve(connection, wanted)
+    row = store.page(connection, resolved) if resolved is not None else None
+    if row is None:
+        if store.names_by_key(connection, fts.title_key(title)):
+            raise NotFoundError(f"the wiki's redirect `{title}` leads to no page")
+        raise NotFoundError(f"the wiki has no page `{title}`")
+    return row

@@ -1,0 +1,117 @@
+"""Second pass: templates go, links become their text. Both may span lines, so this works on the whole text."""
+
+from __future__ import annotations
+
+import re
+
+_BRACES = re.compile(r"\{{2,}|\}{2,}")
+_BRACKETS = re.compile(r"\[\[|\]\]")
+
+# Links nest only in image captions. A bound keeps copying inner text outwards linear.
+_MAX_LINK_DEPTH = 8
+
+_NOT_SHOWN = re.compile(r"(?:file|image|media|category)\s{0,8}:", re.IGNORECASE)
+_LANGUAGE = re.compile(r"(?:ar|cs|da|de|el|en|eo|es|fi|fr|he|hu|it|ja|jbo|ko|nl|no|pl|pt|ru|sv|tr|uk|zh):\S")
+_NAMESPACE = re.compile(r"^[\w ]{1,40}:")
+_IN_PARENTHESES = re.compile(r"\s{0,8}\([^()]{0,200}\)$")
+
+
+def drop_templates(text: str) -> str:
+    """Without ``{{templates}}`` and ``{{{parameters}}}``, nested ones included; unmatched braces stay.
+
+    Braces pair as in MediaWiki's preprocessor: a closing run takes three of the innermost opening run when both
+    have three, else two. ``{{!}}`` and ``{{=}}`` stand for the characters they are named after.
+    """
+    text = text.replace("{{!}}", "|").replace("{{=}}", "=")
+    spans: list[tuple[int, int]] = []  # of whole templates, in the order in which they end
+    openings: list[list[int]] = []  # position and length of opening runs that are not closed yet
+    for run in _BRACES.finditer(text):
+        if run[0][0] == "{":
+            openings.append([run.start(), len(run[0])])
+            continue
+        position, left = run.start(), len(run[0])
+        while left >= 2 and openings:
+            top = openings[-1]
+            taken = 3 if min(top[1], left) >= 3 else 2
+            top[1] -= taken
+            position, left = position + taken, left - taken
+            spans.append((top[0] + top[1], position))
+            if top[1] < 2:
+                openings.pop()
+    return _without(text, spans)
+
+
+def resolve_links(text: str) -> str:
+    """Every ``[[link]]`` as the text a reader sees; files and categories show none."""
+    frames = [_Frame()]  # the page, then the links that are still open
+    position = 0
+    for match in _BRACKETS.finditer(text):
+        _append(frames, text[position : match.start()])
+        position = match.end()
+        if match[0] == "[[" and len(frames) <= _MAX_LINK_DEPTH:
+            frames.append(_Frame())
+        elif match[0] == "]]" and len(frames) > 1:
+            link = frames.pop()
+            _append(frames, _link_text("".join(link.parts)))
+        else:
+            _append(frames, match[0])
+    _append(frames, text[position:])
+    while len(frames) > 1:
+        _give_up(frames)
+    return "".join(frames[0].parts)
+
+
+class _Frame:
+    """Text since ``[[``; ``piped`` once the target has ended."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.piped = False
+
+
+def _append(frames: list[_Frame], piece: str) -> None:
+    frames[-1].parts.append(piece)
+    while len(frames) > 1 and not frames[-1].piped:
+        target, bar, _ = piece.partition("|")
+        if "\n" in target:  # no title has a line break: the brackets are text, often of a program
+            piece = _give_up(frames)
+        else:
+            frames[-1].piped = bool(bar)
+            return
+
+
+def _give_up(frames: list[_Frame]) -> str:
+    """The innermost link is none: its brackets and text go to what surrounds it. Returns that text."""
+    piece = "[[" + "".join(frames.pop().parts)
+    frames[-1].parts.append(piece)
+    return piece
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text outside the spans. A span that ends later contains, or lies after, those that end before it."""
+    outer: list[tuple[int, int]] = []
+    for span in spans:
+        while outer and outer[-1][0] >= span[0]:
+            outer.pop()
+        outer.append(span)
+    out, position = [], 0
+    for start, end in outer:
+        out.append(text[position:start])
+        position = end
+    out.append(text[position:])
+    return "".join(out)
+
+
+def _link_text(content: str) -> str:
+    target, piped, label = content.partition("|")
+    target = target.strip()
+    if _NOT_SHOWN.match(target):
+        return ""
+    if not target or any(character in target for character in "\n[]"):
+        return f"[[{content}]]"
+    if not piped:
+        return "" if _LANGUAGE.match(target) else target.lstrip(":#")
+    if label.strip():
+        return label
+    # The pipe trick: [[Namespace:Name (kind)|]] shows as Name.
+    return _IN_PARENTHESES.sub("", _NAMESPACE.sub("", target.lstrip(":")))

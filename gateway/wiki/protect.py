@@ -1,0 +1,119 @@
+"""First pass over wikitext: set aside what is not wikitext (code, nowiki, math), drop what is not shown.
+
+The text kept aside is replaced by a placeholder of two Unicode noncharacters around a number, and comes back
+at the very end, so no later pass can change it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from msgspec import Struct
+
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
+_PLACEHOLDER = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_BLOCK_LINE = re.compile(f"\\s*{_OPEN}(\\d+){_CLOSE}\\s*")
+
+_CODE = frozenset({"syntaxhighlight", "source"})
+_INLINE = frozenset({"nowiki", "math", "chem", "ce"})
+_DROPPED = frozenset(
+    {
+        "ref", "references", "gallery", "timeline", "imagemap", "templatestyles", "style", "script",
+        "includeonly", "score", "graph", "categorytree", "indicator", "inputbox",
+    }
+)  # fmt: skip
+_TAGS = sorted({"pre"} | _CODE | _INLINE | _DROPPED, key=len, reverse=True)
+_START = re.compile(rf"<!--|<({'|'.join(_TAGS)})((?:[\s/][^<>]{{0,1000}})?)>", re.IGNORECASE)
+_END = {tag: re.compile(rf"</{tag}\s{{0,20}}>", re.IGNORECASE) for tag in _TAGS}
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_PRE_NOWIKI = re.compile(r"</?nowiki\s{0,20}>", re.IGNORECASE)
+
+
+class Kept(Struct, frozen=True):
+    """A piece of text that no later pass may touch; a ``block`` stands on lines of its own."""
+
+    text: str
+    block: bool
+
+
+def decode_entities(text: str) -> str:
+    """``&lt;`` and its like, only with their semicolon: ``&not`` in a program is not an entity."""
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+
+
+def protect(text: str) -> tuple[str, list[Kept]]:
+    """The text with placeholders, and what they stand for. Linear in the length of the text."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = text.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
+    out: list[str] = []
+    kept: list[Kept] = []
+    unclosed: set[str] = set()  # tags that end nowhere further on: searching again would be quadratic
+    position = 0
+    while match := _START.search(text, position):
+        out.append(text[position : match.start()])
+        position = match.end()
+        tag = (match[1] or "").lower()
+        if not tag:
+            position = _after_comment(text, match.start(), out)
+        elif match[0].endswith("/>"):
+            continue
+        elif tag in unclosed or not (end := _END[tag].search(text, position)):
+            unclosed.add(tag)
+            out.append(match[0])
+        else:
+            content, position = text[position : end.start()], end.end()
+            if tag not in _DROPPED:
+                piece = _kept(tag, match[2].lower(), content)
+                kept.append(piece)
+                out.append(_placed(piece, len(kept) - 1, out, text, position))
+    out.append(text[position:])
+    return "".join(out), kept
+
+
+def restore(text: str, kept: list[Kept]) -> str:
+    """Put back what :func:`protect` set aside."""
+    return _PLACEHOLDER.sub(lambda match: kept[int(match[1])].text, text)
+
+
+def block_of(line: str, kept: list[Kept]) -> Kept | None:
+    """The block that this whole line stands for, if it does."""
+    match = _BLOCK_LINE.fullmatch(line)
+    piece = kept[int(match[1])] if match else None
+    return piece if piece is not None and piece.block else None
+
+
+def _kept(tag: str, attributes: str, content: str) -> Kept:
+    if tag in _CODE:
+        # As MediaWiki: blank lines before and white space after the code are not shown.
+        if "inline" in attributes.split():
+            return Kept(content.strip(), block=False)
+        return Kept(content.lstrip("\n").rstrip("\n"), block=True)
+    if tag == "pre":
+        shown = decode_entities(_PRE_NOWIKI.sub("", content))
+        return Kept(shown.removeprefix("\n").removesuffix("\n"), block=True)
+    if tag == "nowiki":
+        return Kept(decode_entities(content), block=False)
+    return Kept(content.strip(), block=False)
+
+
+def _placed(piece: Kept, number: int, out: list[str], text: str, position: int) -> str:
+    """The placeholder; that of a block gets a line of its own."""
+    mark = f"{_OPEN}{number}{_CLOSE}"
+    if not piece.block:
+        return mark
+    before = next((part for part in reversed(out) if part), "\n")
+    starts = before.endswith("\n") or before.rpartition("\n")[2].isspace()
+    return ("" if starts else "\n") + mark + ("" if text.startswith("\n", position) else "\n")
+
+
+def _after_comment(text: str, start: int, out: list[str]) -> int:
+    """Where the text goes on after a comment. A comment alone on its line takes the line with it."""
+    end = text.find("-->", start)
+    if end < 0:
+        return len(text)
+    position = end + 3
+    alone = not out or not out[-1] or out[-1].endswith("\n")
+    if alone and text.startswith("\n", position) and (start == 0 or text[start - 1] == "\n"):
+        return position + 1
+    return position

@@ -1,0 +1,150 @@
+"""Seeded batches of training rows, packed trees with their masks' coordinates."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dialogue import history_tree
+from tasks import Tree, answer_tree, compact_tree, small_talk_tree, terms_tree
+from tokenizer import BOS, END_TURN, PAD, TURN, Tokenizer
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Sizes of the examples of a stage and its rows: `rows` of `length` tokens a step."""
+
+    rows: int
+    length: int
+    pages: tuple[int, ...]
+    facts: tuple[int, ...]
+    branches: int
+    compact: tuple[int, ...]
+    turns: tuple[int, ...]
+    # Shares of terms, answer, compaction, history and small talk by number of trees.
+    shares: tuple[float, ...]
+
+
+STAGES = {
+    "copy": Stage(12, 384, (1, 1, 2), (1, 2), 4, (1, 2), (2, 3), (0.15, 0.45, 0.25, 0.12, 0.03)),
+    "short": Stage(9, 512, (1, 1, 2, 2, 3), (1, 2, 2, 3), 6, (1, 2, 3, 4), (2, 3, 4, 5), (0.10, 0.52, 0.25, 0.11, 0.02)),
+    "medium": Stage(8, 640, (1, 2, 2, 3, 3), (1, 2, 3, 4), 7, (1, 2, 3, 4, 6, 8), (3, 4, 6, 8), (0.08, 0.52, 0.27, 0.12, 0.01)),
+    "long": Stage(5, 1152, (1, 2, 2, 3, 3, 3), (1, 2, 3, 4, 6, 8), 8, (1, 2, 4, 6, 8, 12, 16), (3, 5, 8, 12),
+                  (0.06, 0.52, 0.28, 0.13, 0.01)),
+}
+
+
+def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str = "") -> Tree:
+    """One tree of a job drawn by the stage's shares, or of the job asked for."""
+    jobs = ("terms", "answer", "compact", "history", "talk")
+    job = job or rng.choices(jobs, stage.shares)[0]
+    if job == "terms":
+        return terms_tree(rng, held_out, stage.branches)
+    if job == "answer":
+        return answer_tree(rng, held_out, rng.choice(stage.pages), rng.choice(stage.facts), stage.branches)
+    if job == "compact":
+        return compact_tree(rng, held_out, rng.choice(stage.compact))
+    if job == "history":
+        return history_tree(rng, held_out, rng.choice(stage.turns))
+    return small_talk_tree(rng)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A tree as parallel token columns; `branch` is 0 in the shared beginning; `goal` is -1 where nothing follows."""
+
+    ids: list[int]
+    positions: list[int]
+    branch: list[int]
+    goal: list[int]
+    supervised: list[float]
+
+
+def encode_tree(tree: Tree, tokenizer: Tokenizer) -> Encoded:
+    """Token columns of a tree in Gemma's turn format."""
+    enc = tokenizer.encode
+    prefix = [BOS, TURN, *enc("user\n" + tree.prefix)]
+    n = len(prefix)
+    out = Encoded(list(prefix), list(range(n)), [0] * n, [*prefix[1:], -1], [0.0] * n)
+    turn = [END_TURN, *enc("\n"), TURN, *enc("model\n")]
+    for number, b in enumerate(tree.branches, 1):
+        asked = [*enc(b.suffix), *turn]
+        reply = [*enc(b.target), END_TURN]
+        ids = [*asked, *reply]
+        goal = [*ids[1:], -1]
+        weight = [0.0] * (len(asked) - 1) + [1.0] * len(reply) + [0.0]
+        weight[len(asked) - 1] = 2.0
+        if b.page:
+            weight[-4] = 2.0  # the page number of the final citation
+        out.ids.extend(ids)
+        out.positions.extend(range(n, n + len(ids)))
+        out.branch.extend([number] * len(ids))
+        out.goal.extend(goal)
+        out.supervised.extend(weight)
+    return out
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows [rows, length]: token ids, positions, tree and branch numbers, next ids and loss weights."""
+
+    ids: Ints
+    positions: Ints
+    tree: Ints
+    branch: Ints
+    goal: Ints
+    weight: NDArray[np.float32]
+
+
+def pack(trees: list[Encoded], rows: int, length: int, context_weight: float, rng: random.Random) -> Batch:
+    """Fill rows with trees, first fit; a tree that fits nowhere is dropped, space left over is padding."""
+    shape = (rows, length)
+    ids, goal = np.full(shape, PAD, np.int32), np.full(shape, -1, np.int32)
+    positions, tree, branch = np.zeros(shape, np.int32), np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+    weight = np.zeros(shape, np.float32)
+    used = [0] * rows
+    for number, e in enumerate(trees):
+        n = len(e.ids)
+        row = next((r for r in range(rows) if used[r] + n <= length), -1)
+        if row < 0:
+            continue
+        at = slice(used[row], used[row] + n)
+        ids[row, at], positions[row, at], branch[row, at] = e.ids, e.positions, e.branch
+        tree[row, at], goal[row, at] = number, e.goal
+        w = np.asarray(e.supervised, np.float32)
+        if context_weight:
+            for i in range(n):
+                if w[i] == 0.0 and e.branch[i] == 0 and e.goal[i] >= 0 and rng.random() < 0.3:
+                    w[i] = context_weight
+        weight[row, at] = w
+        used[row] += n
+    return Batch(ids, positions, tree, branch, goal, weight)
+
+
+def make_batch(tokenizer: Tokenizer, stage: Stage, seed: int, context_weight: float) -> Batch:
+    """The batch of a seed; the same arguments give the same batch."""
+    rng = random.Random(seed)
+    trees: list[Encoded] = []
+    room = stage.rows * stage.length
+    while room > 0:
+        encoded = encode_tree(make_tree(rng, stage), tokenizer)
+        if len(encoded.ids) <= stage.length:
+            trees.append(encoded)
+            room -= len(encoded.ids)
+    trees.sort(key=lambda e: -len(e.ids))
+    return pack(trees, stage.rows, stage.length, context_weight, rng)
+
+
+def sample_texts(seed: int, count: int) -> list[str]:
+    """Training texts for the tokenizer, prompts included."""
+    rng = random.Random(seed)
+    texts = []
+    for _ in range(count):
+        t = make_tree(rng, STAGES["short"])
+        texts.append(t.prefix + "".join(b.suffix + "\n" + b.target for b in t.branches))
+    return texts

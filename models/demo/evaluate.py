@@ -1,0 +1,159 @@
+"""Score a GGUF through llama.cpp on held-out names and templates; greedy decoding, JSON on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from llama_cpp import Llama
+
+from data import STAGES, make_tree
+from dialogue import history_tree
+from prompts import NOTHING, REFUSAL, render
+from tasks import Tree, answer_tree, compact_tree
+
+Scores = dict[str, list[float]]
+HERE = Path(__file__).resolve().parent
+_WORD = re.compile(r"\w+")
+
+
+class Runner:
+    """A model that answers one user turn greedily and counts its time."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self.llama = Llama(str(path), n_ctx=4096, n_threads=threads, n_threads_batch=threads, verbose=False)
+        self.prompt_tokens = 0
+        self.reply_tokens = 0
+        self.seconds = 0.0
+
+    def length(self, text: str) -> int:
+        """Tokens of a turn with its markers."""
+        return len(self.llama.tokenize(text.encode(), special=False)) + 8
+
+    def reply(self, text: str, limit: int = 220) -> str:
+        """The reply to a prompt, without surrounding space."""
+        start = time.perf_counter()
+        ids = self.llama.tokenize(
+            f"<start_of_turn>user\n{text}<end_of_turn>\n<start_of_turn>model\n".encode(), add_bos=True, special=True)
+        out: Any = self.llama.create_completion(ids, max_tokens=limit, temperature=0.0)
+        self.prompt_tokens += len(ids)
+        self.reply_tokens += out["usage"]["completion_tokens"]
+        self.seconds += time.perf_counter() - start
+        return str(out["choices"][0]["text"]).strip()
+
+
+def holds(reply: str, keys: tuple[str, ...]) -> bool:
+    """Whether every key stands in the reply, whatever the case."""
+    return all(k.casefold() in reply.casefold() for k in keys)
+
+
+def score_answer(reply: str, keys: tuple[str, ...], page: int, scores: Scores, label: str) -> None:
+    """Key fact, citation and refusals of one answer; no keys means that a refusal is right."""
+    refused = "does not say" in reply
+    if not keys:
+        scores[f"answer {label}: refusal"].append(refused)
+        return
+    right = holds(reply, keys)
+    scores[f"answer {label}: key fact"].append(right)
+    scores[f"answer {label}: false refusal"].append(refused)
+    if right:
+        scores[f"answer {label}: citation right"].append(set(re.findall(r"\[(\d+)\]", reply)) == {str(page)})
+
+
+def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[str, str]]:
+    """Run one branch of a tree; returns (reply, target) pairs."""
+    pairs = []
+    for b in tree.branches[:2]:
+        reply = runner.reply(tree.prefix + b.suffix)
+        pairs.append((reply, b.target))
+        if tree.job == "terms":
+            found = [t.strip().casefold() for t in re.findall(r'"([^"]*)"', reply)]
+            scores["terms: entity among terms"].append(all(e.casefold() in found for e in b.entities))
+            scores["terms: exact"].append(reply == b.target)
+        elif tree.job == "answer":
+            score_answer(reply, b.keys, b.page, scores, label)
+        elif tree.job == "compact":
+            if b.target == NOTHING:
+                scores[f"compaction {label}: nothing relevant"].append(NOTHING[:7] in reply)
+            else:
+                scores[f"compaction {label}: key fact"].append(holds(reply, b.keys))
+                scores[f"compaction {label}: false nothing"].append(NOTHING[:7] in reply)
+        elif tree.job == "history":
+            scores["summary: names present"].append(holds(reply, b.keys))
+            want = {w.casefold() for w in _WORD.findall(b.target)}
+            got = {w.casefold() for w in _WORD.findall(reply)}
+            scores["summary: word recall"].append(len(want & got) / len(want))
+    return pairs
+
+
+def trees(rng: random.Random, runner: Runner, count: int) -> list[tuple[str, Tree]]:
+    """Held-out examples with a length label: up to 350 and up to 1,000 prompt tokens."""
+    made: list[tuple[str, Tree]] = [("", make_tree(rng, STAGES["short"], True, "terms")) for _ in range(count)]
+    made += [("", history_tree(rng, True, rng.randint(4, 12))) for _ in range(count // 2)]
+    for label, low, high in (("<=350", 0, 350), ("<=1000", 351, 1000)):
+        for job in ("answer", "compact"):
+            need = count * (2 if job == "answer" else 1)
+            while need:
+                facts = rng.choice((1, 2, 3, 4)) if not low else rng.choice((4, 6, 8, 10))
+                tree = answer_tree(rng, True, rng.randint(1, 3), facts, 3) if job == "answer" else compact_tree(
+                    rng, True, facts if not low else facts * 2)
+                if low <= runner.length(tree.prefix + tree.branches[0].suffix) <= high:
+                    made.append((label, tree))
+                    need -= 1
+    return made
+
+
+def score_sample(runner: Runner, path: Path, scores: Scores) -> list[tuple[str, str]]:
+    """Hand-made questions on the sample wiki: pages as given, questions with the words that an answer must hold."""
+    pairs = []
+    for row in json.loads(path.read_text()):
+        keys = tuple(row["keys"])
+        for style in ("answer_plain",):
+            reply = runner.reply(render(style, background=row["background"], question=row["question"]))
+            pairs.append((f"{row['question']} -> {reply}", " / ".join(keys) or REFUSAL))
+            score_answer(reply, keys, row["page"], scores, "sample wiki")
+        if row["name"]:
+            reply = runner.reply(render("search_terms", subject="esoteric programming languages", question=row["question"]))
+            scores["terms: sample wiki"].append(row["name"].casefold() in reply.casefold())
+        if keys:
+            text = "\n\n".join(re.sub(r" \[\d\]$", "", line) for line in row["background"].split("\n") if not line.startswith("["))
+            reply = runner.reply(render("compact_article", question=row["question"], words="40", title=row["name"], text=text))
+            scores["compaction sample wiki: key fact"].append(holds(reply, keys))
+    return pairs
+
+
+def main() -> None:
+    """Print the scores as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, default=HERE / "hearth-demo.gguf")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=77)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--show", type=int, default=0, help="print this many wrong replies of each job")
+    parser.add_argument("--sample", type=Path, default=HERE / "sample_questions.json")
+    args = parser.parse_args()
+    runner = Runner(args.model, args.threads)
+    scores: Scores = defaultdict(list)
+    shown: dict[str, int] = defaultdict(int)
+    for label, tree in trees(random.Random(args.seed), runner, args.count):
+        for reply, target in score(runner, tree, scores, label):
+            if reply != target and shown[tree.job + label] < args.show:
+                shown[tree.job + label] += 1
+                print(f"# {tree.job} {label}\n#   got  {reply!r}\n#   want {target!r}")
+    if args.sample.exists():
+        for reply, target in score_sample(runner, args.sample, scores):
+            if args.show:
+                print(f"# sample {reply!r} want {target!r}")
+    result = {k: {"score": round(sum(v) / len(v), 3), "n": len(v)} for k, v in sorted(scores.items())}
+    print(json.dumps({"model": args.model.name, "scores": result, "prompt_tokens": runner.prompt_tokens,
+                      "reply_tokens": runner.reply_tokens, "seconds": round(runner.seconds, 1)}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Made-up names of things and people. A name belongs to training or to evaluation by its checksum."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+from words import ADJECTIVES, FIRST_NAMES, NOUNS
+
+ONSETS = """b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kr l m n p ph pl pr qu r s sc sh sk sl sm sn sp st str
+sw t th tr v w wh x y z""".split()
+VOWELS = "a a a e e e i i i o o o u u ai au ea ee ei ie oo ou y".split()
+CODAS = ["", "", "", "", *"b ck d f g k l ll m n n n nd ng nk nt p r r rk rn rt s s sh st t th x z".split()]
+TAILS = """ar ax by co do el en er et ex fu ga gon ia ic ik in io is it ix ka la lan le lo lu ly na nia no o ol on
+or ork os ox py ra ri ron ry script sh ta tic ton tri tta um us va vo x xa y za zo""".split()
+VIETNAMESE = """Nguyễn Trần Lê Phạm Hoàng Huỳnh Phan Vũ Võ Đặng Bùi Đỗ Hồ Ngô Dương Lý Minh Thảo Hương Tuấn Quỳnh Ánh
+Bảo Châu Dũng Giang Hạnh Khánh Linh Mỹ Nga Phúc Quân Sơn Thủy Trâm Uyên Việt Xuân Yến Đức Hải Lạc Hồng Sông Núi Cầu
+Chữ Gỗ Mây Trăng""".split()
+ACCENTS = {"a": "áàäâãå", "e": "éèëê", "i": "íîï", "o": "óöôø", "u": "úüû", "c": "ç", "n": "ñ", "s": "š", "z": "ž"}
+SIGNS = ["!", "?", "++", "--", "#", "*", "+", "/", "=", "@", "~", "^", "&", "%", "|", "><", "<>", "[]", "()", "{}", "::"]
+SHORT_SIGNS = "><^v+-.,:;!?*/%#@&|~=_$"
+
+
+def is_held_out(name: str) -> bool:
+    """Whether a name is reserved for evaluation (one in eight, by checksum of the lower-cased name)."""
+    return zlib.crc32(name.lower().encode()) % 8 == 0
+
+
+def syllable(rng: random.Random) -> str:
+    """One pronounceable syllable."""
+    if rng.random() < 0.5:
+        return rng.choice("bcdfghjklmnprstvwz") + rng.choice("aeiou") + rng.choice(("", "", "l", "n", "r", "s"))
+    return rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
+
+
+def stem(rng: random.Random) -> str:
+    """A lower-case made-up word of one to three syllables."""
+    word = "".join(syllable(rng) for _ in range(rng.choice((1, 1, 1, 2, 2, 2, 3))))
+    if rng.random() < 0.45:
+        word += rng.choice(TAILS)
+    if rng.random() < 0.06:
+        letters = [i for i, c in enumerate(word) if c in ACCENTS]
+        if letters:
+            at = rng.choice(letters)
+            word = word[:at] + rng.choice(ACCENTS[word[at]]) + word[at + 1 :]
+    return word[:12] if len(word) > 2 else word + rng.choice(TAILS)
+
+
+def _thing(rng: random.Random) -> str:
+    shape = rng.random()
+    word = stem(rng)
+    if shape < 0.46:
+        return word.capitalize()
+    if shape < 0.52:
+        return word.upper()[: rng.randint(2, 6)]
+    if shape < 0.57:
+        return word
+    if shape < 0.62:
+        return word.capitalize() + stem(rng)[:5].capitalize()
+    if shape < 0.68:
+        return f"{word.capitalize()} {stem(rng).capitalize()}"
+    if shape < 0.73:
+        return f"{rng.choice(ADJECTIVES).capitalize()} {rng.choice(NOUNS).capitalize()}"
+    if shape < 0.77:
+        return f"{word.capitalize()} {rng.choice(NOUNS)}"
+    if shape < 0.83:
+        return word.capitalize() + rng.choice(("", "", "-")) + str(rng.choice((rng.randint(0, 9), rng.randint(10, 999))))
+    if shape < 0.88:
+        return word.capitalize()[: rng.randint(2, 8)] + rng.choice(SIGNS)
+    if shape < 0.90:
+        return "".join(rng.choice(SHORT_SIGNS) for _ in range(rng.randint(2, 5)))
+    if shape < 0.93:
+        return word.upper()[: rng.randint(1, 4)] + str(rng.randint(1, 99)) + rng.choice(("", "+", "-", "*"))
+    if shape < 0.96:
+        return " ".join(rng.sample(VIETNAMESE, rng.choice((1, 2, 2, 3))))
+    if shape < 0.98:
+        return f"{rng.choice(NOUNS).capitalize()}{rng.choice(('', ' ', '-'))}{word}"
+    return "The " + rng.choice(ADJECTIVES).capitalize() + " " + word.capitalize()
+
+
+def _person(rng: random.Random) -> str:
+    shape = rng.random()
+    last = stem(rng).capitalize()
+    if shape < 0.55:
+        return f"{rng.choice(FIRST_NAMES)} {last}"
+    if shape < 0.70:
+        return f"{stem(rng).capitalize()} {last}"
+    if shape < 0.80:
+        return " ".join(rng.sample(VIETNAMESE, rng.choice((2, 3))))
+    if shape < 0.88:
+        return f"{rng.choice(FIRST_NAMES)} {rng.choice('ABCDEFGHJKLMPRSTW')}. {last}"
+    if shape < 0.94:
+        return last
+    return "User:" + last + rng.choice(("", str(rng.randint(1, 99))))
+
+
+def _until_split(make, rng: random.Random, held_out: bool) -> str:  # type: ignore[no-untyped-def]
+    while True:
+        name: str = make(rng)
+        if len(name) >= 2 and is_held_out(name) == held_out:
+            return name
+
+
+def thing_name(rng: random.Random, held_out: bool = False) -> str:
+    """A made-up name of a language, town, animal or machine, of the asked half."""
+    return _until_split(_thing, rng, held_out)
+
+
+def person_name(rng: random.Random, held_out: bool = False) -> str:
+    """A made-up name of a person, of the asked half."""
+    return _until_split(_person, rng, held_out)
+
+
+def nickname(rng: random.Random, held_out: bool = False) -> str:
+    """A chat nickname: a plain first name or a made-up one."""
+    if rng.random() < 0.55:
+        return rng.choice(FIRST_NAMES)
+    return _until_split(lambda r: stem(r)[:8].capitalize() if r.random() < 0.7 else stem(r)[:8], rng, held_out)
+
+
+def typo(text: str, rng: random.Random) -> str:
+    """One slip of the fingers inside a word of the text: a swap, a loss or a doubled letter."""
+    spots = [i for i in range(1, len(text) - 1) if text[i].isalpha() and text[i + 1].isalpha()]
+    if not spots:
+        return text
+    i = rng.choice(spots)
+    kind = rng.random()
+    if kind < 0.4:
+        return text[:i] + text[i + 1] + text[i] + text[i + 2 :]
+    if kind < 0.7:
+        return text[:i] + text[i + 1 :]
+    return text[:i] + text[i] + text[i:]

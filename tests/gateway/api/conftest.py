@@ -1,0 +1,106 @@
+"""The real application with a scripted model, in process or behind a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from gateway.app import create_app
+from gateway.serve import GatewayServer, listening_socket
+from gateway.settings import ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.store.db import Database
+from gateway.store.keys import Role, create_key
+from tests.gateway.api.scripted import ScriptedInference
+
+Client = httpx2.AsyncClient
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A data directory of its own and a model file that nobody will load."""
+    model = tmp_path / "scripted.gguf"
+    model.write_bytes(b"GGUF")
+    return Settings(
+        data_dir=tmp_path / "data",
+        server=ServerSettings(port=0, shutdown_grace_seconds=1.0),
+        model=ModelSettings(name=str(model)),
+        wiki=WikiSettings(load_sample=False),
+    )
+
+
+@pytest.fixture
+def inference() -> ScriptedInference:
+    return ScriptedInference()
+
+
+def changed(settings: Settings, section: str, **values: Any) -> Settings:
+    """``settings`` with some values of one section replaced."""
+    part = msgspec.structs.replace(getattr(settings, section), **values)
+    return msgspec.structs.replace(settings, **{section: part})
+
+
+@asynccontextmanager
+async def in_process(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
+    """A client of the application itself. Replies arrive whole."""
+    app = create_app(settings, inference=inference)
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            yield client
+
+
+@pytest.fixture
+async def client(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
+    async with in_process(settings, inference) as made:
+        yield made
+
+
+class LiveServer:
+    """A gateway on a loopback port, and raw connections to it."""
+
+    def __init__(self, url: str, server: GatewayServer) -> None:
+        self.url = url
+        self.server = server
+        self.port = int(url.rpartition(":")[2])
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+
+@asynccontextmanager
+async def live(settings: Settings, inference: ScriptedInference) -> AsyncIterator[LiveServer]:
+    """Run the real server in this event loop."""
+    app = create_app(settings, inference=inference)
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    server = GatewayServer(settings, app, url.set_result)
+    with listening_socket(settings.server) as sock:
+        async with app.router.lifespan_context(app):
+            task = asyncio.create_task(server.serve(sockets=[sock]))
+            try:
+                yield LiveServer(await url, server)
+            finally:
+                server.stop()
+                await task
+
+
+@pytest.fixture
+async def server(settings: Settings, inference: ScriptedInference) -> AsyncIterator[LiveServer]:
+    async with live(settings, inference) as running:
+        yield running
+
+
+def make_key(settings: Settings, name: str, role: Role) -> str:
+    """A key as `hearth key create` makes it, from another process' point of view."""
+    database = Database(settings.data_dir / "hearth.db")
+    database.open()
+    try:
+        return database.write_sync(lambda connection: create_key(connection, name, role))[1]
+    finally:
+        database.close()

@@ -1,0 +1,114 @@
+"""An Inference that plays a script and remembers what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from gateway.inference.interface import (
+    GenerateCall,
+    GenerationEvent,
+    HostHealth,
+    KeepAlive,
+    ModelInfo,
+    Progress,
+)
+from model_host.protocol import Delta, Finished, Message, Started
+
+Script = Callable[[GenerateCall], list[str]]
+
+
+def befunge(call: GenerateCall) -> list[str]:
+    """A search term for whoever wants a JSON list, and a cited sentence for everybody else."""
+    schema = call.json_schema
+    if isinstance(schema, dict) and schema.get("type") == "array":
+        return ['["Befunge"]']
+    return ["Chris ", "Pressey ", "created ", "Befunge ", "[1]."]
+
+
+class ScriptedInference:
+    """Deterministic. ``delay`` seconds pass before each piece; ``error`` is raised after ``error_after`` pieces."""
+
+    def __init__(self, script: Script = befunge) -> None:
+        self.script = script
+        self.delay = 0.0
+        self.loading = 0.0
+        self.error: Exception | None = None
+        self.error_after = 0
+        self.calls: list[GenerateCall] = []
+        self.running = 0
+        self.finished = 0
+        self.cancelled = asyncio.Event()
+        self.events: list[str] = []
+        self.state = HostHealth(state="stopped")
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+        self.calls.append(call)
+        self.running += 1
+        completed = False
+        try:
+            if self.loading:
+                yield Progress("starting", 0.5)
+                await asyncio.sleep(self.loading)
+            if self.error is not None and self.error_after == 0:
+                raise self.error
+            prompt = await self.count_prompt(call.messages or [])
+            yield Started(call.id, prompt, 2, 0.0)
+            pieces = self.script(call)
+            for index, piece in enumerate(pieces, 1):
+                await asyncio.sleep(self.delay)
+                yield Delta(call.id, piece, 1)
+                if self.error is not None and index == self.error_after:
+                    raise self.error
+            completed = True
+            yield self._finished(call, prompt, len(pieces))
+        finally:
+            self.running -= 1
+            if completed:
+                self.finished += 1
+            else:
+                self.cancelled.set()
+
+    def _finished(self, call: GenerateCall, prompt: int, pieces: int) -> Finished:
+        limit = call.max_tokens
+        return Finished(
+            id=call.id,
+            reason="length" if limit is not None and pieces >= limit else "stop",
+            prompt_tokens=prompt,
+            cached_tokens=2,
+            completion_tokens=pieces,
+            queue_seconds=0.0,
+            prefill_seconds=0.0,
+            decode_seconds=0.0,
+            seed=call.sampling.seed or 7,
+        )
+
+    async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
+        texts = [
+            message.content if isinstance(message.content, str) else "".join(p.text for p in message.content)
+            for message in messages
+        ]
+        return 4 * len(messages) + sum(await self.count(texts))
+
+    async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
+        return ModelInfo(name="scripted", n_ctx=8192, n_ctx_train=8192)
+
+    def health(self) -> HostHealth:
+        return self.state
+
+    async def refresh_stats(self) -> None:
+        self.events.append("stats")
+
+    async def warm(self) -> None:
+        self.events.append("warm")
+        self.state = HostHealth(state="ready", pid=4711)
+
+    async def unload(self) -> None:
+        self.events.append("unload")
+        self.state = HostHealth(state="stopped")
+
+    async def close(self) -> None:
+        self.events.append("close")

@@ -1,0 +1,64 @@
+"""What the tests of inference share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+
+from gateway.inference.breaker import Breaker
+from gateway.inference.host import HostInference
+from gateway.inference.interface import GenerateCall, GenerationEvent
+from model_host.protocol import Delta, Message
+
+FAKE_HOST = Path(__file__).with_name("fake_host.py")
+
+
+class MakeHost(Protocol):
+    """Keyword arguments are fields of ModelSettings."""
+
+    def __call__(
+        self, *switches: object, breaker: Breaker | None = None, **settings: Any
+    ) -> HostInference: ...
+
+
+def own_children() -> list[psutil.Process]:
+    return psutil.Process(os.getpid()).children()
+
+
+def call(request_id: str = "r1", **fields: Any) -> GenerateCall:
+    return GenerateCall(id=request_id, messages=[Message("user", "hello")], **fields)
+
+
+async def collect(host: HostInference, request: GenerateCall | None = None) -> list[GenerationEvent]:
+    async with aclosing(host.generate(request or call())) as events:
+        return [event async for event in events]
+
+
+async def first_delta(events: AsyncIterator[GenerationEvent]) -> Delta:
+    async for event in events:
+        if isinstance(event, Delta):
+            return event
+    raise AssertionError("no delta")
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5.0) -> float:
+    """Wait for ``condition`` and return how long that took; fails after ``seconds``."""
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < seconds, "the condition did not come true in time"
+        await asyncio.sleep(0.005)
+    return time.monotonic() - begun
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

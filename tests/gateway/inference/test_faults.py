@@ -1,0 +1,270 @@
+"""A host that crashes, hangs, talks nonsense or does not listen: every request ends, and no process is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.catalog import ResolvedModel
+from gateway.errors import HearthError, ModelUnavailableError
+from gateway.inference.breaker import Breaker
+from gateway.inference.host import HostInference
+from gateway.inference.interface import GenerationEvent
+from gateway.settings import ModelSettings
+from model_host.protocol import Finished
+from tests.gateway.inference.helpers import (
+    FAKE_HOST,
+    MakeHost,
+    call,
+    collect,
+    first_delta,
+    own_children,
+    until,
+)
+
+
+def patient() -> Breaker:
+    """A breaker that stays out of the way of tests about something else."""
+    return Breaker(limit=10_000)
+
+
+async def outcome(host: HostInference, max_tokens: int = 100_000) -> GenerationEvent | HearthError:
+    """How one request ends."""
+    try:
+        return (await collect(host, call(max_tokens=max_tokens)))[-1]
+    except HearthError as error:
+        return error
+
+
+def retriable(end: object) -> bool:
+    return isinstance(end, ModelUnavailableError) and end.retry_after is not None
+
+
+# -------------------------------------------------------------------------------------------- crashes
+
+
+async def test_a_killed_host_ends_every_open_request_within_two_seconds(make_host: MakeHost) -> None:
+    host = make_host()
+    tasks = [asyncio.create_task(outcome(host)) for _ in range(8)]
+    await until(lambda: host.health().state == "ready")
+    await asyncio.sleep(0.1)
+    pid = host.health().pid
+    assert pid is not None
+    begun = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    ends = await asyncio.wait_for(asyncio.gather(*tasks), 2)
+    assert time.monotonic() - begun < 2
+    assert all(map(retriable, ends))
+    assert "SIGKILL" in str(ends[0])
+    assert "fake host: loading" in str(ends[0])
+    await until(lambda: not own_children())
+    assert host.health().restarts == 1
+    assert isinstance(await outcome(host, 3), Finished)
+
+
+async def test_a_crash_in_the_middle_of_a_stream(make_host: MakeHost) -> None:
+    host = make_host("--crash-after", 3)
+    end = await outcome(host)
+    assert retriable(end)
+    assert "SIGSEGV" in str(end)
+
+
+async def test_a_crash_is_seen_even_if_somebody_else_holds_the_output_open(make_host: MakeHost) -> None:
+    host = make_host("--leave-open", "--crash-after", 1)
+    begun = time.monotonic()
+    assert retriable(await outcome(host))
+    assert time.monotonic() - begun < 3
+
+
+async def test_a_host_that_closes_its_output_is_ended(make_host: MakeHost) -> None:
+    host = make_host("--close-output", "--stubborn")
+    end = await outcome(host)
+    assert retriable(end)
+    assert "closed its output" in str(end)
+    await until(lambda: not own_children())
+
+
+@pytest.mark.parametrize("rounds", [20])
+async def test_random_kills_under_eight_streams(make_host: MakeHost, rounds: int) -> None:
+    host = make_host(breaker=patient())
+    seeded = random.Random(7)
+    for _ in range(rounds):
+        tasks = [asyncio.create_task(outcome(host, seeded.choice([2, 20, 100_000]))) for _ in range(8)]
+        await asyncio.sleep(seeded.uniform(0, 0.15))
+        await until(lambda: host.health().pid is not None)
+        pid = host.health().pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        ends = await asyncio.wait_for(asyncio.gather(*tasks), 2)
+        assert all(isinstance(end, Finished) or retriable(end) for end in ends)
+    assert isinstance(await outcome(host, 3), Finished)
+    assert host.health().restarts == rounds
+
+
+async def test_repeated_crashes_fail_fast_and_then_recover(make_host: MakeHost, tmp_path: Path) -> None:
+    flag, log = tmp_path / "crash", tmp_path / "starts"
+    flag.touch()
+    host = make_host("--crash-if", flag, "--starts", log, breaker=Breaker(cooldown=0.5))
+    for _ in range(3):
+        with pytest.raises(ModelUnavailableError, match=r"exit code 3.*giving up"):
+            await host.warm()
+    begun = time.monotonic()
+    with pytest.raises(ModelUnavailableError, match=r"crashed 3 times.*giving up") as caught:
+        await host.warm()
+    assert time.monotonic() - begun < 0.2
+    assert caught.value.code == "model_broken"
+    assert caught.value.retry_after is not None
+    assert len(log.read_text().split()) == 3
+    flag.unlink()
+    await until(lambda: host.health().state == "stopped")
+    await host.warm()
+    assert host.health().state == "ready"
+
+
+# -------------------------------------------------------------------------------------- no obedience
+
+
+async def test_a_cancelled_request_that_does_not_end_costs_the_host_its_life(make_host: MakeHost) -> None:
+    host = make_host("--ignore-cancel", stop_grace_seconds=0.4)
+    other = asyncio.create_task(outcome(host))
+    async with aclosing(host.generate(call(max_tokens=100_000))) as events:
+        await first_delta(events)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 0.2, "closing must not wait for the host"
+    assert host.health().open_requests == 2
+    end = await asyncio.wait_for(other, 2)
+    assert retriable(end)
+    assert "did not stop within 0.4 s" in str(end)
+    await until(lambda: host.health().open_requests == 0)
+
+
+async def test_a_cancelled_request_that_ends_by_itself_is_no_reason_to_kill(make_host: MakeHost) -> None:
+    host = make_host("--ignore-cancel", "--delta-seconds", 0.01, stop_grace_seconds=1.0)
+    async with aclosing(host.generate(call(max_tokens=20))) as events:
+        await first_delta(events)
+        pid = host.health().pid
+    await until(lambda: host.health().open_requests == 0)
+    await asyncio.sleep(1.0)
+    assert (host.health().pid, host.health().restarts) == (pid, 0)
+
+
+async def test_a_stalled_host_can_be_cancelled_and_closed(make_host: MakeHost) -> None:
+    host = make_host("--stall", "--ignore-cancel", stop_grace_seconds=0.4)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await collect(host)
+    await until(lambda: host.health().restarts == 1)
+    await until(lambda: not own_children())
+
+
+async def test_asking_a_stalled_host_for_counters_gives_up(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.inference.link.STATS_SECONDS", 0.1)
+    host = make_host("--stall")
+    await host.warm()
+    await asyncio.wait_for(asyncio.gather(host.refresh_stats(), host.refresh_stats()), 1)
+    assert host.health().stats == {}
+    assert host.health().state == "ready"
+
+
+# -------------------------------------------------------------------------------------------- nonsense
+
+
+async def test_a_few_bad_lines_are_survived(make_host: MakeHost, tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(
+        b'\x00\xff\n\n[]\n{"event":"delta","id":"nobody","text":"x","tokens":1}\n{"event":"unknown"}\n'
+    )
+    host = make_host("--garbage", garbage)
+    assert isinstance(await outcome(host, 3), Finished)
+    assert host.health().restarts == 0
+
+
+async def test_many_bad_lines_end_the_host(make_host: MakeHost, tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(b"nonsense\n" * 100)
+    host = make_host("--garbage", garbage)
+    end = await outcome(host)
+    assert retriable(end)
+    assert "malformed lines" in str(end)
+    await until(lambda: host.health().state == "stopped")
+    assert host.health().restarts == 1
+
+
+async def test_an_oversized_line_ends_the_host(make_host: MakeHost) -> None:
+    host = make_host("--oversized")
+    end = await outcome(host)
+    assert retriable(end)
+    assert "8388608 bytes" in str(end)
+    await until(lambda: host.health().state == "stopped")
+    assert host.health().restarts == 1
+
+
+@pytest.mark.parametrize("tag", ["started", "delta", "finished"])
+async def test_a_mangled_event_fails_its_request_instead_of_losing_it(make_host: MakeHost, tag: str) -> None:
+    host = make_host("--mangle", tag)
+    end = await outcome(host, 3)
+    assert retriable(end)
+    assert "malformed answer" in str(end)
+    await until(lambda: host.health().open_requests == 0)
+    assert host.health().restarts == 0
+
+
+LINES = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from(
+        [
+            b'{"event":"finished","id":"r1:1"}',
+            b'{"event":"loading","progress":0.5}',
+            b'{"event":"loading","progress":7}',
+            b'{"event":"ready"}',
+            b'{"event":"closing","id":"gateway:1"}',
+            b'{"event":"failed","id":null,"code":"internal","message":"m"}',
+            b'{"event":"cancelled","id":"gateway:1","target":"r1:1","found":false}',
+            b"[" * 5000,
+        ]
+    ),
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(LINES, max_size=40))
+async def test_whatever_a_host_says_every_request_ends(
+    make_host: MakeHost, tmp_path: Path, lines: list[bytes]
+) -> None:
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(b"".join(line + b"\n" for line in lines))
+    host = make_host("--garbage", garbage, breaker=patient())
+    ends = await asyncio.wait_for(asyncio.gather(*(outcome(host, 3) for _ in range(4))), 10)
+    assert all(isinstance(end, Finished | HearthError) for end in ends)
+    await until(lambda: host.health().open_requests == 0)
+    await host.close()
+
+
+def test_a_gateway_that_stops_without_closing_leaves_no_child(model: ResolvedModel) -> None:
+    """An event loop that is torn down takes the child with it."""
+
+    async def main() -> int:
+        settings = ModelSettings(memory_headroom_bytes=0)
+        host = HostInference(model, settings, command=[sys.executable, str(FAKE_HOST)])
+        await host.warm()
+        pid = host.health().pid
+        assert pid is not None
+        return pid
+
+    asyncio.run(main())
+    deadline = time.monotonic() + 2
+    while own_children() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not own_children()

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.wiki.extract import extract, normal_title, redirect_target
+
+
+def lead(wikitext: str) -> str:
+    sections = extract(wikitext)
+    assert len(sections) == 1
+    return sections[0].text
+
+
+def test_sections_with_levels_and_anchors() -> None:
+    sections = extract(
+        "intro\n== A & B ==\nx\n=== ''C'' [[d|D]] ===\ny\n==A &amp; b==\n== <code>[</code> ==\n== A & B =="
+    )
+    assert [(s.heading, s.anchor, s.level, s.text) for s in sections] == [
+        ("", "", 1, "intro"),
+        ("A & B", "A_&_B", 2, "x"),
+        ("C D", "C_D", 3, "y"),
+        ("A & b", "A_&_b_2", 2, ""),
+        ("[", "[", 2, ""),
+        ("A & B", "A_&_B_3", 2, ""),
+    ]
+
+
+def test_anchors_never_repeat() -> None:
+    sections = extract("".join(f"== {name} ==\n" for name in ("x", "x_2", "x", "x", "X 2", "x")))
+    anchors = [s.anchor.lower() for s in sections]
+    assert len(set(anchors)) == len(anchors)
+    assert anchors[:4] == ["", "x", "x_2", "x_3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("== a ==", (2, "a")),
+        ("=a=", (1, "a")),
+        ("=== a ==", (2, "= a")),
+        ("======= a =======", (6, "= a =")),
+        ("== a == <!-- why -->", (2, "a")),
+        ("== a", None),
+        ("==", None),
+        ("===", (1, "=")),
+    ],
+)
+def test_headings(line: str, found: tuple[int, str] | None) -> None:
+    sections = extract("lead\n" + line)
+    assert (found is None) == (len(sections) == 1)
+    if found is not None:
+        assert (sections[1].level, sections[1].heading) == found
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("'''bold''' ''italic'' '''''both''''' it's", "bold italic both it's"),
+        ("P<nowiki>''</nowiki> and &#39;&#39;x&#39;&#39;", "P'' and ''x''"),
+        ("[[a]]s, [[b|c ''d'']], [[e (f)|]], [[:Category:G]], [[H:i (j)|]]", "as, c d, e, Category:G, i"),
+        ("see [[#Here]]", "see Here"),
+        ("a[[Category:X]][[File:y.png|thumb|a [[link]] in\nit]]b [[de:Z]]", "ab"),
+        ("[[><>]] and ><> and a < b > c", "><> and ><> and a < b > c"),
+        ("[https://x.org/a b c] [https://x.org] [not a link]", "b c https://x.org [not a link]"),
+        ("a{{b|{{c|d}}|e=[[f]]}}g {{{1|x}}}h", "ag h"),
+        ("x {{!}} y {{=}} z", "x | y = z"),
+        ("a<ref>b [http://c d]</ref><ref name=e />f<ref name='g'/>", "af"),
+        ("a<!-- b\n\n== c ==\n-->d", "ad"),
+        ("a\n<!-- alone -->\nb", "a b"),
+        ("2<sup>8</sup>, x<sub>i</sub>, 1<sup>st</sup>", "2^8, x_i, 1st"),
+        ("a<br>b<br />\nc", "a\nb\nc"),
+        ("<span style='x'>a</span> <unknown>b</unknown> <code>c</code>", "a <unknown>b</unknown> c"),
+        ("&lt;b&gt; &amp;lt; &not &copy; &nosuch; &#x41;&#65;", "<b> &lt; &not © &nosuch; AA"),
+        ("<nowiki>[[a]] {{b}} ''c'' &lt;</nowiki> <nowiki/>d", "[[a]] {{b}} ''c'' < d"),
+        ("<math>\\frac{a}{b} < [[c]]</math>", "\\frac{a}{b} < [[c]]"),
+        ("__NOTOC__a __init__", "a __init__"),
+        ("one\ntwo\n\n\n\nthree\n----\nfour", "one two\n\nthree\n\nfour"),
+        ("a&nbsp;b   c", "a b c"),
+        ("[[unclosed and {{unclosed and ''x", "[[unclosed and {{unclosed and x"),
+        ("++[[-]>]\n\nsee [[a|b]]", "++[[-]>]\n\nsee b"),
+        ("}} ]] |}", "}} ]] |}"),
+    ],
+)
+def test_inline_markup(wikitext: str, text: str) -> None:
+    assert lead(wikitext) == text
+
+
+def test_many_unclosed_brackets_do_not_hide_later_links() -> None:
+    assert lead("[[\n\n" * 50 + "[[a|b]]").endswith("\n\nb")
+
+
+def test_lists_are_numbered_indented_and_kept_line_by_line() -> None:
+    wikitext = """Intro:
+* one
+** deeper ''x''
+*** deepest
+* two
+# first
+# second
+#* inside
+#: more on it
+# third
+
+# new list
+; term : what it is
+; other
+: its text
+:: further"""
+    assert lead(wikitext).splitlines() == [
+        "Intro:",
+        "- one",
+        "  - deeper x",
+        "    - deepest",
+        "- two",
+        "1. first",
+        "2. second",
+        "  - inside",
+        "  more on it",
+        "3. third",
+        "",
+        "1. new list",
+        "term: what it is",
+        "other",
+        "  its text",
+        "    further",
+    ]
+
+
+def test_code_inside_a_list_does_not_restart_its_numbers() -> None:
+    assert lead("# a <pre>x\n y</pre>\n# b") == "1. a\nx\n y\n2. b"
+
+
+CODE = "  \t>:1-:v v *_$.@ \n\n ^    _$>\\:^\t \n''' [[x]] {{y}} * # == z == <!-- w --> &notin &copy ~"
+
+
+@pytest.mark.parametrize("tag", ["pre", "syntaxhighlight", "source", "PRE"])
+@pytest.mark.parametrize("attributes", ["", ' lang="befunge" line'])
+def test_code_is_kept_byte_for_byte(tag: str, attributes: str) -> None:
+    wikitext = f"Before\n<{tag}{attributes}>\n{CODE}\n</{tag}>\nafter '''it'''"
+    assert lead(wikitext) == f"Before\n{CODE}\nafter it"
+    assert lead(f"<{tag}{attributes}>{CODE}</{tag}>") == CODE
+    section = extract(f"== Program ==\n\n<{tag}>\n{CODE}\n</{tag}>\n")[1]
+    assert section.text == CODE
+
+
+def test_entities_in_code_as_a_browser_shows_them() -> None:
+    assert lead("<pre>&lt;<nowiki>&amp;</nowiki></pre>") == "<&"
+    assert lead("<syntaxhighlight>&lt;</syntaxhighlight>") == "&lt;"
+    assert lead('say <syntaxhighlight lang="c" inline>a[[0]];</syntaxhighlight> now') == "say a[[0]]; now"
+
+
+def test_a_program_of_white_space_survives() -> None:
+    program = "   \t \n\t\n     \t\t \n"
+    assert lead(f"x\n<pre>\n{program}\n</pre>\ny") == f"x\n{program}\ny"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet=st.sampled_from(list("ab<>[]{}|=*#:;'!&- \t\n~_/\\")), max_size=60))
+def test_any_program_is_kept_byte_for_byte(program: str) -> None:
+    program = "x" + program + "x"  # blank lines at either end are not part of highlighted code
+    assert lead(f"<syntaxhighlight>\n{program}\n</syntaxhighlight>") == program
+    assert (
+        extract(f"== h ==\n* item\n<syntaxhighlight>{program}</syntaxhighlight>")[1].text
+        == f"- item\n{program}"
+    )
+
+
+def test_preformatted_lines_keep_their_spaces() -> None:
+    assert lead("x:\n  a  '''b'''\n   c\nd") == "x:\n a  b\n  c\nd"
+
+
+def test_tables_become_rows() -> None:
+    wikitext = """Text
+{| class="wikitable" style="x"
+|+ style="y" | The '''caption'''
+! Command !! style="z" | Meaning
+|-
+| <code>></code> || move [[right|to the right]]
+|- valign=top
+| align="left" | <code><nowiki>|</nowiki></code>
+| two
+lines
+|-
+| a | b
+| &#124; || ||
+|-
+|}
+After"""
+    assert lead(wikitext).splitlines() == [
+        "Text",
+        "The caption",
+        "Command | Meaning",
+        "> | move to the right",
+        "| | two lines",
+        "a | b | | |  | ",
+        "After",
+    ]
+
+
+def test_code_in_a_table_keeps_its_lines() -> None:
+    assert lead("{|\n| a\n| <pre>x\n  y</pre>\n|-\n| b || c\n|}") == "a | x\n  y\nb | c"
+
+
+def test_nested_and_unclosed_tables() -> None:
+    assert lead("{|\n| a\n|\n{|\n| b || c\n|-\n| d\n|}\n|-\n| e\n|}\nf") == "a | b | c; d\ne\nf"
+    sections = extract("{|\n| a\n== Next ==\ntext")
+    assert [(s.heading, s.text) for s in sections] == [("", "a"), ("Next", "text")]
+    assert lead("{|\n| a\n|-\n| [[b]]") == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "target"),
+    [
+        ("#REDIRECT [[Brainfuck]]", "Brainfuck"),
+        ("\n#redirect: [[brain_fuck#History|x]]\n[[Category:Y]]", "Brain fuck"),
+        ("#Redirect[[:Category:X]]", "Category:X"),
+        ("#REDIRECT [[><>]]", "><>"),
+        ("#REDIRECT", None),
+        ("#REDIRECT [[#here]]", None),
+        ("see #REDIRECT [[x]]", None),
+        ("#REDIRECT [[x", None),
+    ],
+)
+def test_redirects(wikitext: str, target: str | None) -> None:
+    assert redirect_target(wikitext) == target
+
+
+def test_titles_as_mediawiki_writes_them() -> None:
+    assert normal_title("  brain_fuck  x ") == "Brain fuck x"
+    assert normal_title("///") == "///"
+    assert normal_title("ßeta") == "ßeta"
+    assert normal_title("") == ""
+
+
+PIECES = [
+    *"{{ }} {{{ }}} [[ ]] | || ! !! {| |} |- |+ == === ' '' ''' ''''' * # : ; < > & &lt; &#0; &#xD800;".split(),
+    *"<pre> </pre> <nowiki> </nowiki> <nowiki/> <ref> </ref> <ref/> <!-- --> <br> <li <a <math> </math>".split(),
+    *"<syntaxhighlight> </syntaxhighlight> <sup> http://x [http://x y] ---- __TOC__ File: Category:".split(),
+    *"#REDIRECT &#1114112; 0 a b".split(),
+    *(" ", "\n", "\n\n", "\t", "\r", "\0", "\ud800", "\ufdd0", "\ufdd1", "\ufdd00\ufdd1"),
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join) | st.text())
+def test_any_text_gives_sections(wikitext: str) -> None:
+    sections = extract(wikitext)
+    assert sections[0].level == 1 and sections[0].heading == ""
+    everything = "".join(s.heading + s.anchor + s.text for s in sections)
+    assert "\ufdd0" not in everything and "\ufdd1" not in everything, "a placeholder was left behind"
+    redirect_target(wikitext)
+
+
+HOSTILE = [
+    *("[[", "]]", "{{", "}}", "{{{", "[[a|", "{{a|", "[[File:", "[[\n|", "[http://a ", "[//a", "#REDIRECT "),
+    *("<b>", "<a ", "<pre ", "<pre>", "<pre>\n", "<ref>", "<ref ", "<!--", "<!-- -->\n", "<nowiki>", "<li "),
+    *("</td>", "</td> ", "<br ", "<sup ", "'''", "''a'''b", "&", "&amp", "__", " ", "\n", "\n ", "*", "\n*"),
+    *("=", "=a", "\n=", "\n== a ==", "{|\n", "{|\n|\n", "|| ", "\n|-", "\n!", "\n#:*;"),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_is_quick(piece: str) -> None:
+    text = piece * (60_000 // len(piece))
+    start = time.perf_counter()
+    extract(text)
+    redirect_target(text)
+    # Linear work takes about 0.1 s; anything quadratic takes minutes.
+    assert time.perf_counter() - start < 5

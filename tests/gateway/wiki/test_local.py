@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.errors import NotFoundError
+from gateway.settings import WikiSettings
+from gateway.store import fts
+from gateway.store import wiki as store
+from gateway.store.db import Database
+from gateway.wiki.ingest import prepare, put
+from gateway.wiki.local import LocalWiki
+from gateway.wiki.source import WikiSource
+
+PAGES = {
+    "Befunge": "'''Befunge''' was created by Chris Pressey in 1993.\n== Instructions ==\nIt has arrows.",
+    "Befunge-98": "A later version of Befunge.",
+    "Brainfuck": "Made by Urban Müller. Brainfuck has eight commands.\n== Naïve loops ==\n[->+<]",
+    "Brainfuck derivatives": "Languages like brainfuck.",
+    "><>": "Fish, a language of fishes. Inspired by Befunge.",
+    "///": "Slashes: only replacement.",
+    "P''": "Böhm's language.",
+    "HQ9+": "Four commands: H, Q, 9 and +.",
+    "C": "A letter.",
+    "COW": "Moo. A derivative of brainfuck.",
+    "Ook!": "Ook. Ook! Ook?",
+    "Fish": "#REDIRECT [[><>]]",
+    "Bf": "#REDIRECT [[brainfuck#History]]",
+    "BrainF": "#REDIRECT [[Bf]]",
+    "Loop A": "#REDIRECT [[Loop B]]",
+    "Loop B": "#REDIRECT [[Loop A]]",
+    "Dead": "#REDIRECT [[Nowhere]]",
+}
+
+
+@pytest.fixture
+def wiki(database: Database) -> LocalWiki:
+    def fill(connection: object) -> None:
+        for number, (title, text) in enumerate(PAGES.items(), 1):
+            put(connection, prepare(title, number, text), "test")  # type: ignore[arg-type]
+
+    database.write_sync(fill)
+    return LocalWiki(database, WikiSettings())
+
+
+async def titles(wiki: LocalWiki, term: str, limit: int = 5) -> list[str]:
+    return [ref.title for ref in await wiki.search_titles(term, limit)]
+
+
+async def texts(wiki: LocalWiki, term: str, limit: int = 5) -> list[str]:
+    return [ref.title for ref in await wiki.search_text(term, limit)]
+
+
+def test_it_is_a_wiki_source(wiki: LocalWiki) -> None:
+    source: WikiSource = wiki
+    assert source is wiki
+
+
+async def test_fetch_gives_the_page_with_its_sections(wiki: LocalWiki) -> None:
+    page = await wiki.fetch("Befunge")
+    assert (page.title, page.revision, page.url) == ("Befunge", 1, "https://esolangs.org/wiki/Befunge")
+    assert [(s.heading, s.anchor, s.text) for s in page.sections] == [
+        ("", "", "Befunge was created by Chris Pressey in 1993."),
+        ("Instructions", "Instructions", "It has arrows."),
+    ]
+    assert await wiki.count_pages() == 11
+
+
+@pytest.mark.parametrize(
+    ("asked", "got"),
+    [
+        ("brainfuck", "Brainfuck"),
+        ("BRAINFUCK", "Brainfuck"),
+        ("brainfuck_derivatives", "Brainfuck derivatives"),
+        (" Bf ", "Brainfuck"),
+        ("BrainF", "Brainfuck"),
+        ("fish", "><>"),
+        ("///", "///"),
+        ("hq9+", "HQ9+"),
+    ],
+)
+async def test_fetch_follows_redirects_and_forgives_case(wiki: LocalWiki, asked: str, got: str) -> None:
+    assert (await wiki.fetch(asked)).title == got
+
+
+@pytest.mark.parametrize("title", ["Loop A", "Dead", "Nope", "", "\0", "\ud800", "#", "x" * 100_000])
+async def test_what_leads_to_no_page_is_not_found(wiki: LocalWiki, title: str) -> None:
+    with pytest.raises(NotFoundError):
+        await wiki.fetch(title)
+
+
+async def test_a_chain_of_redirects_has_a_limit(wiki: LocalWiki, database: Database) -> None:
+    def chain(connection: object) -> None:
+        for number in range(20):
+            item = prepare(f"Hop {number}", 1, f"#REDIRECT [[Hop {number + 1}]]")
+            put(connection, item, "test")  # type: ignore[arg-type]
+        put(connection, prepare("Hop 20", 1, "the end"), "test")  # type: ignore[arg-type]
+
+    database.write_sync(chain)
+    near = 20 - store.MAX_REDIRECTS
+    assert (await wiki.fetch(f"Hop {near}")).title == "Hop 20"
+    with pytest.raises(NotFoundError, match="leads to no page"):
+        await wiki.fetch(f"Hop {near - 1}")
+
+
+@pytest.mark.parametrize(
+    ("title", "url"),
+    [
+        ("Brainfuck derivatives", "Brainfuck_derivatives"),
+        ("><>", "%3E%3C%3E"),
+        ("///", "///"),
+        ("P''", "P%27%27"),
+        ("What?#%", "What%3F%23%25"),
+    ],
+)
+def test_page_addresses(wiki: LocalWiki, title: str, url: str) -> None:
+    assert wiki.url(title) == f"https://esolangs.org/wiki/{url}"
+
+
+@pytest.mark.parametrize(
+    ("term", "first"),
+    [
+        ("befunge", "Befunge"),
+        ("bf", "Brainfuck"),
+        ("Fish", "><>"),
+        ("><>", "><>"),
+        ("><", "><>"),
+        ("///", "///"),
+        ("//", "///"),
+        ("P''", "P''"),
+        ("hq9", "HQ9+"),
+        ("HQ9+", "HQ9+"),
+        ("c", "C"),
+        ("ook", "Ook!"),
+        ("brainfuk", "Brainfuck"),
+        ("brianfuck", "Brainfuck"),
+        ("who made brainfuk", "Brainfuck"),
+        ("befunge creator", "Befunge"),
+        ("brainfuck's author?", "Brainfuck"),
+        ("the ><> interpreter", "><>"),
+        ("derivatives brainfuck", "Brainfuck derivatives"),
+        ("funge", "Befunge"),
+        ("unge-9", "Befunge-98"),
+    ],
+)
+async def test_title_search_finds_first(wiki: LocalWiki, term: str, first: str) -> None:
+    assert (await titles(wiki, term))[:1] == [first]
+
+
+async def test_title_search_orders_by_kind_of_match_and_repeats_no_page(wiki: LocalWiki) -> None:
+    refs = await wiki.search_titles("brainf", 10)
+    assert [ref.title for ref in refs] == ["Brainfuck", "Brainfuck derivatives"]
+    refs = await wiki.search_titles("befunge", 10)
+    assert [ref.title for ref in refs] == ["Befunge", "Befunge-98"]
+    scores = [ref.score for ref in refs]
+    assert scores == sorted(scores, reverse=True) and scores[0] == 1.0
+
+
+async def test_limits_are_kept_and_nonsense_finds_nothing(wiki: LocalWiki) -> None:
+    assert len(await titles(wiki, "b", 1)) <= 1
+    assert await titles(wiki, "befunge", 0) == [] == await texts(wiki, "befunge", 0)
+    assert await titles(wiki, "zzzzqqq xxyyzz") == [] == await texts(wiki, "zzzzqqq xxyyzz")
+    assert await titles(wiki, " ") == [] == await texts(wiki, "?!")
+    assert "Loop A" not in await titles(wiki, "loop a") and "Dead" not in await titles(wiki, "dead")
+
+
+async def test_text_search_prefers_pages_with_every_word(wiki: LocalWiki) -> None:
+    refs = await wiki.search_text("Chris Pressey befunge", 5)
+    assert refs[0].title == "Befunge" and {"Befunge-98", "><>"} <= {ref.title for ref in refs}
+    assert [ref.score for ref in refs] == sorted((ref.score for ref in refs), reverse=True)
+    assert await texts(wiki, "who was the creator of muller commands") == ["Brainfuck", "HQ9+"]
+    assert (await texts(wiki, "naive loop"))[0] == "Brainfuck", "accents, plurals and headings count"
+    assert await texts(wiki, "what is it") == (await texts(wiki, "what is it")), "only stop words is no error"
+
+
+INJECTIONS = [
+    *(
+        '"',
+        '""',
+        '"a" OR "b"',
+        "a AND",
+        "NOT",
+        "a NOT b",
+        "NEAR(a b)",
+        "title:x",
+        "*",
+        "a*",
+        "^a",
+        "{a b} : c",
+    ),
+    *(
+        "-a",
+        "+a",
+        "(",
+        "a)(",
+        "'; DROP TABLE wiki_pages; --",
+        "%",
+        "_",
+        "\\",
+        "\0a",
+        "\ud800",
+        "\u0301",
+        "🔥",
+    ),
+    *("a" * 5000, "b " * 3000),
+]
+
+
+@pytest.mark.parametrize("term", INJECTIONS)
+async def test_no_term_is_an_operator(wiki: LocalWiki, term: str) -> None:
+    await wiki.search_titles(term, 3)
+    await wiki.search_text(term, 3)
+    assert await wiki.count_pages() == 11
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text(max_size=40)
+    | st.lists(
+        st.sampled_from(['"', "AND", "OR", "NOT", "NEAR(", ")", "*", ":", "^", "befunge", " ", "'", "\0"])
+    ).map("".join)
+)
+def test_any_term_is_searched_safely(database: Database, wiki_filled: None, term: str) -> None:
+    def search(connection: object) -> None:
+        words, trigrams = fts.words(term), fts.trigrams(fts.title_key(term))
+        for items in (words, trigrams):
+            if items:
+                for match in (fts.all_of(items), fts.any_of(items)):
+                    store.pages_by_text(connection, match, 3)  # type: ignore[arg-type]
+                    store.names_by_words(connection, match, 3)  # type: ignore[arg-type]
+                    store.names_by_trigrams(connection, match, 3)  # type: ignore[arg-type]
+
+    database.read_sync(search)
+
+
+@pytest.fixture
+def wiki_filled(wiki: LocalWiki) -> None:
+    """The pages are in the database."""
+
+
+async def test_replacing_and_deleting_keeps_the_indexes_true(wiki: LocalWiki, database: Database) -> None:
+    await database.write(lambda c: put(c, prepare("Befunge", 50, "now about zebras"), "test"))
+    assert (await wiki.fetch("Befunge")).revision == 50
+    assert await texts(wiki, "zebra") == ["Befunge"] and "Befunge" not in await texts(wiki, "Pressey")
+    await database.write(lambda c: put(c, prepare("Befunge", 51, "#REDIRECT [[Befunge-98]]"), "test"))
+    assert (await wiki.fetch("Befunge")).title == "Befunge-98"
+    assert await texts(wiki, "zebra") == []
+    await database.write(lambda c: put(c, prepare("Bf", 52, "a page now"), "test"))
+    assert (await wiki.fetch("Bf")).title == "Bf"
+    await database.write(lambda c: store.delete_title(c, "Befunge-98"))
+    assert await titles(wiki, "befunge-98") == []
+    for index in ("wiki_name_words", "wiki_name_trigrams", "wiki_text"):
+        check = f"INSERT INTO {index} ({index}) VALUES ('integrity-check')"
+        await database.write(lambda c, check=check: c.execute(check) and None)
