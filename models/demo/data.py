@@ -6,9 +6,8 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from dialogue import history_tree
+from numpy.typing import NDArray
 from tasks import Tree, answer_tree, compact_tree, small_talk_tree, terms_tree
 from tokenizer import BOS, END_TURN, PAD, TURN, Tokenizer
 
@@ -32,10 +31,29 @@ class Stage:
 
 STAGES = {
     "copy": Stage(12, 384, (1, 1, 2), (1, 2), 4, (1, 2), (2, 3), (0.15, 0.45, 0.25, 0.12, 0.03)),
-    "short": Stage(9, 512, (1, 1, 2, 2, 3), (1, 2, 2, 3), 6, (1, 2, 3, 4), (2, 3, 4, 5), (0.10, 0.52, 0.25, 0.11, 0.02)),
-    "medium": Stage(8, 640, (1, 2, 2, 3, 3), (1, 2, 3, 4), 7, (1, 2, 3, 4, 6, 8), (3, 4, 6, 8), (0.08, 0.52, 0.27, 0.12, 0.01)),
-    "long": Stage(5, 1152, (1, 2, 2, 3, 3, 3), (1, 2, 3, 4, 6, 8), 8, (1, 2, 4, 6, 8, 12, 16), (3, 5, 8, 12),
-                  (0.06, 0.52, 0.28, 0.13, 0.01)),
+    "short": Stage(
+        9, 512, (1, 1, 2, 2, 3), (1, 2, 2, 3), 6, (1, 2, 3, 4), (2, 3, 4, 5), (0.10, 0.52, 0.25, 0.11, 0.02)
+    ),
+    "mixed": Stage(
+        8,
+        640,
+        (1, 1, 2, 2, 3),
+        (1, 2, 2, 3, 4),
+        6,
+        (1, 2, 2, 3, 4, 6),
+        (2, 3, 4, 6, 8, 10),
+        (0.13, 0.34, 0.32, 0.19, 0.02),
+    ),
+    "long": Stage(
+        5,
+        1152,
+        (1, 2, 2, 3, 3),
+        (1, 2, 3, 4, 6, 8),
+        7,
+        (1, 2, 4, 6, 8, 12),
+        (3, 5, 8, 12),
+        (0.10, 0.36, 0.32, 0.20, 0.02),
+    ),
 }
 
 
@@ -105,7 +123,11 @@ def pack(trees: list[Encoded], rows: int, length: int, context_weight: float, rn
     """Fill rows with trees, first fit; a tree that fits nowhere is dropped, space left over is padding."""
     shape = (rows, length)
     ids, goal = np.full(shape, PAD, np.int32), np.full(shape, -1, np.int32)
-    positions, tree, branch = np.zeros(shape, np.int32), np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+    positions, tree, branch = (
+        np.zeros(shape, np.int32),
+        np.full(shape, -1, np.int32),
+        np.zeros(shape, np.int32),
+    )
     weight = np.zeros(shape, np.float32)
     used = [0] * rows
     for number, e in enumerate(trees):

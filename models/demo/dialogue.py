@@ -5,32 +5,67 @@ from __future__ import annotations
 import random
 
 from names import nickname, thing_name
-from prompts import render
 from salad import number, phrase
 from tasks import Branch, Tree
 from words import MONTHS, VERBS, past
 
-CHATTER = ("hi", "hello all", "ok", "lol", "sure", "hm", "thanks", "nice", "yes", "hey", "good morning", "cool", "brb", "haha", "right", "no problem", "ok, fine")
+from prompts import render
+
+CHATTER = (
+    "hi",
+    "hello all",
+    "ok",
+    "lol",
+    "sure",
+    "hm",
+    "thanks",
+    "nice",
+    "yes",
+    "hey",
+    "good morning",
+    "cool",
+    "brb",
+    "haha",
+    "right",
+    "no problem",
+    "ok, fine",
+)
 # What is typed, and how the summary reports it; {A} speaks, {B} is another speaker.
 TURNS: tuple[tuple[str, str], ...] = (
-    ("I {vd} {w}.", "{A} {vd} {w}."), ("I {vd} {w} yesterday.", "{A} {vd} {w} yesterday."), ("I will {v} {w}.", "{A} will {v} {w}."),
-    ("I have to {v} {w} until {d}.", "{A} has to {v} {w} until {d}."), ("I need {k} more {n}.", "{A} needs {k} more {n}."),
-    ("{T} has {k} {n}.", "{A} said that {T} has {k} {n}."), ("{T} was made by {P}.", "{A} said that {T} was made by {P}."),
-    ("{B}, can you {v} {w}?", "{A} asked {B} to {v} {w}."), ("{B}, please {v} {w}.", "{A} asked {B} to {v} {w}."),
-    ("I like {T}.", "{A} likes {T}."), ("I prefer {T} to {U}.", "{A} prefers {T} to {U}."), ("My favourite is {T}.", "The favourite of {A} is {T}."),
-    ("what is {T}?", "{A} asked what {T} is."), ("who made {T}?", "{A} asked who made {T}."), ("does {T} have {n}?", "{A} asked if {T} has {n}."),
-    ("I am working on {T}.", "{A} is working on {T}."), ("we meet on {d}.", "{A} said that they meet on {d}."), ("I live in {T}.", "{A} lives in {T}."),
-    ("{T} does not {v} {w}.", "{A} said that {T} does not {v} {w}."), ("I found {k} {n} in {T}.", "{A} found {k} {n} in {T}."),
-    ("TODO: {v} {w}", "Open task: {v} {w}."), ("my number is {k}", "The number of {A} is {k}."), ("I can {v} {w} on {d}.", "{A} can {v} {w} on {d}."),
-    ("I wrote {T} in {k} lines.", "{A} wrote {T} in {k} lines."), ("{B} should {v} {w}.", "{A} said that {B} should {v} {w}."),
-    ("I think {T} is better than {U}.", "{A} thinks that {T} is better than {U}."), ("the version is now {k}", "{A} said that the version is now {k}."),
+    ("I {vd} {w}.", "{A} {vd} {w}."),
+    ("I {vd} {w} yesterday.", "{A} {vd} {w} yesterday."),
+    ("I will {v} {w}.", "{A} will {v} {w}."),
+    ("I have to {v} {w} until {d}.", "{A} has to {v} {w} until {d}."),
+    ("I need {k} more {n}.", "{A} needs {k} more {n}."),
+    ("{T} has {k} {n}.", "{A} said that {T} has {k} {n}."),
+    ("{T} was made by {P}.", "{A} said that {T} was made by {P}."),
+    ("{B}, can you {v} {w}?", "{A} asked {B} to {v} {w}."),
+    ("{B}, please {v} {w}.", "{A} asked {B} to {v} {w}."),
+    ("I like {T}.", "{A} likes {T}."),
+    ("I prefer {T} to {U}.", "{A} prefers {T} to {U}."),
+    ("My favourite is {T}.", "The favourite of {A} is {T}."),
+    ("what is {T}?", "{A} asked what {T} is."),
+    ("who made {T}?", "{A} asked who made {T}."),
+    ("does {T} have {n}?", "{A} asked if {T} has {n}."),
+    ("I am working on {T}.", "{A} is working on {T}."),
+    ("we meet on {d}.", "{A} said that they meet on {d}."),
+    ("I live in {T}.", "{A} lives in {T}."),
+    ("{T} does not {v} {w}.", "{A} said that {T} does not {v} {w}."),
+    ("I found {k} {n} in {T}.", "{A} found {k} {n} in {T}."),
+    ("TODO: {v} {w}", "Open task: {v} {w}."),
+    ("my number is {k}", "The number of {A} is {k}."),
+    ("I can {v} {w} on {d}.", "{A} can {v} {w} on {d}."),
+    ("I wrote {T} in {k} lines.", "{A} wrote {T} in {k} lines."),
+    ("{B} should {v} {w}.", "{A} said that {B} should {v} {w}."),
+    ("I think {T} is better than {U}.", "{A} thinks that {T} is better than {U}."),
+    ("the version is now {k}", "{A} said that the version is now {k}."),
     ("we still have to {v} {w}.", "{A} said that they still have to {v} {w}."),
 )
 
 
 def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
     """A dialogue of `turns` lines among two to four people, with its summary."""
-    people = list({nickname(rng, held_out) for _ in range(rng.choice((2, 2, 3, 4)))})
+    people = list(dict.fromkeys(nickname(rng, held_out) for _ in range(rng.choice((2, 2, 3, 4)))))
     if len(people) < 2:
         return history_tree(rng, held_out, turns)
     lines: list[str] = []
@@ -44,9 +79,19 @@ def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
         said, report = rng.choice(TURNS)
         verb = rng.choice(VERBS)
         values = {
-            "A": speaker, "B": rng.choice([p for p in people if p != speaker]), "v": verb, "vd": past(verb), "w": phrase(rng), "k": number(rng),
-            "n": phrase(rng).split()[-1].rstrip("s") + "s", "T": thing_name(rng, held_out), "U": thing_name(rng, held_out),
-            "P": nickname(rng, held_out), "d": f"{rng.randint(1, 28)} {rng.choice(MONTHS)}" if rng.random() < 0.5 else rng.choice(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),
+            "A": speaker,
+            "B": rng.choice([p for p in people if p != speaker]),
+            "v": verb,
+            "vd": past(verb),
+            "w": phrase(rng),
+            "k": number(rng),
+            "n": phrase(rng).split()[-1].rstrip("s") + "s",
+            "T": thing_name(rng, held_out),
+            "U": thing_name(rng, held_out),
+            "P": nickname(rng, held_out),
+            "d": f"{rng.randint(1, 28)} {rng.choice(MONTHS)}"
+            if rng.random() < 0.5
+            else rng.choice(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),
         }
         line = said.format(**values)
         if rng.random() < 0.3:
@@ -56,5 +101,7 @@ def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
         keys.append(speaker)
     if not told:
         return history_tree(rng, held_out, turns)
-    text = render("history_summary", words=str(rng.choice((40, 60, 80, 100, 120, 150, 200))), dialogue="\n".join(lines))
+    text = render(
+        "history_summary", words=str(rng.choice((40, 60, 80, 100, 120, 150, 200))), dialogue="\n".join(lines)
+    )
     return Tree("history", text, [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))])

@@ -11,12 +11,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from llama_cpp import Llama
-
 from data import STAGES, make_tree
 from dialogue import history_tree
-from prompts import NOTHING, REFUSAL, render
+from llama_cpp import Llama
 from tasks import Tree, answer_tree, compact_tree
+
+from prompts import NOTHING, REFUSAL, render
 
 Scores = dict[str, list[float]]
 HERE = Path(__file__).resolve().parent
@@ -40,7 +40,10 @@ class Runner:
         """The reply to a prompt, without surrounding space."""
         start = time.perf_counter()
         ids = self.llama.tokenize(
-            f"<start_of_turn>user\n{text}<end_of_turn>\n<start_of_turn>model\n".encode(), add_bos=True, special=True)
+            f"<start_of_turn>user\n{text}<end_of_turn>\n<start_of_turn>model\n".encode(),
+            add_bos=True,
+            special=True,
+        )
         out: Any = self.llama.create_completion(ids, max_tokens=limit, temperature=0.0)
         self.prompt_tokens += len(ids)
         self.reply_tokens += out["usage"]["completion_tokens"]
@@ -94,15 +97,20 @@ def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[
 
 def trees(rng: random.Random, runner: Runner, count: int) -> list[tuple[str, Tree]]:
     """Held-out examples with a length label: up to 350 and up to 1,000 prompt tokens."""
-    made: list[tuple[str, Tree]] = [("", make_tree(rng, STAGES["short"], True, "terms")) for _ in range(count)]
+    made: list[tuple[str, Tree]] = [
+        ("", make_tree(rng, STAGES["short"], True, "terms")) for _ in range(count)
+    ]
     made += [("", history_tree(rng, True, rng.randint(4, 12))) for _ in range(count // 2)]
     for label, low, high in (("<=350", 0, 350), ("<=1000", 351, 1000)):
         for job in ("answer", "compact"):
             need = count * (2 if job == "answer" else 1)
             while need:
                 facts = rng.choice((1, 2, 3, 4)) if not low else rng.choice((4, 6, 8, 10))
-                tree = answer_tree(rng, True, rng.randint(1, 3), facts, 3) if job == "answer" else compact_tree(
-                    rng, True, facts if not low else facts * 2)
+                tree = (
+                    answer_tree(rng, True, rng.randint(1, 3), facts, 3)
+                    if job == "answer"
+                    else compact_tree(rng, True, facts if not low else facts * 2)
+                )
                 if low <= runner.length(tree.prefix + tree.branches[0].suffix) <= high:
                     made.append((label, tree))
                     need -= 1
@@ -119,11 +127,19 @@ def score_sample(runner: Runner, path: Path, scores: Scores) -> list[tuple[str, 
             pairs.append((f"{row['question']} -> {reply}", " / ".join(keys) or REFUSAL))
             score_answer(reply, keys, row["page"], scores, "sample wiki")
         if row["name"]:
-            reply = runner.reply(render("search_terms", subject="esoteric programming languages", question=row["question"]))
+            reply = runner.reply(
+                render("search_terms", subject="esoteric programming languages", question=row["question"])
+            )
             scores["terms: sample wiki"].append(row["name"].casefold() in reply.casefold())
         if keys:
-            text = "\n\n".join(re.sub(r" \[\d\]$", "", line) for line in row["background"].split("\n") if not line.startswith("["))
-            reply = runner.reply(render("compact_article", question=row["question"], words="40", title=row["name"], text=text))
+            text = "\n\n".join(
+                re.sub(r" \[\d\]$", "", line)
+                for line in row["background"].split("\n")
+                if not line.startswith("[")
+            )
+            reply = runner.reply(
+                render("compact_article", question=row["question"], words="40", title=row["name"], text=text)
+            )
             scores["compaction sample wiki: key fact"].append(holds(reply, keys))
     return pairs
 
@@ -151,8 +167,18 @@ def main() -> None:
             if args.show:
                 print(f"# sample {reply!r} want {target!r}")
     result = {k: {"score": round(sum(v) / len(v), 3), "n": len(v)} for k, v in sorted(scores.items())}
-    print(json.dumps({"model": args.model.name, "scores": result, "prompt_tokens": runner.prompt_tokens,
-                      "reply_tokens": runner.reply_tokens, "seconds": round(runner.seconds, 1)}, indent=1))
+    print(
+        json.dumps(
+            {
+                "model": args.model.name,
+                "scores": result,
+                "prompt_tokens": runner.prompt_tokens,
+                "reply_tokens": runner.reply_tokens,
+                "seconds": round(runner.seconds, 1),
+            },
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -10,27 +10,38 @@ from typing import Literal
 import gguf
 import numpy as np
 import torch
-from numpy.typing import NDArray
-
 from model import Config
+from numpy.typing import NDArray
 from tokenizer import BOS, END_TURN, EOS, FIRST_BYTE, FIRST_PIECE, PAD, TURN, UNK, Vocabulary
 
 Floats = NDArray[np.float32]
 FileType = Literal["F32", "F16", "Q8_0"]
 
-CHAT_TEMPLATE = """{{ bos_token }}{% set lead = '' %}\
-{% if messages and messages[0]['role'] == 'system' %}{% set lead = messages[0]['content'] | trim + '\\n\\n' %}\
-{% set messages = messages[1:] %}{% endif %}\
-{% for message in messages %}{% set role = 'model' if message['role'] == 'assistant' else 'user' %}\
-{{ '<start_of_turn>' + role + '\\n' + (lead if loop.first else '') + message['content'] | trim + '<end_of_turn>\\n' }}{% endfor %}\
-{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{% endif %}"""
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% set ns = namespace(lead='') %}"
+    "{% for message in messages %}"
+    "{% if message['role'] == 'system' %}{% set ns.lead = message['content'] | trim + '\n\n' %}{% else %}"
+    "{% set role = 'model' if message['role'] == 'assistant' else 'user' %}"
+    "{{ '<start_of_turn>' + role + '\n' + ns.lead + message['content'] | trim + '<end_of_turn>\n' }}"
+    "{% set ns.lead = '' %}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
+)
 
 # llama.cpp's tensor name, the name here, and whether it is a norm (+1 is folded in).
 _LAYER = (
-    ("attn_q", "wq", False), ("attn_k", "wk", False), ("attn_v", "wv", False), ("attn_output", "wo", False),
-    ("ffn_gate", "gate", False), ("ffn_up", "up", False), ("ffn_down", "down", False), ("attn_norm", "attn_norm", True),
-    ("post_attention_norm", "attn_post", True), ("ffn_norm", "ffn_norm", True), ("post_ffw_norm", "ffn_post", True),
-    ("attn_q_norm", "q_norm", True), ("attn_k_norm", "k_norm", True),
+    ("attn_q", "wq", False),
+    ("attn_k", "wk", False),
+    ("attn_v", "wv", False),
+    ("attn_output", "wo", False),
+    ("ffn_gate", "gate", False),
+    ("ffn_up", "up", False),
+    ("ffn_down", "down", False),
+    ("attn_norm", "attn_norm", True),
+    ("post_attention_norm", "attn_post", True),
+    ("ffn_norm", "ffn_norm", True),
+    ("post_ffw_norm", "ffn_post", True),
+    ("attn_q_norm", "q_norm", True),
+    ("attn_k_norm", "k_norm", True),
 )
 
 
@@ -45,7 +56,13 @@ def _types(count: int) -> list[int]:
 
 
 def write_gemma3_gguf(
-    path: Path, *, config: Config, tensors: Mapping[str, Floats], tokenizer: Vocabulary, name: str, file_type: FileType = "Q8_0"
+    path: Path,
+    *,
+    config: Config,
+    tensors: Mapping[str, Floats],
+    tokenizer: Vocabulary,
+    name: str,
+    file_type: FileType = "Q8_0",
 ) -> None:
     """Write a model of any Gemma 3 shape.
 
@@ -58,7 +75,9 @@ def write_gemma3_gguf(
     w = gguf.GGUFWriter(str(path), "gemma3")
     w.add_name(name)
     w.add_license("Apache-2.0")
-    w.add_description("A small model trained from scratch on generated text; it shows what hearth does, it knows nothing.")
+    w.add_description(
+        "A small model trained from scratch on generated text; it shows what hearth does, it knows nothing."
+    )
     w.add_file_type({"F32": 0, "F16": 1, "Q8_0": 7}[file_type])
     w.add_context_length(config.context)
     w.add_embedding_length(config.dim)
@@ -115,16 +134,26 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--type", choices=("F32", "F16", "Q8_0"), default="Q8_0")
-    parser.add_argument("--weights", choices=("auto", "model", "average"), default="auto",
-                        help="auto: the last weights of a run that decayed its rates to zero, else the running average")
+    parser.add_argument(
+        "--weights",
+        choices=("auto", "model", "average"),
+        default="auto",
+        help="auto: the last weights of a run that decayed its rates to zero, else the running average",
+    )
     args = parser.parse_args()
     state = torch.load(args.checkpoint, weights_only=True, map_location="cpu")
     which = args.weights
     if which == "auto":
         which = "model" if state["decayed"] else "average"
     tensors = {k: v.float().numpy() for k, v in state[which].items()}
-    write_gemma3_gguf(args.out, config=Config(**state["config"]), tensors=tensors, tokenizer=Vocabulary.load(args.vocabulary),
-                      name="hearth demo", file_type=args.type)
+    write_gemma3_gguf(
+        args.out,
+        config=Config(**state["config"]),
+        tensors=tensors,
+        tokenizer=Vocabulary.load(args.vocabulary),
+        name="hearth demo",
+        file_type=args.type,
+    )
     print(f"{args.out}: {args.out.stat().st_size} bytes, {which} weights after {state['tokens']} tokens")
 
 

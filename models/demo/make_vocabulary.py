@@ -12,7 +12,7 @@ from tokenizer import train
 def main() -> None:
     """Write the vocabulary."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("vocabulary.json"))
     parser.add_argument("--merges", type=int, default=1900)
     parser.add_argument("--size", type=int, default=5120)
     parser.add_argument("--trees", type=int, default=6000)

@@ -10,8 +10,8 @@ import math
 from dataclasses import asdict, dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class Block(nn.Module):
         groups = c.heads // c.kv_heads
         k = k.repeat_interleave(groups, dim=1)
         v = v.repeat_interleave(groups, dim=1)
-        a = F.scaled_dot_product_attention(q, k, v.to(q.dtype), attn_mask=mask)
+        a = functional.scaled_dot_product_attention(q, k, v.to(q.dtype), attn_mask=mask)
         a = self.wo(a.transpose(1, 2).reshape(b, t, c.heads * c.head_dim))
         x = x + self.attn_post(a)
         h = self.ffn_norm(x)
-        h = self.down(F.gelu(self.gate(h), approximate="tanh") * self.up(h))
+        h = self.down(functional.gelu(self.gate(h), approximate="tanh") * self.up(h))
         return x + self.ffn_post(h)
 
 
@@ -142,7 +142,7 @@ class Gemma3(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """Scores over the vocabulary for states [..., dim]."""
-        return F.linear(states, self.embed.weight)
+        return functional.linear(states, self.embed.weight)
 
 
 def causal_mask(length: int) -> Tensor:

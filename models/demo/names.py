@@ -4,20 +4,47 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Callable
 
-from words import ADJECTIVES, FIRST_NAMES, NOUNS
+from words import ADJECTIVES, FIRST_NAMES, LISTS, NOUNS
 
-ONSETS = """b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kr l m n p ph pl pr qu r s sc sh sk sl sm sn sp st str
-sw t th tr v w wh x y z""".split()
-VOWELS = "a a a e e e i i i o o o u u ai au ea ee ei ie oo ou y".split()
-CODAS = ["", "", "", "", *"b ck d f g k l ll m n n n nd ng nk nt p r r rk rn rt s s sh st t th x z".split()]
-TAILS = """ar ax by co do el en er et ex fu ga gon ia ic ik in io is it ix ka la lan le lo lu ly na nia no o ol on
-or ork os ox py ra ri ron ry script sh ta tic ton tri tta um us va vo x xa y za zo""".split()
-VIETNAMESE = """Nguyễn Trần Lê Phạm Hoàng Huỳnh Phan Vũ Võ Đặng Bùi Đỗ Hồ Ngô Dương Lý Minh Thảo Hương Tuấn Quỳnh Ánh
-Bảo Châu Dũng Giang Hạnh Khánh Linh Mỹ Nga Phúc Quân Sơn Thủy Trâm Uyên Việt Xuân Yến Đức Hải Lạc Hồng Sông Núi Cầu
-Chữ Gỗ Mây Trăng""".split()
-ACCENTS = {"a": "áàäâãå", "e": "éèëê", "i": "íîï", "o": "óöôø", "u": "úüû", "c": "ç", "n": "ñ", "s": "š", "z": "ž"}
-SIGNS = ["!", "?", "++", "--", "#", "*", "+", "/", "=", "@", "~", "^", "&", "%", "|", "><", "<>", "[]", "()", "{}", "::"]
+ONSETS, VOWELS, TAILS = LISTS["onsets"], LISTS["vowels"], LISTS["tails"]
+VIETNAMESE = LISTS["vietnamese"]
+CODAS = ["", "", "", "", *LISTS["codas"]]
+ACCENTS = {
+    "a": "áàäâãå",
+    "e": "éèëê",
+    "i": "íîï",
+    "o": "óöôø",
+    "u": "úüû",
+    "c": "ç",
+    "n": "ñ",
+    "s": "š",
+    "z": "ž",
+}
+SIGNS = [
+    "!",
+    "?",
+    "++",
+    "--",
+    "#",
+    "*",
+    "+",
+    "/",
+    "=",
+    "@",
+    "~",
+    "^",
+    "&",
+    "%",
+    "|",
+    "><",
+    "<>",
+    "[]",
+    "()",
+    "{}",
+    "::",
+]
 SHORT_SIGNS = "><^v+-.,:;!?*/%#@&|~=_$"
 
 
@@ -29,7 +56,9 @@ def is_held_out(name: str) -> bool:
 def syllable(rng: random.Random) -> str:
     """One pronounceable syllable."""
     if rng.random() < 0.5:
-        return rng.choice("bcdfghjklmnprstvwz") + rng.choice("aeiou") + rng.choice(("", "", "l", "n", "r", "s"))
+        return (
+            rng.choice("bcdfghjklmnprstvwz") + rng.choice("aeiou") + rng.choice(("", "", "l", "n", "r", "s"))
+        )
     return rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
 
 
@@ -64,7 +93,11 @@ def _thing(rng: random.Random) -> str:
     if shape < 0.77:
         return f"{word.capitalize()} {rng.choice(NOUNS)}"
     if shape < 0.83:
-        return word.capitalize() + rng.choice(("", "", "-")) + str(rng.choice((rng.randint(0, 9), rng.randint(10, 999))))
+        return (
+            word.capitalize()
+            + rng.choice(("", "", "-"))
+            + str(rng.choice((rng.randint(0, 9), rng.randint(10, 999))))
+        )
     if shape < 0.88:
         return word.capitalize()[: rng.randint(2, 8)] + rng.choice(SIGNS)
     if shape < 0.90:
@@ -94,9 +127,9 @@ def _person(rng: random.Random) -> str:
     return "User:" + last + rng.choice(("", str(rng.randint(1, 99))))
 
 
-def _until_split(make, rng: random.Random, held_out: bool) -> str:  # type: ignore[no-untyped-def]
+def _until_split(make: Callable[[random.Random], str], rng: random.Random, held_out: bool) -> str:
     while True:
-        name: str = make(rng)
+        name = make(rng)
         if len(name) >= 2 and is_held_out(name) == held_out:
             return name
 
@@ -115,7 +148,9 @@ def nickname(rng: random.Random, held_out: bool = False) -> str:
     """A chat nickname: a plain first name or a made-up one."""
     if rng.random() < 0.55:
         return rng.choice(FIRST_NAMES)
-    return _until_split(lambda r: stem(r)[:8].capitalize() if r.random() < 0.7 else stem(r)[:8], rng, held_out)
+    return _until_split(
+        lambda r: stem(r)[:8].capitalize() if r.random() < 0.7 else stem(r)[:8], rng, held_out
+    )
 
 
 def typo(text: str, rng: random.Random) -> str:

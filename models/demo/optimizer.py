@@ -28,7 +28,9 @@ def orthogonalize(g: Tensor, steps: int = 5) -> Tensor:
 class Muon(torch.optim.Optimizer):
     """Orthogonalized momentum over two-dimensional parameters; equal shapes are stepped as one stack."""
 
-    def __init__(self, params: list[nn.Parameter], lr: float, momentum: float = 0.95, decay: float = 0.0) -> None:
+    def __init__(
+        self, params: list[nn.Parameter], lr: float, momentum: float = 0.95, decay: float = 0.0
+    ) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum, "decay": decay})
 
     @torch.no_grad()
@@ -57,4 +59,7 @@ def optimizers(model: nn.Module, muon_lr: float, adam_lr: float) -> list[torch.o
     """Muon over the layers' matrices and AdamW over embeddings and norms."""
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and not n.startswith("embed")]
     rest = [p for n, p in model.named_parameters() if p.ndim != 2 or n.startswith("embed")]
-    return [Muon(matrices, muon_lr, decay=0.01), torch.optim.AdamW(rest, adam_lr, betas=(0.9, 0.98), weight_decay=0.0)]
+    return [
+        Muon(matrices, muon_lr, decay=0.01),
+        torch.optim.AdamW(rest, adam_lr, betas=(0.9, 0.98), weight_decay=0.0),
+    ]

@@ -11,13 +11,24 @@ import random
 from dataclasses import dataclass, field
 
 from articles import Fact, Page, article_text, background, make_page, relation_question, salad_fact
-from articles import _rows as rows_of
+from facts import KINDS
 from names import nickname, thing_name, typo
-from prompts import NOTHING, REFUSAL, answer_styles, render
 from salad import vague
 from words import ADJECTIVES
 
-LEADS = ("please tell me, ", "hey, ", "hi, ", "quick question: ", "i wonder ", "hearth: ", "hearth, ", "ok so ", "well, ")
+from prompts import NOTHING, REFUSAL, answer_styles, render
+
+LEADS = (
+    "please tell me, ",
+    "hey, ",
+    "hi, ",
+    "quick question: ",
+    "i wonder ",
+    "hearth: ",
+    "hearth, ",
+    "ok so ",
+    "well, ",
+)
 
 
 @dataclass(frozen=True)
@@ -83,19 +94,41 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
                 continue
         elif shape < 0.87:
             other = thing_name(rng, held_out)
-            question = rng.choice((
-                "which is older, {a} or {b}", "what do {a} and {b} have in common", "compare {a} and {b}", "is {a} based on {b}",
-                "what is the difference between {a} and {b}", "{a} vs {b}", "does {a} have more {c} than {b}", "who made {a} and {b}",
-                "is {a} faster than {b}", "can {a} be compiled to {b}", "how is {a} related to {b}",
-            )).format(a=page.name, b=other, c=vague(rng).split()[-1])
+            question = rng.choice(
+                (
+                    "which is older, {a} or {b}",
+                    "what do {a} and {b} have in common",
+                    "compare {a} and {b}",
+                    "is {a} based on {b}",
+                    "what is the difference between {a} and {b}",
+                    "{a} vs {b}",
+                    "does {a} have more {c} than {b}",
+                    "who made {a} and {b}",
+                    "is {a} faster than {b}",
+                    "can {a} be compiled to {b}",
+                    "how is {a} related to {b}",
+                )
+            ).format(a=page.name, b=other, c=vague(rng).split()[-1])
             names = (page.name, other)
         else:
             topic = vague(rng)
-            question = rng.choice((
-                "which languages use {t}", "list languages with {t}", "what languages are about {t}", "is there a language made of {t}",
-                "which language has {t}", "languages based on {t}", "who likes {t}", "how do {t} work", "what are {t}", "find something about {t}",
-                "why do people use {t}", "where can i read about {t}", "are there any {t} here",
-            )).format(t=topic)
+            question = rng.choice(
+                (
+                    "which languages use {t}",
+                    "list languages with {t}",
+                    "what languages are about {t}",
+                    "is there a language made of {t}",
+                    "which language has {t}",
+                    "languages based on {t}",
+                    "who likes {t}",
+                    "how do {t} work",
+                    "what are {t}",
+                    "find something about {t}",
+                    "why do people use {t}",
+                    "where can i read about {t}",
+                    "are there any {t} here",
+                )
+            ).format(t=topic)
             names = (topic,)
         question, shown = typed(question, names, rng)
         text = render("search_terms", subject=subject, question=question)
@@ -110,16 +143,26 @@ def cited(fact: Fact, page: int) -> str:
     return f"{fact.answer} [{page}]"
 
 
-def missing_question(page: Page, rng: random.Random, held_out: bool, wanted: list[str]) -> tuple[str, str] | None:
+def missing_question(
+    page: Page, rng: random.Random, held_out: bool, wanted: list[str]
+) -> tuple[str, str] | None:
     """A question that the page does not answer, preferring relations that other pages state; with its relation."""
-    absent = [r[0] for r in rows_of(page.kind) if not page.has(r[0]) and r[0] not in ("definition", "intro")]
+    absent = [
+        r.relation
+        for r in KINDS[page.kind].rows
+        if not page.has(r.relation) and r.relation not in ("definition", "intro")
+    ]
     hard = [r for r in absent if r in wanted]
     if rng.random() < 0.2 or not absent:
         probe = Page(page.name, page.kind, page.facts)
         for _ in range(5):
             made = salad_fact(probe, rng, False)
             question = rng.choice(made.questions)
-            rest = [w for w in question.replace(page.name, "").split() if len(w) > 3 and w not in ("what", "does", "have", "when", "where", "must")]
+            rest = [
+                w
+                for w in question.replace(page.name, "").split()
+                if len(w) > 3 and w not in ("what", "does", "have", "when", "where", "must")
+            ]
             printed = " ".join(f.printed for f in page.facts)
             if page.name in question and rest and not any(w[:5] in printed for w in rest):
                 return question, "salad"
@@ -128,11 +171,13 @@ def missing_question(page: Page, rng: random.Random, held_out: bool, wanted: lis
     return relation_question(page.kind, relation, page.name, rng, held_out), relation
 
 
-def answer_tree(rng: random.Random, held_out: bool, pages: int, facts: int, branches: int, refusals: float = 0.25) -> Tree:
+def answer_tree(
+    rng: random.Random, held_out: bool, pages: int, facts: int, branches: int, refusals: float = 0.25
+) -> Tree:
     """Answers with citations from numbered pages, refusals included."""
     made: list[Page] = []
-    salad_share = rng.choice((0.0, 0.3, 0.5, 0.8))
-    prose = rng.choice((0.0, 0.0, 0.3, 0.6, 0.9))
+    salad_share = rng.choice((0.0, 0.0, 0.2, 0.5))
+    prose = rng.choice((0.0, 0.0, 0.0, 0.3, 0.6))
     for _ in range(pages):
         size = max(1, facts + rng.randint(-1, 1))
         made.append(make_page(rng, held_out, size, [p.name for p in made], salad_share, prose))
@@ -161,9 +206,16 @@ def answer_tree(rng: random.Random, held_out: bool, pages: int, facts: int, bran
         else:
             n, page, fact = open_facts.pop()
             both = [f for f in page.facts if f.relation == "year"] if fact.relation == "creator" else []
-            question, target, keys, entities = rng.choice(fact.questions), cited(fact, n), fact.keys, (page.name,)
+            question, target, keys, entities = (
+                rng.choice(fact.questions),
+                cited(fact, n),
+                fact.keys,
+                (page.name,),
+            )
             if both and rng.random() < 0.3:
-                question = rng.choice((f"who made {page.name} and when", f"who created {page.name} and in which year"))
+                question = rng.choice(
+                    (f"who made {page.name} and when", f"who created {page.name} and in which year")
+                )
                 target = f"{target} {cited(both[0], n)}"
                 keys = (*keys, *both[0].keys)
         question, _ = typed(question, entities, rng)
@@ -175,8 +227,14 @@ def answer_tree(rng: random.Random, held_out: bool, pages: int, facts: int, bran
 
 def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
     """Compaction of one page for a question: the sentences that answer it, or that nothing does."""
-    page = make_page(rng, held_out, max(1, facts + rng.randint(-1, 1)), [], rng.choice((0.0, 0.3, 0.5, 0.8)),
-                     rng.choice((0.0, 0.0, 0.3, 0.6, 0.9)))
+    page = make_page(
+        rng,
+        held_out,
+        max(1, facts + rng.randint(-1, 1)),
+        [],
+        rng.choice((0.0, 0.0, 0.2, 0.5)),
+        rng.choice((0.0, 0.0, 0.0, 0.3, 0.6)),
+    )
     draw = rng.random()
     keys: tuple[str, ...] = ()
     if draw < 0.22:
@@ -193,19 +251,75 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
         fact = rng.choice(page.facts)
         question, target, keys = rng.choice(fact.questions), fact.answer, fact.keys
     question, _ = typed(question, (page.name,), rng)
-    text = render("compact_article", question=question, words=str(rng.choice((20, 30, 40, 50, 60, 80, 100))),
-                  title=page.name, text=article_text(page, rng))
+    text = render(
+        "compact_article",
+        question=question,
+        words=str(rng.choice((20, 30, 40, 50, 60, 80, 100))),
+        title=page.name,
+        text=article_text(page, rng),
+    )
     return Tree("compact", text, [Branch("", target, keys, entities=(page.name,))])
 
 
 def small_talk_tree(rng: random.Random) -> Tree:
     """Plain turns outside every prompt: the model says what it is."""
-    hello = ("hello", "hi", "hey", "hi there", "hello there", "good morning", "good evening", "yo", "greetings", "hey hearth", "hello hearth", "xin chào")
-    who = ("who are you", "what are you", "what is your name", "are you a bot", "are you human", "which model are you", "tell me about yourself",
-           "what model is this", "introduce yourself", "are you chatgpt", "are you gemma")
-    can = ("what can you do", "help", "can you help me", "how do you work", "what are you good at", "write me a poem", "tell me a joke",
-           "what should i ask", "how can i get a better model", "can you code", "sing a song", "how are you", "how are you doing", "what's up")
-    thanks = ("thanks", "thank you", "thx", "ok", "bye", "good night", "nice", "cool", "see you", "great", "test", "ping")
+    hello = (
+        "hello",
+        "hi",
+        "hey",
+        "hi there",
+        "hello there",
+        "good morning",
+        "good evening",
+        "yo",
+        "greetings",
+        "hey hearth",
+        "hello hearth",
+        "xin chào",
+    )
+    who = (
+        "who are you",
+        "what are you",
+        "what is your name",
+        "are you a bot",
+        "are you human",
+        "which model are you",
+        "tell me about yourself",
+        "what model is this",
+        "introduce yourself",
+        "are you chatgpt",
+        "are you gemma",
+    )
+    can = (
+        "what can you do",
+        "help",
+        "can you help me",
+        "how do you work",
+        "what are you good at",
+        "write me a poem",
+        "tell me a joke",
+        "what should i ask",
+        "how can i get a better model",
+        "can you code",
+        "sing a song",
+        "how are you",
+        "how are you doing",
+        "what's up",
+    )
+    thanks = (
+        "thanks",
+        "thank you",
+        "thx",
+        "ok",
+        "bye",
+        "good night",
+        "nice",
+        "cool",
+        "see you",
+        "great",
+        "test",
+        "ping",
+    )
     me = "I am the small demo model of hearth. Run `hearth pull gemma-4-e2b` for a real one."
     group = rng.choice((hello, who, can, thanks))
     if group is hello:

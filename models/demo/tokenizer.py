@@ -13,6 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 SPACE = "▁"
@@ -98,7 +99,7 @@ def _learn_merges(words: Counter[str], count: int) -> list[str]:
     pairs: Counter[tuple[str, str]] = Counter()
     where: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for w, n in words.items():
-        for pair in zip(cut[w], cut[w][1:], strict=False):
+        for pair in pairwise(cut[w]):
             pairs[pair] += n
             where[pair].add(w)
     learned: list[str] = []
@@ -111,7 +112,7 @@ def _learn_merges(words: Counter[str], count: int) -> list[str]:
             learned.append(joined)
         for w in where.pop(pair):
             parts, n = cut[w], words[w]
-            for old in zip(parts, parts[1:], strict=False):
+            for old in pairwise(parts):
                 pairs[old] -= n
             i, merged = 0, []
             while i < len(parts):
@@ -122,7 +123,7 @@ def _learn_merges(words: Counter[str], count: int) -> list[str]:
                     merged.append(parts[i])
                     i += 1
             cut[w] = merged
-            for new in zip(merged, merged[1:], strict=False):
+            for new in pairwise(merged):
                 pairs[new] += n
                 where[new].add(w)
         del pairs[pair]
@@ -140,7 +141,7 @@ def train(texts: Iterable[str], merges: int, size: int) -> Vocabulary:
     learned = _learn_merges(words, merges)
     singles = [c for c, n in characters.items() if n >= 8 and c not in " \n\t" + SPACE]
     base: dict[str, float] = {SPACE: 0.0}
-    base.update({c: 0.0 for c in sorted(singles)})
+    base.update(dict.fromkeys(sorted(singles), 0.0))
     base.update({chr(c): 0.0 for c in range(33, 127)})
     for rank, piece in enumerate(learned):
         for form in (piece, piece[0].upper() + piece[1:]):
@@ -150,7 +151,9 @@ def train(texts: Iterable[str], merges: int, size: int) -> Vocabulary:
         if piece != SPACE:
             candidates[SPACE + piece] = score - SPACE_PENALTY
     every = list(candidates)
-    probe = Tokenizer(Vocabulary([*SPECIALS, *([""] * 256), *every], [0.0] * FIRST_PIECE + [candidates[p] for p in every]))
+    probe = Tokenizer(
+        Vocabulary([*SPECIALS, *([""] * 256), *every], [0.0] * FIRST_PIECE + [candidates[p] for p in every])
+    )
     used: Counter[int] = Counter()
     for text in texts:
         used.update(probe.encode(text))

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor
-
 from data import STAGES, Batch, encode_tree, make_batch, make_tree, pack
 from model import Config, Gemma3, parameter_count
 from optimizer import optimizers
 from tokenizer import FIRST_PIECE, Tokenizer, Vocabulary, family
+from torch import Tensor
+from torch.nn import functional
 
 
 def family_embeddings(model: Gemma3, vocabulary: Vocabulary, seed: int) -> None:
@@ -96,7 +95,9 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--vocabulary", type=Path, required=True)
     p.add_argument("--stage", choices=list(STAGES), required=True)
     p.add_argument("--minutes", type=float, required=True)
-    p.add_argument("--decay", type=float, default=0.0, help="last share of the time over which the rates fall to zero")
+    p.add_argument(
+        "--decay", type=float, default=0.0, help="last share of the time over which the rates fall to zero"
+    )
     p.add_argument("--warmup", type=int, default=60)
     p.add_argument("--muon", type=float, default=0.01)
     p.add_argument("--adam", type=float, default=3e-3)
@@ -130,7 +131,15 @@ def main() -> None:
         step, tokens, spent = state["step"], state["tokens"], state["minutes"]
     else:
         state = None
-        model = Gemma3(Config(vocab=len(vocabulary.pieces), dim=args.dim, layers=args.layers, ffn=args.ffn, heads=args.dim // 64))
+        model = Gemma3(
+            Config(
+                vocab=len(vocabulary.pieces),
+                dim=args.dim,
+                layers=args.layers,
+                ffn=args.ffn,
+                heads=args.dim // 64,
+            )
+        )
         family_embeddings(model, vocabulary, args.seed)
     model.to(device)
     steppers = optimizers(model, args.muon, args.adam)
@@ -140,10 +149,17 @@ def main() -> None:
             o.load_state_dict(saved)
         average = {k: v.to(device) for k, v in state["average"].items()}
     base_rates = (args.muon, args.adam)
-    print(json.dumps({"parameters": parameter_count(model), "device": device, "step": step, "tokens": tokens}), flush=True)
+    print(
+        json.dumps({"parameters": parameter_count(model), "device": device, "step": step, "tokens": tokens}),
+        flush=True,
+    )
 
     queue: Any = mp.Queue(maxsize=12)
-    child = mp.Process(target=producer, args=(queue, args.vocabulary, args.stage, args.seed, step, args.context_weight), daemon=True)
+    child = mp.Process(
+        target=producer,
+        args=(queue, args.vocabulary, args.stage, args.seed, step, args.context_weight),
+        daemon=True,
+    )
     child.start()
     start = last_log = last_eval = last_save = time.monotonic()
     logged_tokens, losses = tokens, [0.0, 0.0]
@@ -160,7 +176,7 @@ def main() -> None:
             with torch.autocast(device, torch.bfloat16):
                 states = model.hidden(ids, positions, mask).flatten(0, 1)[where]
                 scores = model.logits(states)
-            each = F.cross_entropy(scores.float(), goal, reduction="none")
+            each = functional.cross_entropy(scores.float(), goal, reduction="none")
             loss = (each * weight).sum() / weight.sum()
             loss.backward()
             for o, base in zip(steppers, base_rates, strict=True):
@@ -180,19 +196,49 @@ def main() -> None:
         now = time.monotonic()
         if now - last_log > 30 or ended:
             speed = (tokens - logged_tokens) / (now - last_log)
-            print(json.dumps({"minute": round(spent + elapsed, 1), "step": step, "tokens": tokens, "loss": round(losses[0] / max(1, losses[1]), 4),
-                              "rate": round(rate, 3), "tokens_per_second": round(speed)}), flush=True)
+            print(
+                json.dumps(
+                    {
+                        "minute": round(spent + elapsed, 1),
+                        "step": step,
+                        "tokens": tokens,
+                        "loss": round(losses[0] / max(1, losses[1]), 4),
+                        "rate": round(rate, 3),
+                        "tokens_per_second": round(speed),
+                    }
+                ),
+                flush=True,
+            )
             last_log, logged_tokens, losses = now, tokens, [0.0, 0.0]
         if now - last_eval > args.eval_every * 60 or ended:
             trained = {k: v.clone() for k, v in model.state_dict().items()}
             model.load_state_dict(average if not (args.decay and ended) else trained)
-            print(json.dumps({"minute": round(spent + elapsed, 1), "exact": exact_match(model, tokenizer, args.stage, 12, device)}), flush=True)
+            print(
+                json.dumps(
+                    {
+                        "minute": round(spent + elapsed, 1),
+                        "exact": exact_match(model, tokenizer, args.stage, 12, device),
+                    }
+                ),
+                flush=True,
+            )
             model.load_state_dict(trained)
             last_eval = last_log = time.monotonic()
             logged_tokens = tokens
         if now - last_save > args.save_every * 60 or ended:
-            save(latest, {"config": model.config.as_dict(), "model": model.state_dict(), "average": average, "step": step, "tokens": tokens,
-                          "minutes": spent + elapsed, "optimizers": [o.state_dict() for o in steppers], "decayed": bool(args.decay and ended)})
+            save(
+                latest,
+                {
+                    "config": model.config.as_dict(),
+                    "model": model.state_dict(),
+                    "average": average,
+                    "step": step,
+                    "tokens": tokens,
+                    "minutes": spent + elapsed,
+                    "optimizers": [o.state_dict() for o in steppers],
+                    "decayed": bool(args.decay and ended),
+                },
+            )
             last_save = now
         if ended:
             break

@@ -236,13 +236,13 @@ def test_titles_as_mediawiki_writes_them() -> None:
     assert normal_title("") == ""
 
 
-PIECES = [
-    *"{{ }} {{{ }}} [[ ]] | || ! !! {| |} |- |+ == === ' '' ''' ''''' * # : ; < > & &lt; &#0; &#xD800;".split(),
-    *"<pre> </pre> <nowiki> </nowiki> <nowiki/> <ref> </ref> <ref/> <!-- --> <br> <li <a <math> </math>".split(),
-    *"<syntaxhighlight> </syntaxhighlight> <sup> http://x [http://x y] ---- __TOC__ File: Category:".split(),
-    *"#REDIRECT &#1114112; 0 a b".split(),
-    *(" ", "\n", "\n\n", "\t", "\r", "\0", "\ud800", "\ufdd0", "\ufdd1", "\ufdd00\ufdd1"),
-]
+WORDS = """
+{{ }} {{{ }}} [[ ]] | || ! !! {| |} |- |+ == === ' '' ''' ''''' * # : ; < > & &lt; &#0; &#xD800;
+&#1114112; <pre> </pre> <nowiki> </nowiki> <nowiki/> <ref> </ref> <ref/> <!-- --> <br> <li <a <math>
+</math> <sup> <syntaxhighlight> </syntaxhighlight> http://x [http://x y] ---- __TOC__ File:
+Category: #REDIRECT &#xFDD0; &#xFDD1; 0 a b
+"""
+PIECES = [*WORDS.split(), " ", "\n", "\n\n", "\t", "\r", "\0", "\ud800", "\ufdd0", "\ufdd1", "\ufdd00\ufdd1"]
 
 
 @settings(max_examples=400, deadline=None)

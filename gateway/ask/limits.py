@@ -1,0 +1,72 @@
+"""The limits in force for a question: settings over the catalog's values over what the context allows."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gateway.catalog import FlowDefaults
+from gateway.errors import ConfigurationError
+from gateway.inference.interface import ModelInfo
+from gateway.settings import AskSettings
+
+_PAGES = 3
+_PASSAGE_TOKENS = 120
+_MOST_ANSWER_TOKENS = 1024
+# Below these a configuration cannot produce anything useful.
+_LEAST_PROMPT_TOKENS = 64
+_LEAST_ANSWER_TOKENS = 16
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Numbers of tokens, but for ``pages`` (per term) and ``compaction_words`` (0: no cap)."""
+
+    context: int
+    prompt: int
+    answer: int
+    passage: int
+    min_space: int
+    pages: int
+    compaction_words: int
+
+
+def effective_limits(settings: AskSettings, defaults: FlowDefaults, info: ModelInfo) -> Limits:
+    """Prompt and answer together never exceed the context.
+
+    A value from the settings is kept or refused, one from the catalog or the context shrinks to fit. Raises
+    ConfigurationError with the numbers when the settings do not fit the context.
+    """
+    trained = info.n_ctx_train or info.n_ctx
+    context = min(info.n_ctx, trained)
+    prompt, answer = _prompt_and_answer(settings, defaults, context)
+    if prompt < _LEAST_PROMPT_TOKENS or answer < _LEAST_ANSWER_TOKENS or prompt + answer > context:
+        raise ConfigurationError(
+            f"ask.prompt_tokens ({prompt}) and ask.answer_tokens ({answer}) must be at least "
+            f"{_LEAST_PROMPT_TOKENS} and {_LEAST_ANSWER_TOKENS} and fit the context of {context} tokens "
+            "together: lower them, or raise model.context",
+            details={"prompt_tokens": prompt, "answer_tokens": answer, "context": context},
+        )
+    return Limits(
+        context=context,
+        prompt=prompt,
+        answer=answer,
+        passage=settings.passage_tokens or defaults.passage_tokens or _PASSAGE_TOKENS,
+        min_space=settings.min_space_tokens,
+        pages=settings.pages or defaults.pages or _PAGES,
+        compaction_words=defaults.compaction_words,
+    )
+
+
+def _prompt_and_answer(settings: AskSettings, defaults: FlowDefaults, context: int) -> tuple[int, int]:
+    prompt = settings.prompt_tokens or defaults.prompt_tokens or context * 3 // 4
+    answer = settings.answer_tokens or defaults.answer_tokens or min(_MOST_ANSWER_TOKENS, context // 4)
+    if prompt + answer <= context:
+        return prompt, answer
+    if settings.prompt_tokens and settings.answer_tokens:
+        return prompt, answer
+    if settings.prompt_tokens:
+        return prompt, context - prompt
+    if settings.answer_tokens:
+        return context - answer, answer
+    # A catalog row made for a larger context than this one.
+    answer = min(answer, context // 4)
+    return min(prompt, context - answer), answer

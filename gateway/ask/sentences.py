@@ -1,0 +1,97 @@
+"""Sentences of prose and of a streamed answer, with the citation markers that belong to them."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+MARKER = re.compile(r"\[[ \t]*[0-9]+(?:[ \t]*,[ \t]*[0-9]+)*[ \t]*\]")
+
+# Final punctuation, closing quotes, then the sentence's own markers, before a space or the end.
+_END = re.compile(r"[.!?…]+[\"'”’)»*_`]*(?:[ \t]*" + MARKER.pattern + r")*(?=\s|\Z)")
+_UNFINISHED_MARKER = re.compile(r"[ \t]*(?:\[[ \t0-9,]*)?\Z")
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mrs|Ms|St|al|pp)\Z", re.I)
+# "C. Pressey" or "John C. Reynolds", but not "written in C."
+_INITIAL = re.compile(r"(?:^|[A-Z][\w.'-]*[ \t])[A-Z]\Z")
+_FENCE = "```"
+_CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
+
+
+class Unit(Struct, frozen=True):
+    """A sentence, or one line of fenced code. ``lead`` is the white space before ``body``."""
+
+    lead: str
+    body: str
+    code: bool = False
+
+
+class Splitter:
+    """Cuts text that arrives in pieces into units; how it is cut does not depend on the pieces.
+
+    A sentence ends at final punctuation with the markers behind it, or at the end of its line; inside a fence
+    of three backticks every line is a unit. A unit is given out once what follows cannot belong to it.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = ""
+        self._in_fence = False
+
+    def feed(self, text: str) -> list[Unit]:
+        """Units that are complete now."""
+        self._buffer += text
+        return self._take(final=False)
+
+    def end(self) -> list[Unit]:
+        """What is left. White space after the last unit is dropped."""
+        units = self._take(final=True)
+        self._buffer = ""
+        return units
+
+    def _take(self, final: bool) -> list[Unit]:
+        units = []
+        while True:
+            start = len(self._buffer) - len(self._buffer.lstrip())
+            if start == len(self._buffer):
+                return units
+            is_fence = self._buffer.startswith(_FENCE, start)
+            end = _unit_end(self._buffer, start, self._in_fence or is_fence, final)
+            if end is None:
+                return units
+            units.append(Unit(self._buffer[:start], self._buffer[start:end], self._in_fence or is_fence))
+            self._in_fence ^= is_fence
+            self._buffer = self._buffer[end:]
+
+
+def split_units(text: str) -> list[Unit]:
+    """All units of a text."""
+    splitter = Splitter()
+    return splitter.feed(text) + splitter.end()
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a paragraph; line breaks count as spaces."""
+    return [unit.body for unit in split_units(" ".join(text.split()))]
+
+
+def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None:
+    """Index behind the unit that begins at ``start``; None while it may still go on."""
+    newline = text.find("\n", start)
+    limit = len(text) if newline < 0 else newline
+    if not line_only:
+        for match in _END.finditer(text, start, limit):
+            if _is_abbreviation(text, start, match):
+                continue
+            if final or newline >= 0 or not _UNFINISHED_MARKER.match(text, match.end()):
+                return match.end()
+            return None
+    if newline >= 0:
+        return start + len(text[start:newline].rstrip())
+    return start + len(text[start:].rstrip()) if final else None
+
+
+def _is_abbreviation(text: str, start: int, match: re.Match[str]) -> bool:
+    if match[0][:1] != "." or match[0][1:2] == ".":
+        return False
+    before = text[max(start, match.start() - _CONTEXT) : match.start()]
+    return bool(_ABBREVIATION.search(before) or _INITIAL.search(before))

@@ -1,0 +1,128 @@
+"""Words of English text as things to compare: content words cut to their stems, names, and numbers.
+
+The stemmer is deliberately crude. Both sides of every comparison go through it, so it only has to map the
+forms of a word to one string, not to a correct one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from gateway.store.fts import STOP_WORDS
+
+# Letters and digits, or a run of at least two symbols as in ``><>``.
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?|[^\w\s]{2,}")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+_PLAIN_PUNCTUATION = frozenset(".,;:!?'\"()[]{}…–—-*`’‘“”")
+_WORD_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
+    )
+}
+# Follows the subject of a sentence: tells "Malbolge was" from "Invented in".
+_AFTER_SUBJECT = frozenset(
+    "is was are were has had have does did do can could will would may might must uses used takes".split()  # noqa: SIM905
+)
+_MORE_STOP_WORDS = frozenset(
+    "also because both each every just like more most much no not only other some such there too very yes".split()  # noqa: SIM905
+)
+_STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
+_SUFFIXES = (
+    ("ations", "at", 8),
+    ("ation", "at", 7),
+    ("ators", "at", 7),
+    ("ator", "at", 6),
+    ("ies", "y", 5),
+    ("ings", "", 7),
+    ("ing", "", 6),
+    ("ers", "", 6),
+    ("ors", "", 7),
+    ("er", "", 6),
+    ("or", "", 6),
+    ("ed", "", 5),
+    ("es", "", 5),
+    ("s", "", 4),
+)
+
+
+class Features(Struct, frozen=True):
+    """What a text says, as sets of stems; ``names`` and ``numbers`` are contained in ``words``."""
+
+    words: frozenset[str]
+    names: frozenset[str]
+    numbers: frozenset[str]
+
+
+def stem(word: str) -> str:
+    """A lower-case form shared by most inflections of ``word``."""
+    word = re.sub(r"['’]s?$", "", word.casefold())
+    if not word.isalpha():
+        return word
+    for suffix, replacement, least in _SUFFIXES:
+        if len(word) >= least and word.endswith(suffix) and not word.endswith("ss"):
+            word = word.removesuffix(suffix) + replacement
+            break
+    if len(word) > 3 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def tokens(text: str) -> list[str]:
+    """Words and symbol runs in order; plain punctuation is left out."""
+    found = _TOKEN.findall(_THOUSANDS.sub("", text))
+    return [token for token in found if not set(token) <= _PLAIN_PUNCTUATION]
+
+
+def is_stop_word(token: str) -> bool:
+    """Whether the token says nothing about the subject."""
+    return token.casefold() in _STOP_WORDS
+
+
+def content_words(text: str) -> list[str]:
+    """Stems of the words that carry meaning, in order, repetitions included; number words become digits."""
+    return [_as_digits(token) or stem(token) for token in tokens(text) if not is_stop_word(token)]
+
+
+def features(text: str, ordinary: Collection[str] = ()) -> Features:
+    """Words, names and numbers of a text.
+
+    A capitalised word is a name, but at the beginning only before another name or a verb, and only if its
+    stem is not among ``ordinary`` (stems that are known to be written in lower case).
+    """
+    found = tokens(text)
+    words, names = set(), set()
+    for index, token in enumerate(found):
+        if is_stop_word(token):
+            continue
+        words.add(_as_digits(token) or stem(token))
+        following = found[index + 1] if index + 1 < len(found) else ""
+        if _is_name(token, index == 0, following, ordinary):
+            names.add(stem(token))
+    numbers = frozenset(_NUMBER.findall(_THOUSANDS.sub("", text)))
+    return Features(frozenset(words | numbers), frozenset(names), numbers)
+
+
+def lower_case_stems(text: str) -> set[str]:
+    """Stems of the words that the text writes in lower case."""
+    return {stem(token) for token in tokens(text) if token[:1].islower()}
+
+
+def _as_digits(token: str) -> str | None:
+    return _WORD_NUMBERS.get(token.casefold())
+
+
+def _is_name(token: str, first: bool, following: str, ordinary: Collection[str]) -> bool:
+    if not token[:1].isupper():
+        return False
+    if len(token) > 1 and token[1:] != token[1:].lower():
+        return True  # INTERCAL, LaTeX
+    if not first:
+        return True
+    if following.casefold() not in _AFTER_SUBJECT and not following[:1].isupper():
+        return False
+    return stem(token) not in ordinary
