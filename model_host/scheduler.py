@@ -128,8 +128,11 @@ class Scheduler:
         return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy.get(s.owner, 0), s.arrived))
 
     def _yield_to(self, sequence: Sequence, now: float) -> bool:
-        """Preempt a running request of a lower lane in favour of ``sequence``."""
-        candidates = [s for s in self.running if LANE_RANK[s.lane] > self._lane(sequence, now)]
+        """Preempt a running request of a lower lane in favour of ``sequence``.
+
+        Both count with their age: otherwise two old background requests would take turns for ever.
+        """
+        candidates = [s for s in self.running if self._lane(s, now) > self._lane(sequence, now)]
         if not candidates:
             return False
         self.preempt(max(candidates, key=lambda s: self._rank(s, now)))

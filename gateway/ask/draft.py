@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
 from gateway.ask.passages import Passage, cut_long, group, text_units
-from gateway.inference.interface import Inference, KeepAlive
 from gateway.wiki.source import Page
+
+# Tokens of each text.
+CountTexts = Callable[[list[str]], Awaitable[list[int]]]
 
 
 class Found(Struct, frozen=True):
@@ -55,16 +57,14 @@ def render_page(n: int, page: Page, passages: Sequence[Passage]) -> str:
     return "\n".join([page_header(n, page.title), *lines])
 
 
-async def draft_pages(
-    found: Sequence[Found], inference: Inference, passage_tokens: int, keep_alive: KeepAlive
-) -> list[Draft]:
+async def draft_pages(found: Sequence[Found], count: CountTexts, passage_tokens: int) -> list[Draft]:
     """Cut the pages and count their tokens, in two counts for all of them together.
 
     Numbers in headers and markers are the pages' positions; a page may end up with a smaller one.
     """
     units = [[text_units(section.text) for section in each.page.sections] for each in found]
     texts = [unit.text for page in units for section in page for unit in section]
-    counts = iter(await inference.count(texts, keep_alive=keep_alive) if texts else [])
+    counts = iter(await count(texts))
     cut: list[list[Passage]] = []
     for page in units:
         passages: list[Passage] = []
@@ -72,18 +72,16 @@ async def draft_pages(
             sized = cut_long(section, [next(counts) for _ in section], passage_tokens)
             passages += group(index, sized, passage_tokens)
         cut.append(passages)
-    return await _measured(found, cut, inference, keep_alive)
+    return await _measured(found, cut, count)
 
 
-async def _measured(
-    found: Sequence[Found], cut: Sequence[list[Passage]], inference: Inference, keep_alive: KeepAlive
-) -> list[Draft]:
+async def _measured(found: Sequence[Found], cut: Sequence[list[Passage]], count: CountTexts) -> list[Draft]:
     lines: list[str] = []
     for n, (each, passages) in enumerate(zip(found, cut, strict=True), 1):
         lines.append("\n" + page_header(n, each.page.title) + "\n")
         headings = [section.heading for section in each.page.sections]
         lines += [passage_line(n, headings[passage.section], passage) + "\n" for passage in passages]
-    costs = iter(await inference.count(lines, keep_alive=keep_alive) if lines else [])
+    costs = iter(await count(lines))
     return [
         Draft(
             page=each.page,

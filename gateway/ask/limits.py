@@ -45,6 +45,11 @@ def effective_limits(settings: AskSettings, defaults: FlowDefaults, info: ModelI
             "together: lower them, or raise model.context",
             details={"prompt_tokens": prompt, "answer_tokens": answer, "context": context},
         )
+    if settings.min_space_tokens >= prompt:
+        raise ConfigurationError(
+            f"ask.min_space_tokens ({settings.min_space_tokens}) leaves nothing of a prompt of {prompt} tokens",
+            details={"min_space_tokens": settings.min_space_tokens, "prompt_tokens": prompt},
+        )
     return Limits(
         context=context,
         prompt=prompt,

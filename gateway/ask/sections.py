@@ -52,18 +52,20 @@ def word_weights(words: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[s
     total = len(texts)
     contained = Counter(word for text in texts for word in set(text))
     return {
-        word: math.log((total + 1) / (contained[word] + 0.5)) for word in dict.fromkeys(words) if contained[word]
+        word: math.log((total + 1) / (contained[word] + 0.5))
+        for word in dict.fromkeys(words)
+        if contained[word]
     }
 
 
 def section_scores(draft: Draft, query: str) -> list[float]:
-    """How well each section matches, 0 for not at all."""
+    """How well each section matches, 0 for not at all. Words of the page's title do not count: all of it is about them."""
     sections = draft.page.sections
     headings = [content_words(section.heading) for section in sections]
     texts = [content_words(section.text) for section in sections]
-    weights = word_weights(
-        content_words(query), [h + t for h, t in zip(headings, texts, strict=True)]
-    )
+    title = set(content_words(draft.page.title))
+    wanted = [word for word in content_words(query) if word not in title]
+    weights = word_weights(wanted, [h + t for h, t in zip(headings, texts, strict=True)])
     scores = []
     for heading, text in zip(headings, texts, strict=True):
         counts = Counter(text)

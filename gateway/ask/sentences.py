@@ -14,6 +14,7 @@ _UNFINISHED_MARKER = re.compile(r"[ \t]*(?:\[[ \t0-9,]*)?\Z")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mrs|Ms|St|al|pp)\Z", re.I)
 # "C. Pressey" or "John C. Reynolds", but not "written in C."
 _INITIAL = re.compile(r"(?:^|[A-Z][\w.'-]*[ \t])[A-Z]\Z")
+_ITEM_NUMBER = re.compile(r"[0-9]{1,3}")  # "1. First" is one sentence
 _FENCE = "```"
 _CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
 
@@ -48,8 +49,13 @@ class Splitter:
         self._buffer = ""
         return units
 
+    @property
+    def pending(self) -> str:
+        """Text of a unit that is not complete yet."""
+        return self._buffer
+
     def _take(self, final: bool) -> list[Unit]:
-        units = []
+        units: list[Unit] = []
         while True:
             start = len(self._buffer) - len(self._buffer.lstrip())
             if start == len(self._buffer):
@@ -94,4 +100,4 @@ def _is_abbreviation(text: str, start: int, match: re.Match[str]) -> bool:
     if match[0][:1] != "." or match[0][1:2] == ".":
         return False
     before = text[max(start, match.start() - _CONTEXT) : match.start()]
-    return bool(_ABBREVIATION.search(before) or _INITIAL.search(before))
+    return bool(_ABBREVIATION.search(before) or _INITIAL.search(before) or _ITEM_NUMBER.fullmatch(before))

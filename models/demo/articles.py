@@ -34,6 +34,8 @@ HEADINGS = (
     "Description",
     "Notes",
 )
+# Share of the evaluation's templates that training never shows.
+FRESH_SHARE = 0.5
 # Relations whose questions overlap: a page holds one of a group, and a refusal never asks for a sibling.
 GROUPS = {
     "inspiration": "derived",
@@ -183,14 +185,14 @@ def relation_question(kind: str, relation: str, name: str, rng: random.Random, h
     """A question for a relation of this kind of subject, stated or not."""
     row = next(r for r in KINDS[kind].rows if r.relation == relation)
     values = _fields(rng, row, name, held_out, [])
-    return fill(pick(row.questions, rng, held_out and rng.random() < 0.5), values)
+    return fill(pick(row.questions, rng, held_out and rng.random() < FRESH_SHARE), values)
 
 
 def row_fact(page: Page, row: Row, rng: random.Random, held_out: bool, others: list[str]) -> Fact:
     """A fact of a relation for the page, its questions drawn from the row."""
     values = _fields(rng, row, page.name, held_out, others)
     longer = rng.random() < page.prose
-    fresh = held_out and rng.random() < 0.5
+    fresh = held_out and rng.random() < FRESH_SHARE
     template = pick(row.statements, rng, fresh)
     statement = fill(template, values | {"S": "{S}", "N": "{N}"})
     if longer:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from llama_cpp import Llama
-
 from data import STAGES, make_tree
+from llama_cpp import Llama
 from model import Config, Gemma3, causal_mask
 from tokenizer import BOS, END_TURN, TURN, Tokenizer, Vocabulary
 
@@ -48,7 +47,7 @@ def main() -> None:
     same_ids = same_replies = 0
     jobs = ("terms", "answer", "compact", "history")
     for i in range(args.count):
-        tree = make_tree(rng, STAGES["short"], True, jobs[i % 4])
+        tree = make_tree(rng, STAGES["long" if i % 3 == 0 else "short"], True, jobs[i % 4])
         text = tree.prefix + tree.branches[0].suffix
         ids = [BOS, TURN, *tokenizer.encode("user\n" + text), END_TURN, *tokenizer.encode("\n"), TURN]
         ids += tokenizer.encode("model\n")

@@ -11,6 +11,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import articles
 from data import STAGES, make_tree
 from dialogue import history_tree
 from llama_cpp import Llama
@@ -150,10 +151,12 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=HERE / "hearth-demo.gguf")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=77)
+    parser.add_argument("--fresh", type=float, default=0.5, help="share of templates never seen in training")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, help="print this many wrong replies of each job")
     parser.add_argument("--sample", type=Path, default=HERE / "sample_questions.json")
     args = parser.parse_args()
+    articles.FRESH_SHARE = args.fresh
     runner = Runner(args.model, args.threads)
     scores: Scores = defaultdict(list)
     shown: dict[str, int] = defaultdict(int)

@@ -1,0 +1,93 @@
+"""The answer itself: generated from the background, checked sentence by sentence, and streamed."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gateway.ask.background import Background
+from gateway.ask.citations import REFUSAL, AnswerChecker
+from gateway.ask.evidence import Support
+from gateway.ask.generation import Generated, Model
+from gateway.ask.journal import Journal
+from gateway.ask.types import AnswerDelta, Citation
+from gateway.prompts import Prompt
+
+
+class Answer(Struct, frozen=True):
+    """The checked answer. Tokens are 0 when the model was not asked."""
+
+    text: str
+    citations: list[Citation]
+    answer_tokens: int = 0
+    cached_tokens: int = 0
+
+
+async def write_answer(
+    model: Model, journal: Journal, prompt: Prompt, background: Background, max_tokens: int
+) -> Answer:
+    """Ask the model, unless there is no background to answer from."""
+    if not background.pages:
+        journal.stage("answer", note="no page to answer from")
+        journal.emit(AnswerDelta(REFUSAL))
+        journal.mark("first_token")
+        return Answer(REFUSAL, [])
+    in_part = [used.page.title for used in background.pages if used.how != "whole"]
+    journal.stage(
+        "answer",
+        prompt_tokens=background.prompt_tokens,
+        pages=[used.page.title for used in background.pages],
+        **({"in_part": in_part} if in_part else {}),
+    )
+    checker = AnswerChecker(background.evidence())
+    with journal.timed("answer"):
+        generated = await _stream(model, journal, prompt, background, checker, max_tokens)
+    journal.stage("check", unsupported=len(checker.unsupported), corrected=checker.corrected)
+    journal.details["check"] = {
+        "unsupported": checker.unsupported,
+        "corrected": checker.corrected,
+        "cut": generated.cut,
+        "replaced": checker.answer == REFUSAL and generated.text.strip() != REFUSAL,
+    }
+    finished = generated.finished
+    return Answer(
+        checker.answer,
+        citations(background, checker.cited),
+        finished.completion_tokens,
+        finished.cached_tokens,
+    )
+
+
+async def _stream(
+    model: Model,
+    journal: Journal,
+    prompt: Prompt,
+    background: Background,
+    checker: AnswerChecker,
+    max_tokens: int,
+) -> Generated:
+    def show(text: str) -> None:
+        if text:
+            journal.answer += text
+            journal.emit(AnswerDelta(text))
+
+    def on_text(text: str) -> None:
+        journal.mark("first_token")
+        show(checker.feed(text))
+
+    values = {"background": background.text, "question": journal.call.question}
+    generated = await model.generate(
+        "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
+    )
+    show(checker.end(generated.cut))
+    return generated
+
+
+def citations(background: Background, cited: dict[int, Support]) -> list[Citation]:
+    """The pages behind the markers, by number, each with the section that supports the answer best."""
+    found = []
+    for n, support in sorted(cited.items()):
+        page = background.pages[n - 1].page
+        section = page.sections[support.section]
+        url = f"{page.url}#{section.anchor}" if section.anchor else page.url
+        found.append(Citation(n, page.title, section.heading, url, page.revision))
+    return found

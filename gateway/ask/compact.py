@@ -1,0 +1,156 @@
+"""Summaries of pages that do not fit, made for the question by the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from gateway.ask.draft import Draft, passage_line
+from gateway.ask.evidence import Evidence, claim, supporting
+from gateway.ask.fit import How, Summarize
+from gateway.ask.generation import Model
+from gateway.ask.journal import Journal
+from gateway.ask.passages import Passage, TextUnit, group
+from gateway.ask.sections import pick_passages
+from gateway.ask.sentences import split_units
+from gateway.errors import HearthError
+from gateway.prompts import Prompt
+
+_NOTHING = "nothing relevant"
+# Room to finish a sentence that runs over; what does not fit is cut afterwards.
+_SLACK = 1.25
+_LEAST_OUTPUT = 32
+
+
+class Compacted(Struct, frozen=True):
+    """What takes the page's place, and how it came about. No passages: ``reason`` says why."""
+
+    passages: list[Passage]
+    how: How
+    reason: str = ""
+
+
+class Compactor:
+    """Summarizes pages for one question. ``prompt_limit`` and ``context`` are tokens."""
+
+    def __init__(
+        self, model: Model, journal: Journal, prompt: Prompt, *, prompt_limit: int, context: int
+    ) -> None:
+        self._model = model
+        self._journal = journal
+        self._prompt = prompt
+        self._prompt_limit = prompt_limit
+        self._context = context
+
+    async def run(self, step: Summarize, query: str, n: int, passage_tokens: int) -> Compacted:
+        """The page's summary, checked against the page and cut to the step's tokens.
+
+        Falls back to the page's best-matching passages when the model fails or says nothing that the page
+        supports. ``n`` is the number that the page will have, to count its lines.
+        """
+        title = step.draft.page.title
+        self._journal.stage("compact", title=title, words=step.words)
+        try:
+            output, finished = await self._summary(step)
+        except HearthError as error:
+            return self._extract(step, query, f"the summary failed: {error.message}")
+        if output.strip().strip(".!").casefold() == _NOTHING:
+            return Compacted([], "summary", "nothing relevant")
+        kept = self._supported(step.draft, [unit.body for unit in split_units(output)], finished)
+        if not kept:
+            return self._extract(step, query, "the summary says nothing that the page supports")
+        return await self._fitted(step, query, n, kept, passage_tokens)
+
+    async def _summary(self, step: Summarize) -> tuple[str, bool]:
+        """The raw summary and whether the model finished it. Source text over the prompt limit is left out."""
+        chosen = list(step.selection.passages)
+        while True:
+            values = self._values(step, chosen)
+            tokens = await self._model.count_prompt(self._prompt.render(**values))
+            if tokens <= self._prompt_limit or not chosen:
+                break
+            excess = tokens - self._prompt_limit
+            while excess > 0 and chosen:
+                excess -= step.draft.costs[chosen.pop()]
+        if not chosen:
+            raise HearthError("no passage of the page fits the prompt")
+        self._report_left_out(step, len(chosen))
+        longest = max(_LEAST_OUTPUT, int((step.tokens - step.draft.head) * _SLACK))
+        generated = await self._model.generate(
+            "compact",
+            self._prompt,
+            values,
+            shared=("title", "text"),
+            max_tokens=max(1, min(longest, self._context - tokens)),
+        )
+        return generated.text, not generated.cut
+
+    def _values(self, step: Summarize, chosen: Sequence[int]) -> dict[str, str]:
+        return {
+            "question": self._journal.call.question,
+            "words": str(step.words),
+            "title": step.draft.page.title,
+            "text": article_text(step.draft, chosen),
+        }
+
+    def _report_left_out(self, step: Summarize, used: int) -> None:
+        left_out = len(step.draft.passages) - used
+        if left_out:
+            self._journal.note(
+                "left_out",
+                {"title": step.draft.page.title, "passages": left_out, "of": "the summary's source"},
+            )
+
+    def _supported(self, draft: Draft, sentences: list[str], finished: bool) -> list[str]:
+        """Sentences that the page's own text supports; an unfinished last one is dropped."""
+        whole = sentences if finished else sentences[:-1]
+        evidence = Evidence.of_page(0, draft.page, draft.passages)
+        kept = [each for each in whole if supporting(claim(each, evidence.ordinary), evidence).pages]
+        dropped = [each for each in sentences if each not in kept]
+        if dropped:
+            self._journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})
+        return kept
+
+    async def _fitted(
+        self, step: Summarize, query: str, n: int, kept: list[str], passage_tokens: int
+    ) -> Compacted:
+        counts = await self._model.count([f"{sentence} " for sentence in kept])
+        units = [(TextUnit(text, False), count) for text, count in zip(kept, counts, strict=True)]
+        passages = group(0, units, passage_tokens)
+        lines = await self._model.count([passage_line(n, "", passage) + "\n" for passage in passages])
+        space = step.tokens - step.draft.head
+        fitting = 0
+        while fitting < len(lines) and sum(lines[: fitting + 1]) <= space:
+            fitting += 1
+        # The header of a section is for its text; a summary stands for several.
+        shown = [Passage(0, passage.text, passage.verbatim, False) for passage in passages[:fitting]]
+        if not shown:
+            return self._extract(step, query, "the summary is longer than the space left")
+        if fitting < len(passages):
+            self._journal.note(
+                "summary_cut", {"title": step.draft.page.title, "passages": len(passages) - fitting}
+            )
+        return Compacted(shown, "summary")
+
+    def _extract(self, step: Summarize, query: str, reason: str) -> Compacted:
+        picked = pick_passages(step.draft, query, step.tokens)
+        self._journal.note("summary_replaced", {"title": step.draft.page.title, "reason": reason})
+        chosen = [step.draft.passages[index] for index in picked.passages]
+        if not chosen:
+            return Compacted([], "passages", f"{reason}, and no passage fits the space left")
+        return Compacted(chosen, "passages")
+
+
+def article_text(draft: Draft, chosen: Sequence[int]) -> str:
+    """The chosen passages as plain text with ``== Heading ==`` lines."""
+    blocks: list[str] = []
+    section = -1
+    for index in chosen:
+        passage = draft.passages[index]
+        heading = draft.page.sections[passage.section].heading
+        if passage.section != section and heading:
+            blocks.append(f"== {heading} ==")
+        section = passage.section
+        blocks.append(passage.text)
+    return "\n\n".join(blocks)

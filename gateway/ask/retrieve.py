@@ -1,0 +1,118 @@
+"""From search terms to pages: searches and fetches run side by side, their results keep a fixed order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from gateway.ask.concurrent import side_by_side, stop
+from gateway.ask.draft import Found
+from gateway.ask.journal import Journal
+from gateway.errors import HearthError
+from gateway.wiki.source import Page, PageRef, WikiSource
+
+_FETCHES_AT_ONCE = 4
+
+log = structlog.get_logger(__name__)
+
+Search = Callable[[str, int], Awaitable[list[PageRef]]]
+
+
+class Retrieval:
+    """The pages for one question. ``timeout`` is in seconds, for each search and each page."""
+
+    def __init__(self, wiki: WikiSource, journal: Journal, pages_per_term: int, timeout: float) -> None:
+        self._wiki = wiki
+        self._journal = journal
+        self._limit = pages_per_term
+        self._timeout = timeout
+        self._kinds: dict[str, Search] = {"title": wiki.search_titles, "text": wiki.search_text}
+        self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
+
+    async def run(self, terms: list[str]) -> list[Found]:
+        """Pages by term, then by rank; none twice. A fetch starts as soon as its term's search is over.
+
+        A page or search that fails is reported in ``skipped``. Raises HearthError when every search failed.
+        """
+        searches = [asyncio.create_task(self._search(term)) for term in terms]
+        fetches: dict[str, tuple[int, asyncio.Task[Page | str]]] = {}
+        problems: list[Exception] = []
+        try:
+            with self._journal.timed("search"):
+                for index, search in enumerate(searches):
+                    refs, failed = await search
+                    problems += self._report(terms[index], refs, failed)
+                    for ref in refs:
+                        if ref.title not in fetches:
+                            fetches[ref.title] = index, asyncio.create_task(self._fetch(ref.title))
+            if terms and len(problems) == len(self._kinds) * len(terms):
+                raise _unreachable(problems[0])
+            with self._journal.timed("fetch"):
+                return self._usable([(title, term, await task) for title, (term, task) in fetches.items()])
+        finally:
+            await stop([*searches, *(task for _, task in fetches.values())])
+
+    def _report(self, term: str, refs: list[PageRef], failed: dict[str, Exception]) -> list[Exception]:
+        self._journal.stage("search", term=term, pages=[ref.title for ref in refs])
+        for kind, error in failed.items():
+            self._journal.skip(term, f"the {kind} search failed: {self._reason(error, term)}")
+        return list(failed.values())
+
+    def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[Found]:
+        kept: dict[str, Found] = {}
+        for title, term, page in fetched:
+            if isinstance(page, str):
+                self._journal.skip(title, page)
+            elif not any(section.text.strip() for section in page.sections):
+                self._journal.skip(page.title, "the page is empty")
+            else:
+                # Two titles may turn out to be one page.
+                kept.setdefault(page.title, Found(page, term))
+        return list(kept.values())
+
+    async def _search(self, term: str) -> tuple[list[PageRef], dict[str, Exception]]:
+        """The best pages: by title, but when the text search finds others, one place is theirs."""
+        results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
+        named = dict(zip(self._kinds, results, strict=True))
+        failed = {kind: result for kind, result in named.items() if isinstance(result, Exception)}
+        by_title, by_text = (result if isinstance(result, list) else [] for result in results)
+        titles = list({ref.title: ref for ref in by_title}.values())
+        known = {ref.title for ref in titles}
+        texts = list({ref.title: ref for ref in by_text if ref.title not in known}.values())
+        places = self._limit - 1 if texts and self._limit > 1 else self._limit
+        return [*titles[:places], *texts][: self._limit], failed
+
+    async def _searched(self, search: Search, term: str) -> list[PageRef] | Exception:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await search(term, self._limit)
+        except Exception as error:
+            return error
+
+    async def _fetch(self, title: str) -> Page | str:
+        """The page, or why it could not be had."""
+        async with self._slots:
+            self._journal.stage("fetch", title=title)
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await self._wiki.fetch(title)
+            except Exception as error:
+                return self._reason(error, title)
+
+    def _reason(self, error: Exception, what: str) -> str:
+        """For the reader; an error that nobody expected goes to the log with its trace."""
+        if isinstance(error, TimeoutError):
+            return f"no reply within {self._timeout:g} seconds"
+        if isinstance(error, HearthError):
+            return error.message
+        log.error("the wiki failed unexpectedly", what=what, exc_info=error)
+        return "an internal error; the server's log has it"
+
+
+def _unreachable(error: Exception) -> HearthError:
+    message = error.message if isinstance(error, HearthError) else "no usable reply"
+    return HearthError(
+        f"the wiki could not be searched: {message}", code="wiki_unavailable", status=503, retry_after=10.0
+    )

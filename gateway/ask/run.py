@@ -1,0 +1,165 @@
+"""The steps of one question, from loading the model to the checked answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from msgspec import Struct
+
+from gateway.ask.answer import Answer, write_answer
+from gateway.ask.background import Background, BackgroundBuilder
+from gateway.ask.compact import Compactor
+from gateway.ask.concurrent import side_by_side, stop
+from gateway.ask.draft import draft_pages
+from gateway.ask.generation import Model
+from gateway.ask.journal import Journal
+from gateway.ask.limits import Limits, effective_limits
+from gateway.ask.retrieve import Retrieval
+from gateway.ask.terms import Terms, generate_terms
+from gateway.ask.types import AskResult, Budget
+from gateway.catalog import FlowDefaults
+from gateway.errors import PromptTooLongError
+from gateway.inference.interface import Inference, ModelInfo
+from gateway.prompts import Prompt, PromptSet
+from gateway.settings import AskSettings
+from gateway.wiki.source import WikiSource
+
+_LOADING_POLL_SECONDS = 0.2
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What every question is answered with. ``fetch_timeout`` is in seconds, for each search and each page."""
+
+    settings: AskSettings
+    inference: Inference
+    wiki: WikiSource
+    prompts: PromptSet
+    defaults: FlowDefaults
+    notice: str | None
+    model_name: str
+    fetch_timeout: float
+
+
+class QuestionRun:
+    """One question. Everything it does is told to ``journal``."""
+
+    def __init__(self, parts: Parts, journal: Journal) -> None:
+        self._parts = parts
+        self._journal = journal
+        self._model = Model(parts.inference, journal)
+
+    async def answer(self) -> AskResult:
+        """Run all steps. Raises InvalidRequestError, PromptTooLongError, ConfigurationError, HearthError."""
+        parts, journal = self._parts, self._journal
+        style = journal.call.style or parts.settings.style
+        prompt = parts.prompts.style(style)
+        journal.details["style"] = style
+        self._tell_queue()
+        with journal.timed("loading"):
+            info = await self._load()
+        limits = effective_limits(parts.settings, parts.defaults, info)
+        journal.details["limits"] = msgspec.to_builtins(limits)
+        await self._check_question(prompt, limits)
+        terms = await self._terms()
+        background = await self._background(terms.terms, prompt, limits)
+        answer = await write_answer(self._model, journal, prompt, background, limits.answer)
+        return self._result(terms, background, answer, limits)
+
+    def _tell_queue(self) -> None:
+        health = self._parts.inference.health()
+        self._journal.stage("queued", **({"waiting": health.waiting} if health.waiting else {}))
+
+    async def _load(self) -> ModelInfo:
+        """The model, started if need be, with its progress as stages."""
+        inference = self._parts.inference
+        loading = asyncio.create_task(inference.model_info(keep_alive=self._journal.call.keep_alive))
+        try:
+            while not (await asyncio.wait({loading}, timeout=_LOADING_POLL_SECONDS))[0]:
+                health = inference.health()
+                if health.state == "starting":
+                    self._journal.stage("loading", fraction=round(health.load_progress or 0.0, 2))
+            return loading.result()
+        finally:
+            await stop([loading])
+
+    async def _check_question(self, prompt: Prompt, limits: Limits) -> None:
+        """Whether both prompts fit with some space for pages; else raises PromptTooLongError with the counts."""
+        question = self._journal.call.question
+        terms_prompt = self._parts.prompts.get("search_terms")
+        values = {"subject": self._parts.settings.subject, "question": question}
+        needed, for_terms = await side_by_side(
+            self._model.count_prompt(messages)
+            for messages in (
+                prompt.render(background="", question=question),
+                terms_prompt.render(**values),
+            )
+        )
+        limit = limits.prompt - limits.min_space
+        if max(needed, for_terms) > limit:
+            raise PromptTooLongError(
+                f"the question is too long: its prompt has {max(needed, for_terms)} tokens; {limit} are allowed, "
+                f"which leaves {limits.min_space} for the wiki's text",
+                param="question",
+                details={"tokens": max(needed, for_terms), "limit": limit},
+            )
+
+    async def _terms(self) -> Terms:
+        journal = self._journal
+        journal.stage("terms")
+        with journal.timed("terms"):
+            terms = await generate_terms(
+                self._model,
+                self._parts.prompts.get("search_terms"),
+                self._parts.settings.subject,
+                journal.call.question,
+            )
+        journal.stage(
+            "terms", terms=terms.terms, **({} if terms.source == "model" else {"from": terms.source})
+        )
+        journal.details["search"] = msgspec.to_builtins(terms)
+        return terms
+
+    async def _background(self, terms: list[str], prompt: Prompt, limits: Limits) -> Background:
+        parts, journal = self._parts, self._journal
+        retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
+        found = await retrieval.run(terms)
+        compactor = Compactor(
+            self._model,
+            journal,
+            parts.prompts.get("compact_article"),
+            prompt_limit=limits.prompt,
+            context=limits.context,
+        )
+
+        async def count_background(text: str) -> int:
+            values = {"background": text, "question": journal.call.question}
+            return await self._model.count_prompt(prompt.render(shared=("background",), **values))
+
+        builder = BackgroundBuilder(journal, limits, compactor, self._model.count, count_background)
+        return await builder.build(await draft_pages(found, self._model.count, limits.passage), terms)
+
+    def _result(self, terms: Terms, background: Background, answer: Answer, limits: Limits) -> AskResult:
+        journal, parts = self._journal, self._parts
+        budget = Budget(
+            prompt_limit=limits.prompt,
+            prompt_tokens=background.prompt_tokens if background.pages else 0,
+            cached_tokens=answer.cached_tokens,
+            answer_limit=limits.answer,
+            answer_tokens=answer.answer_tokens,
+            background_tokens=background.tokens,
+        )
+        journal.answer = answer.text
+        journal.details["budget"] = msgspec.to_builtins(budget)
+        journal.details["citations"] = msgspec.to_builtins(answer.citations)
+        return AskResult(
+            id=journal.call.id,
+            answer=answer.text,
+            citations=answer.citations,
+            search_terms=terms.terms,
+            skipped=list(journal.skipped),
+            budget=budget,
+            timings=journal.timings(),
+            model=parts.model_name,
+            notice=parts.notice,
+        )

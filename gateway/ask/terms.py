@@ -1,0 +1,115 @@
+"""From a question to the terms to search for."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import msgspec
+from msgspec import Struct
+
+from gateway.ask.generation import Model
+from gateway.ask.words import is_stop_word
+from gateway.prompts import Prompt
+
+MOST_TERMS = 3
+_LEAST_CHARACTERS, _MOST_CHARACTERS = 2, 64
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
+_PUNCTUATION = ".,;:!?\"'()[]{}“”‘’«»…`"
+_MAX_TOKENS = 64
+
+
+class Terms(Struct, frozen=True):
+    """Terms in the order to search them. ``source`` tells whose they are: model, key words, or both."""
+
+    terms: list[str]
+    source: str
+
+
+async def generate_terms(model: Model, prompt: Prompt, subject: str, question: str) -> Terms:
+    """Ask the model, and help out with the question's key words where its terms are of no use."""
+    values = {"subject": subject, "question": question}
+    generated = await model.generate("terms", prompt, values, shared=("subject",), max_tokens=_MAX_TOKENS)
+    return choose_terms(parse_terms(generated.text), question)
+
+
+def parse_terms(output: str) -> list[str]:
+    """The strings of a JSON list, also of one that the token limit has cut off; [] when there are none."""
+    try:
+        return msgspec.json.decode(output.strip(), type=list[str])
+    except msgspec.DecodeError:
+        pass
+    found = []
+    for literal in _JSON_STRING.findall(output):
+        try:
+            found.append(json.loads(literal, strict=False))
+        except ValueError:
+            continue
+    return found
+
+
+def choose_terms(proposed: list[str], question: str) -> Terms:
+    """At most three different terms of 2 to 64 characters; those in the question go first and stay longest.
+
+    When the model has named nothing that is in the question, the question's key words are searched too; when
+    it has named nothing usable, they alone are.
+    """
+    cleaned = _distinct([_clean(term) for term in proposed])
+    inside = [term for term in cleaned if occurs_in(term, question)]
+    outside = [term for term in cleaned if term not in inside]
+    if inside:
+        return Terms((inside + outside)[:MOST_TERMS], "model")
+    key_words = key_terms(question)
+    if not outside:
+        return Terms(key_words, "key words of the question")
+    own = outside[: MOST_TERMS - 1] if key_words else outside[:MOST_TERMS]
+    together = _distinct(own + key_words)[:MOST_TERMS]
+    source = "model and key words of the question" if len(together) > len(own) else "model"
+    return Terms(together, source)
+
+
+def occurs_in(term: str, question: str) -> bool:
+    """Whether the term stands in the question as whole words, case and spacing aside."""
+    wanted = r"\s+".join(re.escape(word) for word in term.casefold().split())
+    return bool(wanted) and re.search(rf"(?<!\w){wanted}(?!\w)", question.casefold()) is not None
+
+
+def key_terms(question: str) -> list[str]:
+    """Names in the question (runs of capitalised or odd words) one by one, then its other telling words together."""
+    names: list[str] = []
+    others: list[str] = []
+    run: list[str] = []
+    for word in question.split():
+        bare = word.strip(_PUNCTUATION)
+        if bare.endswith(("'s", "’s")):
+            bare = bare[:-2]
+        if bare and not is_stop_word(bare) and _is_odd(bare):
+            run.append(bare)
+            if word[-1] not in ",;:":
+                continue
+            bare = ""
+        if run:
+            names.append(" ".join(run))
+            run = []
+        if bare and not is_stop_word(bare):
+            others.append(bare)
+    names += [" ".join(run)] if run else []
+    terms = [*names, " ".join(others)]
+    return _distinct([_clean(term[:_MOST_CHARACTERS]) for term in terms])[:MOST_TERMS]
+
+
+def _is_odd(word: str) -> bool:
+    """A capital, or a sign that ordinary words do not have, as in C++, ><> and HQ9+."""
+    return word != word.lower() or not word.replace("-", "").replace("'", "").replace("’", "").isalpha()
+
+
+def _clean(term: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in term).split())
+
+
+def _distinct(terms: list[str]) -> list[str]:
+    found: dict[str, str] = {}
+    for term in terms:
+        if _LEAST_CHARACTERS <= len(term) <= _MOST_CHARACTERS:
+            found.setdefault(term.casefold(), term)
+    return list(found.values())

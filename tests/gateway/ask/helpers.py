@@ -1,0 +1,160 @@
+"""A small wiki in memory and a scripted model whose context can be chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from gateway.ask.flow import AskFlow
+from gateway.ask.types import AskCall, AskEvent, AskResult
+from gateway.catalog import FlowDefaults
+from gateway.errors import NotFoundError
+from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
+from gateway.prompts import load_prompts
+from gateway.settings import AskSettings
+from gateway.store.request_log import RequestRecord
+from gateway.wiki.source import Page, PageRef, Section
+from tests.gateway.api.scripted import ScriptedInference
+
+BEFUNGE = (
+    "Befunge is a two-dimensional language created by Chris Pressey in 1993.",
+    ("History", "The name began as a typing error by Curtis Coleman."),
+    ("Playfield", "The playfield is 80 columns wide and 25 rows high."),
+)
+PIET = (
+    "Piet is a language whose programs are pictures.",
+    ("Name", "It was named by David Morgan-Mar after the painter Piet Mondrian."),
+)
+
+
+def page(title: str, lead: str, *sections: tuple[str, str], revision: int = 7) -> Page:
+    made = [Section("", "", 1, lead)]
+    made += [Section(heading, heading.replace(" ", "_"), 2, text) for heading, text in sections]
+    return Page(title, revision, f"https://wiki.example/{title}", made)
+
+
+def prompt_of(call: GenerateCall) -> str:
+    (message,) = call.messages or []
+    return message.content if isinstance(message.content, str) else "".join(p.text for p in message.content)
+
+
+def step_of(call: GenerateCall) -> str:
+    return call.id.rpartition(":")[2].rstrip("0123456789")
+
+
+class Model(ScriptedInference):
+    """Counts words; answers by step, with what a function of the prompt says."""
+
+    def __init__(
+        self,
+        terms: list[str] | str = "[]",
+        answer: str | Callable[[str], str] = "",
+        compact: str | Callable[[str], str] = "",
+        context: int = 4096,
+    ) -> None:
+        super().__init__(self._play)
+        self.context = context
+        self.says: dict[str, str | Callable[[str], str]] = {
+            "terms": json.dumps(terms) if isinstance(terms, list) else terms,
+            "answer": answer,
+            "compact": compact,
+        }
+
+    def _play(self, call: GenerateCall) -> list[str]:
+        says = self.says[step_of(call)]
+        text = says if isinstance(says, str) else says(prompt_of(call))
+        pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
+        return pieces[: call.max_tokens]
+
+    async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
+        return ModelInfo(name="scripted", n_ctx=self.context, n_ctx_train=self.context)
+
+    def prompts(self, step: str) -> list[str]:
+        return [prompt_of(call) for call in self.calls if step_of(call) == step]
+
+
+class MemoryWiki:
+    """Pages found by a word of the title, or by text that contains the term. Counts what it is asked."""
+
+    def __init__(self, *pages: Page) -> None:
+        self.pages = {each.title: each for each in pages}
+        self.broken: dict[str, Exception] = {}
+        self.broken_searches: dict[str, Exception] = {}
+        self.slow: dict[str, float] = {}
+        self.fetching = 0
+        self.most_fetching = 0
+        self.stopped: list[str] = []
+
+    async def search_titles(self, term: str, limit: int) -> list[PageRef]:
+        if "title" in self.broken_searches:
+            raise self.broken_searches["title"]
+        return [PageRef(t, 1.0) for t in self.pages if term.casefold() in t.casefold()][:limit]
+
+    async def search_text(self, term: str, limit: int) -> list[PageRef]:
+        if "text" in self.broken_searches:
+            raise self.broken_searches["text"]
+        words = term.casefold().split()
+        texts = {t: " ".join(s.text for s in p.sections).casefold() for t, p in self.pages.items()}
+        return [PageRef(t, 0.5) for t, text in texts.items() if any(w in text for w in words)][:limit]
+
+    async def fetch(self, title: str) -> Page:
+        self.fetching += 1
+        self.most_fetching = max(self.most_fetching, self.fetching)
+        try:
+            await asyncio.sleep(self.slow.get(title, 0))
+            if title in self.broken:
+                raise self.broken[title]
+            if title not in self.pages:
+                raise NotFoundError(f"the wiki has no page `{title}`")
+            return self.pages[title]
+        except asyncio.CancelledError:
+            self.stopped.append(title)
+            raise
+        finally:
+            self.fetching -= 1
+
+
+class Asked:
+    """A flow with its records, and short ways to ask it."""
+
+    def __init__(
+        self,
+        model: Model,
+        wiki: MemoryWiki,
+        *,
+        defaults: FlowDefaults = FlowDefaults(),
+        fetch_timeout: float = 5.0,
+        **settings: Any,
+    ) -> None:
+        self.records: list[RequestRecord] = []
+        self.events: list[AskEvent] = []
+        self.flow = AskFlow(
+            AskSettings(**settings),
+            model,
+            wiki,
+            load_prompts(),
+            defaults=defaults,
+            notice="a notice",
+            model_name="test-model",
+            fetch_timeout=fetch_timeout,
+            record=self._keep,
+        )
+
+    async def _keep(self, record: RequestRecord) -> None:
+        self.records.append(record)
+
+    def run(self, question: str, **fields: Any) -> AsyncIterator[AskEvent]:
+        return self.flow.run(AskCall(id="q", question=question, owner="alice", **fields))
+
+    async def ask(self, question: str, **fields: Any) -> AskResult:
+        """The result; checks that the deltas joined are the answer."""
+        self.events = [event async for event in self.run(question, **fields)]
+        text = "".join(event.text for event in self.events if hasattr(event, "text"))
+        result: AskResult = self.events[-1].result  # type: ignore[union-attr]
+        assert text == result.answer
+        return result
+
+    def stages(self, name: str) -> list[dict[str, Any]]:
+        return [event.detail for event in self.events if getattr(event, "stage", None) == name]

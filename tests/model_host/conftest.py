@@ -1,0 +1,36 @@
+"""Hosts on the tiny model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.model_host.driver import HostProcess
+
+StartHost = Callable[..., HostProcess]
+
+
+@pytest.fixture(scope="module")
+def host(tiny_model: Path) -> Iterator[HostProcess]:
+    """One host for a whole module; use fresh ids."""
+    process = HostProcess(tiny_model)
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def start_host(tiny_model: Path) -> Iterator[StartHost]:
+    """Hosts of one test, stopped (or killed, when the test did not) at its end."""
+    started: list[HostProcess] = []
+
+    def start(*flags: str, model: Path | None = None, wait_ready: bool = True) -> HostProcess:
+        process = HostProcess(model or tiny_model, *flags, wait_ready=wait_ready)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.process.poll() is None:
+            process.kill()
