@@ -113,7 +113,10 @@ def install_rest(python: Path, lock: Path, log: Path) -> None:
     print("installing the other packages", flush=True)
     run([str(python), "-m", "pip", "install", "-q", "--require-hashes", "-r", str(lock)], log)
     pip = [str(python), "-m", "pip", "install", "-q", "--no-deps"]
-    run([*pip, "--no-build-isolation", "-e", str(ROOT)] if has_hatchling(python) else [*pip, "-e", str(ROOT)], log)
+    run(
+        [*pip, "--no-build-isolation", "-e", str(ROOT)] if has_hatchling(python) else [*pip, "-e", str(ROOT)],
+        log,
+    )
 
 
 def has_hatchling(python: Path) -> bool:
@@ -159,7 +162,9 @@ def output_of(command: list[str], log: Path, environment: dict[str, str]) -> Ite
 
 def main() -> int:
     """Exit status 0, 1 after a failure that was explained, 130 after Ctrl-C."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--venv", type=Path, required=True)
     parser.add_argument("--lock", type=Path, required=True)
     arguments = parser.parse_args()

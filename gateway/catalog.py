@@ -20,13 +20,15 @@ from gateway.settings import Settings
 _UNKNOWN_CONTEXT = 8192
 _UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
 _WEIGHTS_FACTOR = 1.1
+_PROCESS_BYTES = (
+    64 * 1024 * 1024
+)  # Python and llama.cpp themselves: a host is 90 MB with 26 MB of weights and cache
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
 class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     """Per-model defaults of the flows' settings; 0 leaves the general default in force."""
 
-    context: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
     pages: int = 0
@@ -137,11 +139,13 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
 
 
 def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
-    """Bytes a model needs at most: weights with a tenth on top, and an F16 KV cache of ``context`` cells."""
-    cache = kv_cache_bytes(path, context)
-    return int(size_bytes * _WEIGHTS_FACTOR) + (
-        cache if cache is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
-    )
+    """Bytes a host needs at most: its own, weights with a tenth on top, an F16 KV cache of ``context`` cells."""
+    return _PROCESS_BYTES + int(size_bytes * _WEIGHTS_FACTOR) + _cache_bytes(path, context)
+
+
+def _cache_bytes(path: Path, context: int) -> int:
+    known = kv_cache_bytes(path, context)
+    return known if known is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
 
 
 def _resolve_row(row: ModelRow, settings: Settings) -> ResolvedModel:
@@ -162,7 +166,7 @@ def _resolve_row(row: ModelRow, settings: Settings) -> ResolvedModel:
     if ram is None:
         ram = estimate_ram(path, size, context)
     elif context > row.context:
-        ram += estimate_ram(path, 0, context) - estimate_ram(path, 0, row.context)
+        ram += _cache_bytes(path, context) - _cache_bytes(path, row.context)
     return ResolvedModel(
         name=row.name,
         path=path,

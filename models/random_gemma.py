@@ -140,7 +140,9 @@ def tensors(shape: Shape, vocabulary: int, seed: int) -> Iterator[tuple[str, np.
     random = np.random.default_rng(seed)
 
     def matrix(rows: int, columns: int) -> np.ndarray:
-        return (random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)).astype(np.float32)
+        return (random.standard_normal((rows, columns), dtype=np.float32) / np.sqrt(columns)).astype(
+            np.float32
+        )
 
     ones = np.ones
     yield "token_embd.weight", matrix(vocabulary, shape.width), True
@@ -205,7 +207,9 @@ def write(
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("target", type=Path)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="tiny")
     parser.add_argument("--type", choices=sorted(TYPES), default="q8_0")

@@ -94,12 +94,14 @@ class BackgroundBuilder:
         """Carry out a plan, all summaries side by side."""
         first = len(self._used) + 1
         summaries = [(n, step) for n, step in enumerate(steps, first) if isinstance(step, Summarize)]
-        with self._journal.timed("compact"):
-            done = await side_by_side(
-                self._compactor.run(step, queries[step.draft.term], n, self._limits.passage)
-                for n, step in summaries
-            )
-        compacted = dict(zip([n for n, _ in summaries], done, strict=True))
+        compacted: dict[int, Compacted] = {}
+        if summaries:
+            with self._journal.timed("compact"):
+                done = await side_by_side(
+                    self._compactor.run(step, queries[step.draft.term], n, self._limits.passage)
+                    for n, step in summaries
+                )
+            compacted = dict(zip([n for n, _ in summaries], done, strict=True))
         for n, step in enumerate(steps, first):
             self._add(step, compacted.get(n))
 

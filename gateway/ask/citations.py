@@ -14,8 +14,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.ask.evidence import Evidence, Backing, Support, claim, supporting
+from gateway.ask.evidence import Backing, Evidence, Support, claim, supporting
 from gateway.ask.sentences import MARKER, Splitter, Unit
+from gateway.ask.words import is_babble
 
 REFUSAL = "The wiki does not say."
 
@@ -113,7 +114,7 @@ def check_unit(unit: Unit, evidence: Evidence) -> Checked:
     if is_refusal(bare):
         return Checked(bare, "refusal", changed=bool(marked))
     claimed = claim(bare, evidence.ordinary)
-    found = supporting(claimed, evidence)
+    found = Backing() if is_babble(bare) else supporting(claimed, evidence)
     if not found.pages:
         verdict: Verdict = "unsupported" if claimed.words else "neutral"
         return Checked(bare, verdict, changed=bool(marked))

@@ -115,22 +115,24 @@ class Compactor:
     async def _fitted(
         self, step: Summarize, query: str, n: int, kept: list[str], passage_tokens: int
     ) -> Compacted:
-        counts = await self._model.count([f"{sentence} " for sentence in kept])
-        units = [(TextUnit(text, False), count) for text, count in zip(kept, counts, strict=True)]
-        passages = group(0, units, passage_tokens)
-        lines = await self._model.count([passage_line(n, "", passage) + "\n" for passage in passages])
+        """As many sentences of the summary as the step's tokens hold."""
+        counts = await self._model.count([f" {sentence}" for sentence in kept])
         space = step.tokens - step.draft.head
-        fitting = 0
-        while fitting < len(lines) and sum(lines[: fitting + 1]) <= space:
-            fitting += 1
-        # The header of a section is for its text; a summary stands for several.
-        shown = [Passage(0, passage.text, passage.verbatim, False) for passage in passages[:fitting]]
-        if not shown:
+        fitting = len(kept)
+        while fitting:
+            if sum(counts[:fitting]) <= space:
+                units = [(TextUnit(kept[i], False), counts[i]) for i in range(fitting)]
+                # A section's heading is for its own text; a summary stands for several sections.
+                shown = [Passage(0, p.text, False, False) for p in group(0, units, passage_tokens)]
+                lines = await self._model.count([passage_line(n, "", passage) + "\n" for passage in shown])
+                if sum(lines) <= space:
+                    break
+            fitting -= 1
+        if not fitting:
             return self._extract(step, query, "the summary is longer than the space left")
-        if fitting < len(passages):
-            self._journal.note(
-                "summary_cut", {"title": step.draft.page.title, "passages": len(passages) - fitting}
-            )
+        if fitting < len(kept):
+            left_out = {"title": step.draft.page.title, "sentences": kept[fitting:]}
+            self._journal.note("summary_cut", left_out)
         return Compacted(shown, "summary")
 
     def _extract(self, step: Summarize, query: str, reason: str) -> Compacted:

@@ -22,7 +22,7 @@ _LEAST_SHARE = 0.5
 # A claim must share more than one ordinary word with its source.
 _LEAST_WEIGHT = 2.0
 _MOST_TOGETHER = 3
-_ITEM_NUMBER = re.compile(r"\s*[0-9]{1,3}[.)]\s")
+_ITEM_NUMBER = re.compile(r"\A\s*[0-9]{1,3}[.)]\s")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
 

@@ -102,7 +102,7 @@ class Model:
 
     def _tell(self, event: GenerationEvent) -> None:
         if isinstance(event, Progress):
-            self._journal.stage("loading", fraction=round(event.fraction, 2))
+            self._journal.loading(event.fraction)
         elif isinstance(event, Started) and event.queue_seconds >= 1.0:
             self._journal.note("queued_seconds", round(event.queue_seconds, 3))
 

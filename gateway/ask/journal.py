@@ -23,6 +23,7 @@ class Journal:
         self.details: dict[str, Any] = {}
         self.answer = ""  # as far as it was given out
         self.recorded = False
+        self._loaded = -1.0
         self._timings: dict[str, float] = {}
         self._started_at = time.time()
         self._start = time.monotonic()
@@ -35,6 +36,12 @@ class Journal:
     def stage(self, name: str, **detail: Any) -> None:
         """Tell the reader what is happening."""
         self.emit(Stage(name, detail))
+
+    def loading(self, fraction: float) -> None:
+        """Tell the reader how far the model is loaded, whenever that changes by a percent."""
+        if round(fraction, 2) != self._loaded:
+            self._loaded = round(fraction, 2)
+            self.stage("loading", fraction=self._loaded)
 
     def close(self) -> None:
         """No more events will come."""

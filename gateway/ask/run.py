@@ -78,7 +78,7 @@ class QuestionRun:
             while not (await asyncio.wait({loading}, timeout=_LOADING_POLL_SECONDS))[0]:
                 health = inference.health()
                 if health.state == "starting":
-                    self._journal.stage("loading", fraction=round(health.load_progress or 0.0, 2))
+                    self._journal.loading(health.load_progress or 0.0)
             return loading.result()
         finally:
             await stop([loading])

@@ -59,7 +59,7 @@ def word_weights(words: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[s
 
 
 def section_scores(draft: Draft, query: str) -> list[float]:
-    """How well each section matches, 0 for not at all. Words of the page's title do not count: all of it is about them."""
+    """How well each section matches, 0 for not at all. The title's words do not tell sections apart."""
     sections = draft.page.sections
     headings = [content_words(section.heading) for section in sections]
     texts = [content_words(section.text) for section in sections]

@@ -9,12 +9,14 @@ from msgspec import Struct
 MARKER = re.compile(r"\[[ \t]*[0-9]+(?:[ \t]*,[ \t]*[0-9]+)*[ \t]*\]")
 
 # Final punctuation, closing quotes, then the sentence's own markers, before a space or the end.
-_END = re.compile(r"[.!?…]+[\"'”’)»*_`]*(?:[ \t]*" + MARKER.pattern + r")*(?=\s|\Z)")
+# A run of punctuation is tried once, from its beginning, so that a long one costs no more than its length.
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)»*_`]*(?:[ \t]*" + MARKER.pattern + r")*(?=\s|\Z)")
 _UNFINISHED_MARKER = re.compile(r"[ \t]*(?:\[[ \t0-9,]*)?\Z")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mrs|Ms|St|al|pp)\Z", re.I)
-# "C. Pressey" or "John C. Reynolds", but not "written in C."
-_INITIAL = re.compile(r"(?:^|[A-Z][\w.'-]*[ \t])[A-Z]\Z")
+# "C. Pressey", "by C. Pressey" or "John C. Reynolds", but not "written in C."
+_INITIAL = re.compile(r"(?:^|\bby[ \t]|[A-Z][\w.'-]*[ \t])[A-Z]\Z")
 _ITEM_NUMBER = re.compile(r"[0-9]{1,3}")  # "1. First" is one sentence
+_NOT_SPACE = re.compile(r"\S")
 _FENCE = "```"
 _CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
 
@@ -55,18 +57,19 @@ class Splitter:
         return self._buffer
 
     def _take(self, final: bool) -> list[Unit]:
+        text, at = self._buffer, 0
         units: list[Unit] = []
-        while True:
-            start = len(self._buffer) - len(self._buffer.lstrip())
-            if start == len(self._buffer):
-                return units
-            is_fence = self._buffer.startswith(_FENCE, start)
-            end = _unit_end(self._buffer, start, self._in_fence or is_fence, final)
+        while found := _NOT_SPACE.search(text, at):
+            start = found.start()
+            is_fence = text.startswith(_FENCE, start)
+            end = _unit_end(text, start, self._in_fence or is_fence, final)
             if end is None:
-                return units
-            units.append(Unit(self._buffer[:start], self._buffer[start:end], self._in_fence or is_fence))
+                break
+            units.append(Unit(text[at:start], text[start:end], self._in_fence or is_fence))
             self._in_fence ^= is_fence
-            self._buffer = self._buffer[end:]
+            at = end
+        self._buffer = text[at:]
+        return units
 
 
 def split_units(text: str) -> list[Unit]:

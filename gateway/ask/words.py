@@ -31,6 +31,10 @@ _AFTER_SUBJECT = frozenset(
 _MORE_STOP_WORDS = frozenset(
     "also because both each every just like more most much no not only other some such there too very yes".split()  # noqa: SIM905
 )
+# Babble: one word so often in a row, or a long text with too few different words.
+_IN_A_ROW = 5
+_BABBLE_WORDS = 24
+_BABBLE_SHARE = 0.35
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
 _SUFFIXES = (
     ("ations", "at", 8),
@@ -126,3 +130,11 @@ def _is_name(token: str, first: bool, following: str, ordinary: Collection[str])
     if following.casefold() not in _AFTER_SUBJECT and not following[:1].isupper():
         return False
     return stem(token) not in ordinary
+
+
+def is_babble(text: str) -> bool:
+    """Whether the text goes round in circles, as a small model's does when it has lost the thread."""
+    found = [token.casefold() for token in tokens(text)]
+    if any(len(set(found[i : i + _IN_A_ROW])) == 1 for i in range(len(found) - _IN_A_ROW + 1)):
+        return True
+    return len(found) >= _BABBLE_WORDS and len(set(found)) < _BABBLE_SHARE * len(found)

@@ -11,19 +11,9 @@ import msgspec
 
 from gateway.cli.client import connect, raise_event_error
 from gateway.cli.options import client_options, json_option
+from gateway.cli.stages import StageLine
 from gateway.cli.text import printable
 from gateway.errors import HearthError
-
-_LABELS = {
-    "queued": "waiting for a free place",
-    "loading": "loading the model",
-    "terms": "finding search terms",
-    "search": "searching the wiki",
-    "fetch": "reading pages",
-    "compact": "summarizing long pages",
-    "answer": "answering",
-    "check": "checking citations",
-}
 
 
 @click.command()
@@ -49,7 +39,7 @@ def ask(
         raise click.UsageError("the question is empty")
     body = {"question": text} | ({"style": style} if style else {})
     client = connect(url, key, data_dir, config_file)
-    stages = _Stages()
+    stages = StageLine()
     with client.stream("/ask", body) as events:
         for event in events:
             data = msgspec.json.decode(event.data)
@@ -85,36 +75,3 @@ def _remarks(reply: dict[str, Any]) -> None:
         click.echo(printable(f"skipped {page['title']}: {page['reason']}"), err=True)
     if reply.get("notice"):
         click.echo(printable(reply["notice"]), err=True)
-
-
-class _Stages:
-    """The stages on standard error: one line that changes on a terminal, else a line each time it changes."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._shown = ""
-
-    def show(self, stage: dict[str, Any]) -> None:
-        line = stage_line(stage)
-        if line == self._shown:
-            return
-        self._shown = line
-        click.echo(f"\r\x1b[2K{line}" if self._terminal else line, err=True, nl=not self._terminal)
-
-    def clear(self) -> None:
-        if self._terminal and self._shown:
-            click.echo("\r\x1b[2K", err=True, nl=False)
-        self._shown = ""
-
-
-def stage_line(stage: dict[str, Any]) -> str:
-    """A stage in one line: ``searching the wiki: Befunge``."""
-    label = _LABELS.get(stage["stage"], stage["stage"])
-    details = [text for value in stage.get("detail", {}).values() if (text := _detail(value))]
-    return printable(f"{label}: {', '.join(details)}" if details else label).replace("\n", " ")
-
-
-def _detail(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
-    return f"{value:.0%}" if isinstance(value, float) and 0 <= value <= 1 else str(value)

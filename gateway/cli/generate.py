@@ -11,9 +11,10 @@ import click
 import msgspec
 
 from gateway.cli.client import Client, connect
-from gateway.cli.options import client_options, json_option
+from gateway.cli.options import client_options, json_option, settings_of
 from gateway.cli.text import printable
-from gateway.prompts import load_prompts
+from gateway.prompts import Prompt, load_prompts
+from model_host.protocol import TextPart
 
 
 @click.command()
@@ -46,7 +47,11 @@ def generate(
 
     TEXT is a free prompt; without it and without --prompt it is read from standard input.
     """
-    body = _named(prompt_name, text, variables) if prompt_name else _free(text, variables)
+    if prompt_name:
+        folder = settings_of(data_dir, config_file).settings.data_dir / "prompts"
+        body = _named(load_prompts(folder).get(prompt_name), text, variables)
+    else:
+        body = _free(text, variables)
     overrides = {"temperature": temperature, "max_tokens": max_tokens}
     body |= {name: value for name, value in overrides.items() if value is not None}
     client = connect(url, key, data_dir, config_file)
@@ -66,7 +71,7 @@ def _free(text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": content}]}
 
 
-def _named(name: str, text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
+def _named(prompt: Prompt, text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
     """The request for one of the server's own prompts, with its sampling, limit and schema."""
     if text:
         raise click.UsageError("give either TEXT or --prompt")
@@ -76,7 +81,6 @@ def _named(name: str, text: str | None, variables: tuple[str, ...]) -> dict[str,
         if not equals:
             raise click.UsageError(f"--var takes NAME=VALUE, not `{assignment}`")
         values[variable] = value
-    prompt = load_prompts().get(name)
     messages = [
         {"role": message.role, "content": _plain(message.content)} for message in prompt.render(**values)
     ]
@@ -85,15 +89,17 @@ def _named(name: str, text: str | None, variables: tuple[str, ...]) -> dict[str,
     body |= msgspec.to_builtins(prompt.sampling)
     if prompt.max_tokens is not None:
         body["max_tokens"] = prompt.max_tokens
+    if prompt.grammar is not None:
+        body["grammar"] = prompt.grammar
     if prompt.schema is not None:
         body["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": name, "schema": prompt.schema},
+            "json_schema": {"name": prompt.name, "schema": prompt.schema},
         }
     return body
 
 
-def _plain(content: Any) -> str:
+def _plain(content: str | list[TextPart]) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 

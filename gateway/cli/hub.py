@@ -27,6 +27,8 @@ from gateway.cli.text import size_text
 
 # Nothing but the wanted file is asked of the hub: no registry look-ups for the user agent.
 constants.HF_HUB_DISABLE_TELEMETRY = True
+# Bytes that wait for a full chunk are lost when the connection breaks; the default is 10 MB.
+constants.DOWNLOAD_CHUNK_SIZE = 64 * 1024
 
 
 @dataclass(frozen=True)

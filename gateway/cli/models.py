@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.catalog import Catalog
+from gateway.catalog import Catalog, ModelRow, estimate_ram
 from gateway.cli.options import json_option, local_options, settings_of
 from gateway.cli.text import size_text, table
 
@@ -54,7 +54,7 @@ def list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:
                 "description": row.description,
                 "licence": row.licence,
                 "size_bytes": path.stat().st_size if installed else row.size_bytes,
-                "ram_bytes": row.ram_bytes,
+                "ram_bytes": _ram(row, path) if installed else row.ram_bytes,
                 "installed": installed,
                 "path": str(path),
             }
@@ -65,6 +65,10 @@ def list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:
         if path not in known and len(parts) > 2:
             listed.append(_pulled(path, f"{parts[0]}/{parts[1]}:{'/'.join(parts[2:])}"))
     return listed
+
+
+def _ram(row: ModelRow, path: Path) -> int:
+    return row.ram_bytes or estimate_ram(path, path.stat().st_size, row.context)
 
 
 def _pulled(path: Path, name: str) -> dict[str, Any]:

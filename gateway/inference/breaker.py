@@ -13,8 +13,9 @@ class Breaker:
     """Opens after ``limit`` crashes within ``window`` seconds and then refuses starts for ``cooldown`` seconds.
 
     After the cooldown it is half-open: starts are tried again, and the first crash within ``window`` seconds
-    opens it for twice as long (at most ``max_cooldown``); no crash in that time, or a host that served and
-    ended in good order, closes it. All times are seconds of the monotonic ``clock``.
+    opens it again: for twice as long (at most ``max_cooldown``) when the child crashed before it was ready, else
+    for the first ``cooldown``, which is short because such a child at least serves for a while. No crash in that
+    time, or a host that served and ended in good order, closes it. All times are seconds of the monotonic ``clock``.
     """
 
     def __init__(
@@ -22,8 +23,8 @@ class Breaker:
         *,
         limit: int = 3,
         window: float = 60.0,
-        cooldown: float = 30.0,
-        max_cooldown: float = 300.0,
+        cooldown: float = 1.0,
+        max_cooldown: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.crashes = 0  # since the gateway started
@@ -37,7 +38,7 @@ class Breaker:
         self._open_until: float | None = None
         self._reason = ""
 
-    def crashed(self, reason: str) -> None:
+    def crashed(self, reason: str, *, was_ready: bool = False) -> None:
         """Count a crash."""
         now = self._clock()
         self.crashes += 1
@@ -48,7 +49,8 @@ class Breaker:
             if full:
                 self._open_until = now + self._cooldown
         elif now - self._open_until <= self._window:  # half-open, and the trial failed
-            self._cooldown = min(2 * self._cooldown, self._max_cooldown)
+            doubled = min(2 * self._cooldown, self._max_cooldown)
+            self._cooldown = self._first_cooldown if was_ready else doubled
             self._open_until = now + self._cooldown
         else:  # nothing crashed for a window: this crash is a first one
             self._close()

@@ -233,16 +233,16 @@ class Supervisor:
         self._polite = self._state == "ready" and ending.gentle
         starting, self._state = self._state == "starting", "stopping"
         self._arm_idle_timer()
-        self._record(ending)
+        self._record(ending, was_ready=not starting)
         if self.link is not None:
             self.link.requests.close(ending.error)
         if starting:
             self._tell_waiters(ending.error)
 
-    def _record(self, ending: Ending) -> None:
+    def _record(self, ending: Ending, *, was_ready: bool) -> None:
         message = ending.error.message
         if ending.kind == "crashed":
-            self.breaker.crashed(message)
+            self.breaker.crashed(message, was_ready=was_ready)
         elif self._polite:
             self.breaker.ended_well()
         if not ending.gentle:

@@ -14,10 +14,44 @@ from articles import Fact, Page, article_text, background, make_page, relation_q
 from facts import KINDS
 from names import nickname, thing_name, typo
 from salad import vague
-from words import ADJECTIVES
+from words import ADJECTIVES, ADVERBS, NOUNS, TECH_NOUNS, VERBS
 
 from prompts import NOTHING, REFUSAL, answer_styles, render
 
+SMALL = (
+    "what",
+    "who",
+    "the",
+    "of",
+    "is",
+    "does",
+    "a",
+    "in",
+    "how",
+    "why",
+    "when",
+    "and",
+    "to",
+    "was",
+    "for",
+    "do",
+    "about",
+    "with",
+    "me",
+    "idea",
+    "person",
+    "name",
+    "sort",
+    "kind",
+    "people",
+    "language",
+    "thing",
+    "used",
+    "made",
+    "write",
+    "term",
+)
+COMMON = frozenset(NOUNS + TECH_NOUNS + VERBS + ADVERBS + ADJECTIVES)
 LEADS = (
     "please tell me, ",
     "hey, ",
@@ -80,6 +114,16 @@ def split(text: str, marker: str) -> tuple[str, str]:
     return text[:at], text[at:]
 
 
+def scattered(name: str, rng: random.Random) -> str:
+    """A name among common words in no order: what is not common is the name."""
+    common = [
+        rng.choice(rng.choice((NOUNS, TECH_NOUNS, VERBS, ADVERBS, ADJECTIVES, SMALL, SMALL)))
+        for _ in range(rng.randint(1, 6))
+    ]
+    at = rng.randint(0, len(common))
+    return " ".join([*common[:at], name, *common[at:]])
+
+
 def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
     """Search terms: the names in the question, or its key phrase when it has none."""
     subject = "esoteric programming languages" if rng.random() < 0.5 else vague(rng)
@@ -88,11 +132,13 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         page = make_page(rng, held_out, 2, [], 0.3)
         shape = rng.random()
         names: tuple[str, ...] = (page.name,)
-        if shape < 0.72:
+        if shape < 0.2 and COMMON.isdisjoint(page.name.lower().split()):
+            question = scattered(page.name, rng)
+        elif shape < 0.75:
             question = rng.choice(rng.choice(page.facts).questions)
             if page.name not in question:
                 continue
-        elif shape < 0.87:
+        elif shape < 0.9:
             other = thing_name(rng, held_out)
             question = rng.choice(
                 (
@@ -130,6 +176,8 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
                 )
             ).format(t=topic)
             names = (topic,)
+        if rng.random() < 0.25:
+            question, names = question.lower(), tuple(n.lower() for n in names)
         question, shown = typed(question, names, rng)
         text = render("search_terms", subject=subject, question=question)
         tree.prefix, suffix = split(text, "Question: ")
@@ -237,12 +285,12 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
     )
     draw = rng.random()
     keys: tuple[str, ...] = ()
-    if draw < 0.22:
+    if draw < 0.25:
         found = missing_question(page, rng, held_out, [])
         while found is None:
             found = missing_question(page, rng, held_out, [])
         question, target = found[0], NOTHING
-    elif draw < 0.28:
+    elif draw < 0.32:
         stranger = make_page(rng, held_out, 2, [], 0.2)
         question, target = rng.choice(stranger.facts[0].questions), NOTHING
         if stranger.name not in question:

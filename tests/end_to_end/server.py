@@ -20,7 +20,9 @@ START_SECONDS = 30.0
 class Server:
     """Starts on construction; :meth:`stop` ends it and checks that nothing is left behind."""
 
-    def __init__(self, data_dir: Path, model: Path | str, *flags: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, model: Path | str, *flags: str, env: Mapping[str, str] | None = None
+    ) -> None:
         command = [sys.executable, "-m", "gateway.cli.main", "start", "--port", "0"]
         command += ["--data-dir", str(data_dir), "--model", str(model), *flags]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}

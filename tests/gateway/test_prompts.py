@@ -132,6 +132,6 @@ def test_the_data_directory_overrides_and_adds(tmp_path: Path) -> None:
 def test_a_wrong_file_is_refused_by_name(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new, 1))
-    with pytest.raises(ConfigurationError, match="greet.md") as caught:
+    with pytest.raises(ConfigurationError, match=r"greet\.md") as caught:
         load_prompts(path.parent)
     assert message in caught.value.message

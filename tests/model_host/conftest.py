@@ -32,5 +32,4 @@ def start_host(tiny_model: Path) -> Iterator[StartHost]:
 
     yield start
     for process in started:
-        if process.process.poll() is None:
-            process.kill()
+        process.kill()

@@ -59,7 +59,12 @@ class HostProcess:
 
     def generate(self, request_id: str, text: str | None = None, **fields: Any) -> None:
         """Send a greedy generation on one user message (or on ``prompt``/``messages`` in the fields)."""
-        message: dict[str, Any] = {"op": "generate", "id": request_id, "max_tokens": 8, "sampling": {"temperature": 0}}
+        message: dict[str, Any] = {
+            "op": "generate",
+            "id": request_id,
+            "max_tokens": 8,
+            "sampling": {"temperature": 0},
+        }
         if text is not None:
             message["messages"] = [{"role": "user", "content": text}]
         self.send(**(message | fields))

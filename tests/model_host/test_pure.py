@@ -193,7 +193,9 @@ def simulate(
         for feed in feeds:
             sequence = feed.sequence
             assert sequence.slot is not None
-            table.append(sequence.slot, sequence.tokens[sequence.done : sequence.done + feed.count], sequence.shared)
+            table.append(
+                sequence.slot, sequence.tokens[sequence.done : sequence.done + feed.count], sequence.shared
+            )
             sequence.done += feed.count
             memory.length[sequence.slot.id] = sequence.done
             if feed.last:
@@ -370,6 +372,12 @@ def test_numbers_that_json_cannot_have_are_refused() -> None:
 
 
 def test_deep_nesting_is_refused() -> None:
-    line = b'{"op":"generate","id":"a","prompt":"x","json_schema":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}"
+    line = (
+        b'{"op":"generate","id":"a","prompt":"x","json_schema":'
+        + b'{"a":' * 100_000
+        + b"1"
+        + b"}" * 100_000
+        + b"}"
+    )
     with pytest.raises(protocol.ProtocolError):
         protocol.decode_request(line)

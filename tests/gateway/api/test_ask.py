@@ -210,7 +210,10 @@ def test_citations_as_text() -> None:
     result = AskResult(
         id="1",
         answer="Yes [1][2].",
-        citations=[Citation(1, "Befunge", "", "http://w/Befunge", 1), Citation(2, "INTERCAL", "History", "http://w/I#H", 1)],
+        citations=[
+            Citation(1, "Befunge", "", "http://w/Befunge", 1),
+            Citation(2, "INTERCAL", "History", "http://w/I#H", 1),
+        ],
         search_terms=[],
         skipped=[],
         budget=Budget(1, 1, 1, 1, 1, 1),

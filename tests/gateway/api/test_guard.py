@@ -18,16 +18,15 @@ from tests.gateway.api.scripted import ScriptedInference
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:8420", "localhost", "LOCALHOST:1", "[::1]:8420", "wiki.example", "wiki.example:443"]
 )
-async def test_known_hosts_are_answered(
-    settings: Settings, inference: ScriptedInference, host: str
-) -> None:
+async def test_known_hosts_are_answered(settings: Settings, inference: ScriptedInference, host: str) -> None:
     settings = changed(settings, "server", allowed_hosts=["Wiki.example"])
     async with in_process(settings, inference) as client:
         assert (await client.get("/healthz", headers={"Host": host})).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil@localhost", "localhost/x", "", "[::1", "localhost:x"]
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "evil@localhost", "localhost/x", "", "[::1", "localhost:x"],
 )
 async def test_other_hosts_are_misdirected(client: Client, host: str) -> None:
     reply = await client.get("/healthz", headers={"Host": host})
@@ -85,7 +84,9 @@ async def test_configured_origins_get_cors(settings: Settings, inference: Script
         assert "access-control-allow-origin" not in foreign.headers
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+)
 async def test_json_endpoints_take_json_alone(client: Client, kind: str | None) -> None:
     headers = {"Content-Type": kind} if kind else {}
     body = b'{"messages": [{"role": "user", "content": "hi"}]}'
@@ -109,9 +110,7 @@ async def test_without_keys_loopback_is_open(client: Client) -> None:
     assert unknown.status_code == 200
 
 
-async def test_with_a_key_everything_but_the_probes_needs_one(
-    client: Client, settings: Settings
-) -> None:
+async def test_with_a_key_everything_but_the_probes_needs_one(client: Client, settings: Settings) -> None:
     user, admin = make_key(settings, "irc", "user"), make_key(settings, "me", "admin")
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("{id:path}", "default")
@@ -155,7 +154,9 @@ async def test_a_public_address_needs_a_key(settings: Settings, inference: Scrip
 
 def test_loopback_addresses() -> None:
     assert all(map(is_loopback, ["localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]"]))
-    assert not any(map(is_loopback, ["0.0.0.0", "::", "192.168.1.5", "wiki.example", "localhost.evil.example"]))
+    assert not any(
+        map(is_loopback, ["0.0.0.0", "::", "192.168.1.5", "wiki.example", "localhost.evil.example"])
+    )
 
 
 def test_key_headers() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from gateway.ask.flow import AskFlow
-from gateway.ask.types import AskCall, AskEvent, AskResult
+from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
 from gateway.catalog import FlowDefaults
 from gateway.errors import NotFoundError
 from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
@@ -124,7 +124,7 @@ class Asked:
         model: Model,
         wiki: MemoryWiki,
         *,
-        defaults: FlowDefaults = FlowDefaults(),
+        defaults: FlowDefaults | None = None,
         fetch_timeout: float = 5.0,
         **settings: Any,
     ) -> None:
@@ -135,7 +135,7 @@ class Asked:
             model,
             wiki,
             load_prompts(),
-            defaults=defaults,
+            defaults=defaults or FlowDefaults(),
             notice="a notice",
             model_name="test-model",
             fetch_timeout=fetch_timeout,
@@ -151,10 +151,12 @@ class Asked:
     async def ask(self, question: str, **fields: Any) -> AskResult:
         """The result; checks that the deltas joined are the answer."""
         self.events = [event async for event in self.run(question, **fields)]
-        text = "".join(event.text for event in self.events if hasattr(event, "text"))
-        result: AskResult = self.events[-1].result  # type: ignore[union-attr]
+        text = "".join(event.text for event in self.events if isinstance(event, AnswerDelta))
+        done = self.events[-1]
+        assert isinstance(done, AnswerDone)
+        result = done.result
         assert text == result.answer
         return result
 
     def stages(self, name: str) -> list[dict[str, Any]]:
-        return [event.detail for event in self.events if getattr(event, "stage", None) == name]
+        return [event.detail for event in self.events if isinstance(event, Stage) and event.stage == name]

@@ -9,7 +9,26 @@ from hypothesis import strategies as st
 from gateway.ask.sentences import Splitter, sentences, split_units
 
 PIECES = st.sampled_from(
-    ["Foo", "bar", ".", "!", "?", " ", "\n", "[1]", "[2, 3]", "[", "1", "]", ",", '"', "e.g.", "C.", "```", "…"]
+    [
+        "Foo",
+        "bar",
+        ".",
+        "!",
+        "?",
+        " ",
+        "\n",
+        "[1]",
+        "[2, 3]",
+        "[",
+        "1",
+        "]",
+        ",",
+        '"',
+        "e.g.",
+        "C.",
+        "```",
+        "…",
+    ]
 )
 
 

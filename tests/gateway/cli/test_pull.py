@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
@@ -71,10 +74,6 @@ def test_an_interrupted_pull_keeps_its_bytes_and_goes_on(
     while not (partials(target) and partials(target)[0].stat().st_size):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-        if not hub.ranges:
-            continue
-        time.sleep(0.3)
-        break
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
@@ -87,8 +86,8 @@ def test_an_interrupted_pull_keeps_its_bytes_and_goes_on(
     done = hearth("pull", NAME, HF_ENDPOINT=hub.url)
     assert done.returncode == 0, done.stderr
     assert target.read_bytes() == GGUF
-    assert hub.ranges[-1] == (f"bytes={have}-" if have else None)
-    assert have, "what had arrived before the interruption was thrown away"
+    assert hub.ranges[-1] == f"bytes={have}-"
+    assert have > 300_000  # all but the last chunk of the half that had been sent
     assert "here already" in done.stdout
 
 
@@ -202,6 +201,7 @@ def test_a_terminal_shows_progress(
     command: list[str], environment: dict[str, str], hub: Hub, target: Path
 ) -> None:
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
     process = subprocess.Popen(
         [*command, "pull", NAME], env={**environment, "HF_ENDPOINT": hub.url}, stdout=theirs, stderr=theirs
     )

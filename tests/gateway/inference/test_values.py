@@ -90,7 +90,7 @@ def test_a_held_use_is_open_until_the_last_holder_lets_go(steps: list[tuple[bool
 
 
 def broken(clock: Clock) -> Breaker:
-    breaker = Breaker(clock=clock)
+    breaker = Breaker(cooldown=30, max_cooldown=300, clock=clock)
     for _ in range(3):
         assert breaker.refusal() is None
         breaker.crashed("it fell over")
@@ -109,7 +109,7 @@ def test_three_crashes_in_a_minute_refuse_starts_with_reason_and_time() -> None:
 
 def test_crashes_far_apart_never_open_it() -> None:
     clock = Clock()
-    breaker = Breaker(clock=clock)
+    breaker = Breaker(cooldown=30, max_cooldown=300, clock=clock)
     for _ in range(20):
         breaker.crashed("x")
         assert breaker.retry_after() is None
@@ -249,3 +249,11 @@ def test_exits_in_words() -> None:
     assert describe_exit(-11) == "was killed by SIGSEGV"
     assert "memory" in describe_exit(-9)
     assert describe_exit(-200) == "was killed by signal 200"
+
+
+def test_a_child_that_was_ready_before_it_crashed_reopens_soon() -> None:
+    clock = Clock()
+    breaker = broken(clock)
+    clock.now += 30
+    breaker.crashed("killed", was_ready=True)
+    assert breaker.retry_after() == 30

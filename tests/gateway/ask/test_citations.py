@@ -1,0 +1,157 @@
+"""The citation check."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.ask.citations import REFUSAL, AnswerChecker, check_answer, is_refusal
+from gateway.ask.evidence import Evidence
+from gateway.wiki.source import Page
+from tests.gateway.ask.helpers import BEFUNGE, PIET, page
+from tests.gateway.ask.test_passages import sync_draft
+
+PAGES = [
+    page("Befunge", *BEFUNGE),
+    page("Piet", *PIET),
+    page("Code", 'Print it like this here:\n"!dlroW">:#,_@'),
+]
+
+
+def evidence_of(pages: list[Page]) -> Evidence:
+    return Evidence.together(
+        Evidence.of_page(n, each, sync_draft(each).passages) for n, each in enumerate(pages, 1)
+    )
+
+
+EVIDENCE = evidence_of(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("answer", "checked"),
+    [
+        # right as it is, wherever the marker stands
+        ("Befunge was created by Chris Pressey in 1993. [1]", None),
+        ("Befunge was created by Chris Pressey [1].", None),
+        ("Chris Pressey, in 1993. [1]", None),
+        # added, replaced, dropped
+        ("Chris Pressey created Befunge.", "Chris Pressey created Befunge. [1]"),
+        ("Chris Pressey created Befunge [2].", "Chris Pressey created Befunge. [1]"),
+        ("Chris Pressey created Befunge [1][2].", "Chris Pressey created Befunge. [1]"),
+        ("Chris Pressey created Befunge [9].", "Chris Pressey created Befunge. [1]"),
+        ("Piet programs are pictures [1, 2].", "Piet programs are pictures. [2]"),
+        ("Piet programs are pictures [[9]2].", "Piet programs are pictures. [2]"),
+        # from several passages of a page, and from two pages that are both named
+        (
+            "Befunge, from 1993, has 80 columns and was a typing error by Curtis Coleman.",
+            "Befunge, from 1993, has 80 columns and was a typing error by Curtis Coleman. [1]",
+        ),
+        (
+            "Befunge is by Chris Pressey, and Piet was named by David Morgan-Mar.",
+            "Befunge is by Chris Pressey, and Piet was named by David Morgan-Mar. [1][2]",
+        ),
+        # a sentence that nothing supports keeps no marker
+        (
+            "Chris Pressey created Befunge. [1] It won a prize in 2001. [1]",
+            "Chris Pressey created Befunge. [1] It won a prize in 2001.",
+        ),
+        ("It is great. Chris Pressey created Befunge.", "It is great. Chris Pressey created Befunge. [1]"),
+        # wrong number, name, or subject
+        ("Befunge was created in 1994 by Chris Pressey. [1]", REFUSAL),
+        ("Befunge was created by Urban Müller in 1993. [1]", REFUSAL),
+        ("Malbolge was created by Chris Pressey in 1993. [1]", REFUSAL),
+        ("Chris Pressey created Befunge and it there there there there there there. [1]", REFUSAL),
+        # refusals and nothing at all
+        ("The wiki does not say. [1]", REFUSAL),
+        ("the wiki doesn't mention that, sorry", REFUSAL),
+        ("", REFUSAL),
+        (" \n[1]\n", REFUSAL),
+        ("Yes.", REFUSAL),
+        # code keeps what looks like a marker, and counts as quoted
+        ('```\n"!dlroW">:#,_@\na[7]\n```', None),
+        ("Befunge has 25 rows, see `a[7]`.", "Befunge has 25 rows, see `a[7]`. [1]"),
+    ],
+)
+def test_answers(answer: str, checked: str | None) -> None:
+    assert check_answer(answer, EVIDENCE) == (answer if checked is None else checked)
+
+
+def test_layout_is_kept() -> None:
+    answer = "- Chris Pressey created Befunge.\n- It has 25 rows.\n\nThat is all."
+    assert check_answer(answer, EVIDENCE) == (
+        "- Chris Pressey created Befunge. [1]\n- It has 25 rows. [1]\n\nThat is all."
+    )
+
+
+def test_what_is_reported() -> None:
+    checker = AnswerChecker(EVIDENCE)
+    shown = checker.feed("Many people adore it. The playfield has 80 columns and 25 rows [2]. ")
+    shown += checker.feed("It is loved by nobody")
+    shown += checker.end(cut=True)
+    assert shown == checker.answer
+    assert (
+        shown == "Many people adore it. The playfield has 80 columns and 25 rows. [1] It is loved by nobody…"
+    )
+    assert checker.unsupported == ["Many people adore it.", "It is loved by nobody…"]
+    assert checker.corrected == 1
+    assert EVIDENCE.sources[0].section == 0
+    assert PAGES[0].sections[checker.cited[1].section].heading == "Playfield"
+
+
+def test_nothing_is_shown_before_something_is_supported() -> None:
+    checker = AnswerChecker(EVIDENCE)
+    assert checker.feed("I made this up. And this. ") == ""
+    assert checker.feed("Piet programs are pictures. [2] So") == (
+        "I made this up. And this. Piet programs are pictures. [2]"
+    )
+
+
+def test_refusals_are_recognised() -> None:
+    for text in (
+        REFUSAL,
+        "Sorry, the background does not contain the answer.",
+        "The wiki doesn’t mention its author.",
+    ):
+        assert is_refusal(text)
+    assert not is_refusal("The wiki was created in 2005.")
+    assert not is_refusal("Befunge does not contain loops.")
+
+
+NAMES = ["Befunge", "Chris", "Pressey", "1993", "Piet", "Malbolge", "42", "pictures", "programs"]
+MARKERS = ["[1]", "[2]", "[3]", "[4]", "[0]", "[1, 9]"]
+WORDS = st.sampled_from(
+    [*NAMES, *MARKERS, "was", "created", "by", "in", "are", "The", "wiki", "does", "not", "say"]
+)
+SENTENCES = st.builds(
+    lambda words, end: " ".join(words) + end,
+    st.lists(WORDS, min_size=1, max_size=12),
+    st.sampled_from([".", ". [1]", " [2].", "!", ". [7]", "", "\n"]),
+)
+
+
+@given(st.lists(SENTENCES, max_size=5))
+def test_markers_are_in_range_and_checking_twice_changes_nothing(parts: list[str]) -> None:
+    checked = check_answer(" ".join(parts), EVIDENCE)
+    assert {int(n) for n in re.findall(r"\[(\d+)\]", checked)} <= {1, 2, 3}
+    assert check_answer(checked, EVIDENCE) == checked
+    assert checked
+
+
+@given(st.text(alphabet=st.sampled_from("[]0123 ,.!\n\tBefunge1993Chris…\"'(){}"), max_size=80))
+def test_any_text_is_checked(text: str) -> None:
+    checked = check_answer(text, EVIDENCE)
+    for found in re.findall(r"\[[ \t]*([0-9, \t]+)\]", checked):
+        assert {int(n) for n in re.findall("[0-9]+", found)} <= {1, 2, 3}
+
+
+@given(st.text(max_size=200), st.lists(st.integers(0, 200), max_size=6))
+def test_how_the_text_arrives_does_not_matter(text: str, cuts: list[int]) -> None:
+    text += " Chris Pressey created Befunge in 1993 [2]. More?"
+    checker = AnswerChecker(EVIDENCE)
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    shown = "".join(checker.feed(text[a:b]) for a, b in pairwise(edges)) + checker.end()
+    assert shown == checker.answer == check_answer(text, EVIDENCE)
