@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run install test check bench fmt lint types lock wheel clean help
+.PHONY: run install test check lint types bench fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
@@ -36,25 +36,34 @@ bench: $(VENV)/.installed-dev ## measure what the gateway adds to a request
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
-	@$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
+	@$(BIN)/python -m hatchling build -t wheel
 
-lock: $(VENV)/.installed-dev ## pin the newest allowed versions of all dependencies
-	@$(BIN)/pip-compile $(LOCK_FLAGS) -o requirements.lock pyproject.toml
-	@$(BIN)/pip-compile $(LOCK_FLAGS) --extra dev -o requirements-dev.lock pyproject.toml
+# Universal locks: one file holds for every Python from 3.11 on. They carry the package index's own hashes and
+# no address, so that a mirror serves as well. The tool lives outside .venv: the locks do not depend on it.
+UV := build/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url \
+	--custom-compile-command "make lock"
 
-LOCK_FLAGS := -q --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
-	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+lock: ## pin the newest allowed versions of all dependencies
+	@$(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip install -q uv
+	@$(UV) --generate-hashes --extra build -o requirements.lock pyproject.toml
+	@$(UV) --generate-hashes --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	@$(UV) -o deploy/build-constraints.txt deploy/build-requirements.in
 
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) dist build models/build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(VENV)/.installed: requirements.lock pyproject.toml deploy/install.py
+INSTALLER := deploy/install.py deploy/build-constraints.txt pyproject.toml
+
+$(VENV)/.installed: requirements.lock $(INSTALLER)
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is missing: apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) deploy/install.py --venv $(VENV) --lock requirements.lock
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.lock pyproject.toml deploy/install.py
+$(VENV)/.installed-dev: requirements-dev.lock requirements.lock $(INSTALLER)
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is missing: apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) deploy/install.py --venv $(VENV) --lock requirements-dev.lock
 	@touch $@ $(VENV)/.installed

@@ -2,8 +2,8 @@
 
     python3 deploy/install.py --venv .venv --lock requirements.lock
 
-Only the standard library is used: this runs before anything is installed. llama.cpp comes as source and is compiled
-once, in 4 to 10 minutes; pip keeps the result in its cache for the next environment.
+Only the standard library is used: this runs before anything is installed. llama.cpp comes as source and is
+compiled once, in 4 to 10 minutes; pip keeps the result in its cache for the next environment.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LOG = "install.log"
+LOG = ROOT / "build" / "install.log"
+CONSTRAINTS = ROOT / "deploy" / "build-constraints.txt"
 # The multimodal library is not used; without it the build is a fifth shorter.
 BUILD_OPTIONS = "-DLLAVA_BUILD=OFF"
-STEP = re.compile(r"\[(\d+)/(\d+)\]")
-BUILT = "llama-cpp-python"
+STEP = re.compile(r"\[ *(\d+)/(\d+)\]")  # ninja's count
+PERCENT = re.compile(r"\[ *(\d+)%\]")  # make's
+COMPILED = "llama-cpp-python"
 
 
 class InstallError(Exception):
@@ -35,50 +37,70 @@ def check_machine() -> None:
     """Refuse early, and with a remedy, what would fail late."""
     if sys.version_info < (3, 11):
         have = ".".join(map(str, sys.version_info[:3]))
-        raise InstallError(f"Python 3.11 or newer is needed, this is {have}: make run PYTHON=python3.11")
+        raise InstallError(
+            f"Python 3.11 or newer is needed, this is {have}; choose one: make run PYTHON=python3.11"
+        )
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         raise InstallError("Python's venv module is missing: apt install python3-venv")
-    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-    if not compiler:
-        raise InstallError("a C++ compiler is missing: apt install build-essential")
+    for variable, names in (("CC", ("cc", "gcc", "clang")), ("CXX", ("c++", "g++", "clang++"))):
+        if not os.environ.get(variable) and not any(shutil.which(name) for name in names):
+            language = "C++" if variable == "CXX" else "C"
+            raise InstallError(f"a {language} compiler is missing: apt install build-essential")
 
 
 def make_venv(venv: Path) -> Path:
-    """The environment's Python, made when it is not there."""
+    """The environment's Python. An environment that was left half made, or lost its Python, is made anew."""
     python = venv / "bin" / "python"
-    if not python.exists():
-        print(f"making {venv}", flush=True)
-        run([sys.executable, "-m", "venv", str(venv)], venv.parent / f".{venv.name}-{LOG}")
+    if not python.exists() or subprocess.run([python, "-m", "pip", "-V"], capture_output=True).returncode:
+        print(f"making {venv.name}", flush=True)
+        run([sys.executable, "-m", "venv", "--clear", str(venv)])
     return python
 
 
 def requirement(lock: Path, name: str) -> str:
     """The lines of one package in a lock file, hashes included."""
-    found = re.search(rf"^{re.escape(name)}==.*(?:\n[ \t]+--hash=.*)*", lock.read_text(), re.MULTILINE)
+    pattern = rf"^{re.escape(name)}==[^\n]*(?:\n[ \t]+--hash=[^\n]*)*"
+    found = re.search(pattern, lock.read_text(encoding="utf-8"), re.MULTILINE)
     if found is None:
         raise InstallError(f"{lock} does not pin {name}")
-    return found.group() + "\n"
+    return found.group().rstrip("\\ ") + "\n"
 
 
-def install_llama(python: Path, lock: Path, log: Path) -> None:
-    """Install llama-cpp-python, from pip's cache when it was built before. The source is checked by its hash."""
-    wanted = requirement(lock, BUILT)
-    version = wanted.split("==")[1].split()[0]
-    probe = f"import importlib.metadata as m; print(m.version('{BUILT}'))"
-    present = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
-    if present.stdout.strip() == version:
+def installed(python: Path, lock: Path, name: str) -> bool:
+    """Whether the environment has the pinned version of a package."""
+    version = requirement(lock, name).split("==")[1].split()[0]
+    probe = f"import importlib.metadata as m; print(m.version('{name}'))"
+    return subprocess.run([python, "-c", probe], capture_output=True, text=True).stdout.strip() == version
+
+
+def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[str]:
+    """Install one package of the lock, checked by its hash; yields pip's output."""
+    only = LOG.with_name(f"{name}.lock")
+    only.write_text(requirement(lock, name), encoding="utf-8")
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--require-hashes",
+        *options,
+        "-r",
+        str(only),
+    ]
+    return output_of(command, {"CMAKE_ARGS": os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS})
+
+
+def install_llama(python: Path, lock: Path) -> None:
+    """Install llama-cpp-python, from pip's cache when it was compiled before."""
+    if installed(python, lock, COMPILED):
         return
-    only = log.with_name("llama.lock")
-    only.write_text(wanted)
-    print("llama.cpp: fetching and compiling, which takes minutes the first time", flush=True)
-    options = os.environ.get("CMAKE_ARGS", "")
-    environment = os.environ | {"CMAKE_ARGS": options or BUILD_OPTIONS}
-    command = [str(python), "-m", "pip", "install", "-v", "--no-deps", "--require-hashes", "-r", str(only)]
+    print("llama.cpp: fetching", flush=True)
     started = time.monotonic()
-    show = Progress()
-    for line in output_of(command, log, environment):
-        show.line(line)
-    show.end(f"llama.cpp: done after {time.monotonic() - started:.0f} s")
+    progress = Progress()
+    for line in install_one(python, lock, COMPILED, "-v", "--build-constraint", str(CONSTRAINTS)):
+        progress.line(line)
+    progress.end(f"llama.cpp: installed after {time.monotonic() - started:.0f} s")
 
 
 class Progress:
@@ -86,78 +108,75 @@ class Progress:
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
-        self._tenth = -1
+        self._tenth = 0
         self._wrote = False
 
     def line(self, text: str) -> None:
-        """Look at a line of pip's output for the compiler's `[done/all]`."""
-        step = STEP.search(text)
-        if step is None or int(step.group(2)) < 20:
-            return
-        done, everything = int(step.group(1)), int(step.group(2))
-        message = f"llama.cpp: compiling {100 * done // everything:3d}% ({done}/{everything})"
-        if self._terminal:
-            print(f"\r{message}", end="", flush=True)
-            self._wrote = True
-        elif 10 * done // everything != self._tenth:
-            self._tenth = 10 * done // everything
-            print(message, flush=True)
+        """Look at a line of pip's output for the start of the build and for its count."""
+        if text.lstrip().startswith(f"Building wheel for {COMPILED}") and "started" in text:
+            print(
+                "llama.cpp: compiling, once on this machine; this takes 4 to 10 minutes on two cores",
+                flush=True,
+            )
+        if step := STEP.search(text):
+            done, everything = int(step[1]), int(step[2])
+            self._show(100 * done // max(1, everything), f" ({done}/{everything})")
+        elif share := PERCENT.search(text):
+            self._show(int(share[1]), "")
 
     def end(self, message: str) -> None:
         """The last line."""
         print(("\r\033[K" if self._wrote else "") + message, flush=True)
 
+    def _show(self, percent: int, detail: str) -> None:
+        message = f"building llama.cpp {percent}%{detail}"
+        if self._terminal:
+            print(f"\r{message}\033[K", end="", flush=True)
+            self._wrote = True
+        elif percent // 10 > self._tenth:
+            self._tenth = percent // 10
+            print(message, flush=True)
 
-def install_rest(python: Path, lock: Path, log: Path) -> None:
+
+def install_rest(python: Path, lock: Path) -> None:
     """Everything else that is pinned, then this project in place."""
     print("installing the other packages", flush=True)
-    run([str(python), "-m", "pip", "install", "-q", "--require-hashes", "-r", str(lock)], log)
-    pip = [str(python), "-m", "pip", "install", "-q", "--no-deps"]
-    run(
-        [*pip, "--no-build-isolation", "-e", str(ROOT)] if has_hatchling(python) else [*pip, "-e", str(ROOT)],
-        log,
-    )
+    pip = [str(python), "-m", "pip", "install", "-q"]
+    run([*pip, "--require-hashes", "-r", str(lock)])
+    run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
 
 
-def has_hatchling(python: Path) -> bool:
-    """Whether the build backend is installed already, so that pip need not fetch it again."""
-    probe = "import hatchling, editables"
-    return subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode == 0
-
-
-def run(command: list[str], log: Path) -> None:
+def run(command: list[str]) -> None:
     """Run a command to its end, its output in the log."""
-    for _ in output_of(command, log, dict(os.environ)):
+    for _ in output_of(command, {}):
         pass
 
 
-def output_of(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Lines of a command's output, kept in ``log`` too. Raises InstallError with the last ones when it fails."""
+def output_of(command: list[str], environment: dict[str, str]) -> Iterator[str]:
+    """Lines of a command's output, kept in the log too. Raises InstallError with the last ones when it fails."""
     tail: list[str] = []
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        log.open("a", encoding="utf-8") as kept,
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env=environment,
-        ) as process,
-    ):
-        assert process.stdout is not None
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **environment},
+    )
+    assert process.stdout is not None
+    with process, LOG.open("a", encoding="utf-8") as log:
         try:
             for line in process.stdout:
-                kept.write(line)
+                log.write(line)
                 tail = [*tail[-14:], line.rstrip()]
                 yield line
-        except KeyboardInterrupt:
+        except BaseException:
             process.terminate()
             raise
     if process.returncode:
         last = "\n  ".join(tail)
-        raise InstallError(f"this failed: {' '.join(command)}\n  {last}\nthe whole output is in {log}")
+        raise InstallError(f"this failed: {' '.join(command)}\n  {last}\nthe whole output is in {LOG}")
 
 
 def main() -> int:
@@ -170,16 +189,20 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         check_machine()
-        venv = arguments.venv.absolute()
-        python = make_venv(venv)
-        log = venv / LOG
-        install_llama(python, arguments.lock, log)
-        install_rest(python, arguments.lock, log)
+        LOG.parent.mkdir(parents=True, exist_ok=True)
+        LOG.write_text("")
+        python = make_venv(arguments.venv.absolute())
+        if not installed(python, arguments.lock, "pip"):
+            # An older pip would not take the compiled llama.cpp from its cache when hashes are required.
+            for _ in install_one(python, arguments.lock, "pip"):
+                pass
+        install_llama(python, arguments.lock)
+        install_rest(python, arguments.lock)
     except InstallError as error:
         print(f"\ninstall: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\ninstall: stopped; run it again to go on", file=sys.stderr)
+        print("\ninstall: stopped; run the same command to go on", file=sys.stderr)
         return 130
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -19,21 +20,28 @@ _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /new starts over."
 
 @click.command()
 @click.option("--system", help="Instructions that come before the conversation.")
+@click.option("--max-tokens", type=int, help="Limit of each reply; by default the rest of the context.")
 @client_options
 def chat(
-    system: str | None, url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None
+    system: str | None,
+    max_tokens: int | None,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
 ) -> None:
     """Talk with the model. Ctrl-C stops a reply, Ctrl-D ends the conversation."""
     client = connect(url, key, data_dir, config_file)
     terminal = sys.stdin.isatty()
     _greet(client, terminal)
     opening = [{"role": "system", "content": system}] if system else []
+    limit = {} if max_tokens is None else {"max_tokens": max_tokens}
     messages = list(opening)
     while (line := _read_line(terminal)) is not None:
         if line == "/new":
             messages = list(opening)
         elif line:
-            _turn(client, messages, line, terminal)
+            _turn(client, messages, line, limit, terminal)
 
 
 def _greet(client: Client, terminal: bool) -> None:
@@ -62,7 +70,9 @@ def _read_line(terminal: bool) -> str | None:
             click.echo(f"\n{_HELP}", err=True)
 
 
-def _turn(client: Client, messages: list[dict[str, str]], line: str, terminal: bool) -> None:
+def _turn(
+    client: Client, messages: list[dict[str, str]], line: str, limit: dict[str, int], terminal: bool
+) -> None:
     """One question and its reply. A turn without any reply leaves no trace in ``messages``.
 
     Raises HearthError when no terminal is there to read it and go on.
@@ -70,7 +80,7 @@ def _turn(client: Client, messages: list[dict[str, str]], line: str, terminal: b
     messages.append({"role": "user", "content": line})
     parts: list[str] = []
     try:
-        _stream_reply(client, messages, parts)
+        _stream_reply(client, {"messages": messages, "stream": True, **limit}, parts)
     except KeyboardInterrupt:
         click.echo(" [stopped]", err=True)
         if not terminal:
@@ -86,8 +96,8 @@ def _turn(client: Client, messages: list[dict[str, str]], line: str, terminal: b
         messages.pop()
 
 
-def _stream_reply(client: Client, messages: list[dict[str, str]], parts: list[str]) -> None:
-    with client.stream("/v1/chat/completions", {"messages": messages, "stream": True}) as events:
+def _stream_reply(client: Client, body: dict[str, Any], parts: list[str]) -> None:
+    with client.stream("/v1/chat/completions", body) as events:
         for event in events:
             if event.data == "[DONE]":
                 return

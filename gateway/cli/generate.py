@@ -80,6 +80,10 @@ def _named(prompt: Prompt, text: str | None, variables: tuple[str, ...]) -> dict
         variable, equals, value = assignment.partition("=")
         if not equals:
             raise click.UsageError(f"--var takes NAME=VALUE, not `{assignment}`")
+        if variable not in prompt.variables:
+            raise click.UsageError(
+                f"{prompt.name} has the variables {', '.join(prompt.variables)}, no `{variable}`"
+            )
         values[variable] = value
     messages = [
         {"role": message.role, "content": _plain(message.content)} for message in prompt.render(**values)

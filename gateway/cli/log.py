@@ -45,8 +45,11 @@ def log(
 ) -> None:
     """Look at past requests: a list, or everything about the request with ID (its beginning is enough)."""
     path = settings_of(data_dir, config_file).settings.database_path
-    if not path.exists():
-        raise NotFoundError(f"no requests are logged: there is no database {path}")
+    if not path.exists():  # looking creates nothing
+        if which is not None:
+            raise NotFoundError(f"no requests are logged: there is no database {path}")
+        click.echo(msgspec.json.encode({"records": []}) if as_json else "no requests are logged")
+        return
     with opened_database(path) as database:
         if which is not None:
             record = database.read_sync(lambda connection: get_record(connection, which))

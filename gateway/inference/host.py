@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -53,7 +53,7 @@ class HostInference:
 
     # ------------------------------------------------------------------------------------ requests
 
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         """Stream one generation; a generation that ends because the host is stopped is an error, not an end."""
         message = self._generate_message(call)
         line = encode(message)  # what cannot be sent must not start a host

@@ -20,7 +20,7 @@ HostState = Literal["stopped", "starting", "ready", "stopping", "broken"]
 
 
 class GenerateCall(Struct, frozen=True, kw_only=True):
-    """One generation. Fields are those of ``model_host.protocol.Generate``; ``id`` is the HTTP request's id or derived from it."""
+    """One generation; fields as in ``model_host.protocol.Generate``. ``id`` is the HTTP request's or made from it."""
 
     id: str
     messages: list[Message] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import subprocess
@@ -106,10 +107,8 @@ class HostProcess:
     def stop(self) -> int:
         """End the host through the protocol and check the invariants of what it said."""
         if self.process.poll() is None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 self.send(op="shutdown", id="stop")
-            except BrokenPipeError:
-                pass
         status = self.process.wait(20)
         for thread in self._threads:
             thread.join(10)
@@ -135,10 +134,8 @@ class HostProcess:
     def _close(self) -> None:
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert pipe is not None
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass
 
     def _terminal(self, request_id: str | None) -> dict[str, Any] | None:
         return next((e for e in self.events[request_id] if e["event"] in TERMINAL), None)

@@ -15,48 +15,60 @@ from tests.gateway.cli.hub_server import Hub, serve
 ROOT = Path(__file__).resolve().parents[3]
 GGUF = b"GGUF" + bytes(range(256)) * 4096
 
+COMMAND = [sys.executable, "-m", "gateway.cli.main"]
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.fixture(scope="session")
+def base_environment() -> dict[str, str]:
+    """This process' environment without anybody's settings."""
+    prefixes = ("HEARTH_", "HF_", "XDG_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
+    return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+
+
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def environment(tmp_path: Path, base_environment: dict[str, str]) -> dict[str, str]:
     """No settings but a home and a data directory of the test's own."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("HEARTH_", "HF_", "XDG_"))
-    }
     return {
-        **kept,
+        **base_environment,
         "HOME": str(tmp_path / "home"),
         "HEARTH_DATA_DIR": str(tmp_path / "data"),
         "HF_HOME": str(tmp_path / "hf"),
         "HF_HUB_DOWNLOAD_TIMEOUT": "5",
-        "PYTHONPATH": str(ROOT),
-        "COLUMNS": "120",
     }
 
 
 @pytest.fixture
 def command() -> list[str]:
-    return [sys.executable, "-m", "gateway.cli.main"]
+    return COMMAND
 
 
 @pytest.fixture
-def hearth(environment: dict[str, str], command: list[str], tmp_path: Path) -> Run:
+def hearth(environment: dict[str, str], tmp_path: Path) -> Run:
     """Run one command line to its end. Keyword arguments are extra environment."""
 
     def run(*arguments: str, stdin: str = "", **extra: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *arguments],
-            env={**environment, **extra},
-            cwd=tmp_path,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_command({**environment, **extra}, tmp_path, *arguments, stdin=stdin)
 
     return run
+
+
+def run_command(
+    environment: dict[str, str], cwd: Path, *arguments: str, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """One command line, to its end, with its output."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env=environment,
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.fixture

@@ -14,8 +14,13 @@ import threading
 import time
 from pathlib import Path
 
+import httpx2
 import pytest
+from huggingface_hub.utils import hf_raise_for_status
 
+from gateway.cli import hub as downloads
+from gateway.cli.hub_errors import PullError, hub_errors
+from gateway.cli.main import exit_status as status_of
 from tests.gateway.cli.conftest import GGUF, Run
 from tests.gateway.cli.hub_server import COMMIT, Hub
 
@@ -116,28 +121,41 @@ def test_a_damaged_installed_file_is_noticed_and_replaced(hearth: Run, hub: Hub,
     assert target.read_bytes() == GGUF
 
 
+def test_a_missing_file_is_one_clear_line(hearth: Run, hub: Hub, target: Path) -> None:
+    done = hearth("pull", "owner/repo:gone.gguf", HF_ENDPOINT=hub.url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no file gone.gguf in owner/repo" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not target.parent.exists()
+
+
+def test_a_refused_token_is_one_clear_line(hearth: Run, hub: Hub) -> None:
+    hub.refusals[KEY] = (401, "GatedRepo")
+    done = hearth("pull", NAME, HF_ENDPOINT=hub.url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "owner/repo is gated: accept its licence at" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
-    ("refusal", "status", "message"),
+    ("status", "code", "exit_status", "message"),
     [
-        ((404, "EntryNotFound"), 1, "there is no file model.gguf in owner/repo"),
-        ((404, ""), 1, "there is no file model.gguf in owner/repo"),
-        ((404, "RepoNotFound"), 1, "there is no repository owner/repo"),
-        ((401, "RepoNotFound"), 1, "no access to owner/repo"),
-        ((401, "GatedRepo"), 1, "owner/repo is gated: accept its licence at"),
-        ((403, "GatedRepo"), 1, "owner/repo is gated"),
-        ((403, ""), 1, "set HF_TOKEN"),
-        ((500, ""), 75, "answered 500"),
+        (404, "", 1, "there is no file model.gguf in owner/repo"),
+        (404, "RepoNotFound", 1, "there is no repository owner/repo"),
+        (401, "RepoNotFound", 1, "no access to owner/repo"),
+        (401, "", 1, "set HF_TOKEN"),
+        (403, "GatedRepo", 1, "owner/repo is gated"),
+        (403, "", 1, "no access to owner/repo"),
+        (429, "", 75, "answered 429"),
+        (500, "", 75, "answered 500"),
     ],
 )
-def test_a_refusal_says_what_to_do(
-    hearth: Run, hub: Hub, target: Path, refusal: tuple[int, str], status: int, message: str
-) -> None:
-    hub.refusals[KEY] = refusal
-    done = hearth("pull", NAME, HF_ENDPOINT=hub.url)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not target.exists()
+def test_each_refusal_says_what_to_do(status: int, code: str, exit_status: int, message: str) -> None:
+    request = httpx2.Request("HEAD", "https://hub.example/owner/repo/resolve/main/model.gguf")
+    response = httpx2.Response(status, request=request, headers={"X-Error-Code": code} if code else {})
+    with pytest.raises(PullError, match=message) as error, hub_errors("owner/repo", "model.gguf"):
+        hf_raise_for_status(response)
+    assert status_of(error.value) == exit_status
 
 
 def test_the_token_is_sent(hearth: Run, hub: Hub) -> None:
@@ -221,9 +239,6 @@ def test_a_terminal_shows_progress(
 def test_too_little_disk_is_said_before_the_first_byte(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gateway.cli import hub as downloads
-    from gateway.cli.hub_errors import PullError
-
     remote = downloads.RemoteFile("owner/repo", "model.gguf", hub.url, "e", 10**9, None, COMMIT)
     free = shutil.disk_usage(tmp_path)._replace(free=10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
@@ -232,7 +247,6 @@ def test_too_little_disk_is_said_before_the_first_byte(
 
 
 def test_a_full_disk_says_so_and_can_go_on() -> None:
-    from gateway.cli.hub_errors import PullError, hub_errors
 
     with (
         pytest.raises(PullError, match="the disk is full; make room, then run the same command"),
@@ -242,9 +256,6 @@ def test_a_full_disk_says_so_and_can_go_on() -> None:
 
 
 def test_a_second_pull_of_the_same_file_is_refused(tmp_path: Path) -> None:
-    from gateway.cli import hub as downloads
-    from gateway.cli.hub_errors import PullError
-
     path = tmp_path / ".x.partial"
     with (
         downloads._locked(path),

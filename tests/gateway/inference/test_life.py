@@ -233,7 +233,7 @@ async def test_the_whole_group_goes_with_the_host(make_host: MakeHost, tmp_path:
 async def test_health_in_every_state(make_host: MakeHost, tmp_path: Path) -> None:
     flag = tmp_path / "crash"
     switches = ("--load-seconds", 0.2, "--crash-if", flag, "--stubborn")
-    host = make_host(*switches, stop_grace_seconds=0.4, breaker=Breaker(limit=1, cooldown=0.3))
+    host = make_host(*switches, stop_grace_seconds=0.4, breaker=Breaker(limit=1, cooldown=0.6))
     health = host.health()
     assert (health.state, health.pid, health.model, health.uptime_seconds) == ("stopped", None, None, None)
     warming = asyncio.create_task(host.warm())

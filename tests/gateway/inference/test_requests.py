@@ -8,13 +8,13 @@ from contextlib import aclosing
 import pytest
 
 from gateway.errors import HearthError, InvalidRequestError, OverloadedError, PromptTooLongError
-from gateway.inference.interface import Inference, Progress
+from gateway.inference.interface import GenerateCall, Inference, Progress
 from model_host.protocol import MAX_LINE_BYTES, Delta, Finished, Message, Started
 from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta, until
 
 
 async def test_the_first_request_starts_the_host_and_shows_progress(make_host: MakeHost) -> None:
-    host: Inference = make_host()
+    host = make_host()
     events = await collect(host)
     kinds = [type(event) for event in events]
     assert kinds[-7:] == [Started, *[Delta] * 5, Finished]
@@ -63,7 +63,7 @@ async def test_what_cannot_be_sent_does_not_start_a_host(make_host: MakeHost) ->
     host = make_host()
     for prompt in ("x" * MAX_LINE_BYTES, "\ud800"):
         with pytest.raises(InvalidRequestError):
-            await collect(host, call().__class__(id="a", prompt=prompt))
+            await collect(host, GenerateCall(id="a", prompt=prompt))
     assert host.health().state == "stopped"
 
 
@@ -95,7 +95,7 @@ async def test_a_large_request_waits_for_room_in_the_pipe(make_host: MakeHost) -
     host = make_host()
     text = "word " * 500_000
     runs = await asyncio.gather(
-        *(collect(host, call(max_tokens=1).__class__(id="a", prompt=text)) for _ in range(4))
+        *(collect(host, GenerateCall(id="a", prompt=text, max_tokens=1)) for _ in range(4))
     )
     assert all(isinstance(events[-1], Finished) for events in runs)
 
@@ -119,5 +119,6 @@ async def test_texts_of_more_than_one_line_are_counted(make_host: MakeHost) -> N
 
 
 async def test_the_model_is_described(make_host: MakeHost) -> None:
-    info = await make_host().model_info()
+    served: Inference = make_host()
+    info = await served.model_info()
     assert (info.name, info.n_ctx, info.n_ctx_train, info.fingerprint) == ("fake", 2048, 4096, "fake")

@@ -1,0 +1,143 @@
+"""Commands that work on this machine's files alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from gateway.catalog import Catalog
+from gateway.cli.cores import usable_cores
+from gateway.cli.doctor import Machine, fit
+from gateway.settings import Settings
+from gateway.store.db import Database
+from gateway.store.request_log import GenerationRecord, RequestRecord, add_record
+from tests.gateway.cli.conftest import Run
+
+GB = 10**9
+
+
+def machine(total: int, available: int, disk: int = 100 * GB) -> Machine:
+    return Machine(
+        cores=8,
+        cores_total=8,
+        memory_total=total,
+        memory_available=available,
+        memory_source="this machine",
+        disk_free=disk,
+        versions={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("here", "verdict", "why"),
+    [
+        (machine(32 * GB, 30 * GB), "yes", "30.0 GB are free"),
+        (machine(32 * GB, 9 * GB), "tight", "only 9.0 GB are free now"),
+        (machine(8 * GB, 7 * GB), "no", "there are 8.0 GB (this machine)"),
+        (machine(32 * GB, 30 * GB, disk=5 * GB), "no", "needs 6.7 GB of disk, 5.0 GB are free"),
+    ],
+)
+def test_doctor_judges_memory_and_disk(tmp_path: Path, here: Machine, verdict: str, why: str) -> None:
+    row = Catalog.load().get("gemma-4-12b")
+    assert row is not None
+    judged = fit(row, here, Settings(data_dir=tmp_path))
+    assert (judged.verdict, judged.installed) == (verdict, False)
+    assert why in judged.why
+
+
+def test_doctor_reports_this_machine(hearth: Run) -> None:
+    done = hearth("doctor", "--json")
+    report = json.loads(done.stdout)
+    assert report["machine"]["cores"] >= 1
+    assert report["machine"]["versions"]["llama-cpp-python"]
+    assert {model["verdict"] for model in report["models"]} <= {"yes", "tight", "no"}
+    assert "gemma-4-26b-a4b" in hearth("doctor").stdout
+
+
+def test_a_control_group_bounds_the_cores(tmp_path: Path) -> None:
+    proc, inner = tmp_path / "cgroup", tmp_path / "fs/a/b"
+    inner.mkdir(parents=True)
+    proc.write_text("0::/a/b\n")
+    assert usable_cores(proc=proc, mount=tmp_path / "fs") >= 1
+    (inner / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "fs/a/cpu.max").write_text("50000 100000\n")
+    assert usable_cores(proc=proc, mount=tmp_path / "fs") == 1
+    assert usable_cores(proc=tmp_path / "gone") >= 1
+
+
+def test_models_lists_catalog_and_pulled_files(hearth: Run, tmp_path: Path) -> None:
+    own = tmp_path / "data/models/owner/repo/x.gguf"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(b"GGUF")
+    listed = {model["name"]: model for model in json.loads(hearth("models", "--json").stdout)["models"]}
+    assert listed["owner/repo:x.gguf"]["installed"] is True
+    assert listed["gemma-4-e2b"]["installed"] is False
+    assert "* " in hearth("models").stdout
+
+
+def test_config_show_tells_the_origin(hearth: Run, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text("[log]\nlevel = 'debug'\n")
+    shown = hearth("config", "show", "--origin", "--config", str(file), HEARTH_SERVER__PORT="1").stdout
+    assert f"# file {file}" in shown
+    assert "# environment HEARTH_SERVER__PORT" in shown
+    as_json = json.loads(hearth("config", "show", "--origin", "--json", "--data-dir", str(tmp_path)).stdout)
+    assert as_json["data_dir"] == {"value": str(tmp_path), "origin": "flag --data-dir"}
+    assert json.loads(hearth("config", "show", "--json").stdout)["server.port"] == 8420
+
+
+def test_a_key_is_made_listed_and_revoked(hearth: Run, tmp_path: Path) -> None:
+    assert "there are no keys" in hearth("key", "list").stdout
+    assert not (tmp_path / "data").exists()  # looking creates nothing
+    token = hearth("key", "create", "bob", "--role", "admin").stdout.strip()
+    assert token.startswith("hk_")
+    again = hearth("key", "create", "bob")
+    assert (again.returncode, "a key named `bob` exists" in again.stderr) == (1, True)
+    keys = json.loads(hearth("key", "list", "--json").stdout)["keys"]
+    assert [(key["name"], key["role"]) for key in keys] == [("bob", "admin")]
+    assert token not in hearth("key", "list").stdout
+    assert hearth("key", "revoke", "bob").returncode == 0
+    assert "revoked" in hearth("key", "list").stdout
+    gone = hearth("key", "revoke", "bob")
+    assert (gone.returncode, "no active key" in gone.stderr) == (1, True)
+
+
+def test_the_log_in_short_and_long_form(hearth: Run, tmp_path: Path) -> None:
+    empty = hearth("log")
+    assert (empty.returncode, "no requests are logged" in empty.stdout + empty.stderr) == (0, True)
+    database = Database(tmp_path / "data/hearth.db")
+    database.open()
+    generation = GenerationRecord(
+        step="answer", messages=[{"role": "user", "content": "PROMPT \x1b[2J"}], output="RAW", prompt_name="p"
+    )
+    for number in range(3):
+        record = RequestRecord(
+            id=f"req{number}x",
+            kind="ask",
+            started_at=time.time(),
+            seconds=1.5,
+            status=200,
+            text=f"question {number} " + "long " * 40,
+            answer="ANSWER",
+            generations=[generation],
+        )
+        database.write_sync(
+            lambda connection, record=record: add_record(
+                connection, record, max_records=10, max_record_bytes=10**6
+            )
+        )
+    database.close()
+    short = hearth("log", "--limit", "2").stdout.splitlines()
+    assert ["req2x" in short[1], "req1x" in short[2], len(short)] == [True, True, 3]
+    long_form = hearth("log", "req1").stdout
+    assert all(text in long_form for text in ("question 1", "ANSWER", "PROMPT [2J", "RAW", "prompt p v"))
+    assert json.loads(hearth("log", "req1x", "--json").stdout)["answer"] == "ANSWER"
+    older = json.loads(hearth("log", "--json", "--before", "2").stdout)["records"]
+    assert [record["id"] for record in older] == ["req0x"]
+    missing = hearth("log", "nothere")
+    assert (missing.returncode, "no request in the log" in missing.stderr) == (1, True)
+    ambiguous = hearth("log", "req")
+    assert "req0x, req1x, req2x" in ambiguous.stderr

@@ -1,0 +1,277 @@
+"""The commands around a running server: real processes, the tiny model, one server for the whole file."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.runfile import running
+from tests.gateway.cli.conftest import Run, run_command
+
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture(scope="module")
+def served(
+    tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, base_environment: dict[str, str]
+) -> Iterator[dict[str, str]]:
+    """The environment of a detached server on the tiny model, with short answers."""
+    folder = tmp_path_factory.mktemp("served")
+    environment = {
+        **base_environment,
+        "HOME": str(folder),
+        "HEARTH_DATA_DIR": str(folder / "data"),
+        "HEARTH_SERVER__PORT": "0",
+        "HEARTH_MODEL__NAME": str(tiny_model),
+        "HEARTH_MODEL__THREADS": "1",
+        "HEARTH_ASK__ANSWER_TOKENS": "32",
+        "HEARTH_ASK__PAGES": "1",
+    }
+    started = run_command(environment, folder, "start", "--detach")
+    assert started.returncode == 0, started.stderr
+    assert started.stdout.splitlines()[0].startswith("listening on http://127.0.0.1:")
+    assert started.stdout.splitlines()[1].startswith("try: curl -N ")
+    yield environment
+    stopped = run_command(environment, folder, "stop")
+    assert (stopped.returncode, "stopped (process" in stopped.stdout) == (0, True), stopped.stderr
+    assert running(folder / "data") is None
+    assert not (folder / "data/run.json").exists()
+
+
+@pytest.fixture
+def client(served: dict[str, str], tmp_path: Path) -> Run:
+    """Run one command line against the server."""
+
+    def run(*arguments: str, stdin: str = "", **extra: str) -> subprocess.CompletedProcess[str]:
+        return run_command({**served, **extra}, tmp_path, *arguments, stdin=stdin)
+
+    return run
+
+
+def test_status_finds_the_server(client: Run) -> None:
+    assert "ok: http://127.0.0.1:" in client("status").stdout
+    assert json.loads(client("status", "--json").stdout)["host"]["state"] in ("stopped", "starting", "ready")
+
+
+def test_a_second_start_is_refused(client: Run) -> None:
+    for flags in ([], ["--detach"]):
+        done = client("start", *flags)
+        assert done.returncode == 1
+        assert "a server is already running on" in done.stderr
+        assert "`hearth stop` ends it" in done.stderr
+    assert client("status").returncode == 0  # and the first one is none the worse
+
+
+def test_ask_streams_an_answer_with_stages(client: Run) -> None:
+    done = client("ask", "Who", "created", "Befunge?")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert "search terms: " in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_ask_gives_json_and_reads_standard_input(client: Run) -> None:
+    done = client("ask", "--json", "--style", "irc", stdin="Who created Befunge?\n")
+    reply = json.loads(done.stdout)
+    assert {"id", "answer", "citations", "search_terms", "budget", "timings", "model"} <= set(reply)
+
+
+def test_ask_reports_errors_of_the_server(client: Run) -> None:
+    done = client("ask", "x", "--style", "nonsense")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no answer style `nonsense`" in done.stderr
+    assert "[#" in done.stderr
+    assert client("ask", stdin="\n").returncode == 2
+
+
+def test_the_url_and_key_of_the_environment_are_used(
+    client: Run, served: dict[str, str], tmp_path: Path
+) -> None:
+    url = json.loads(client("status", "--json").stdout)["url"]
+    elsewhere = {"HEARTH_DATA_DIR": str(tmp_path), "HEARTH_URL": url}
+    assert client("status", **elsewhere).returncode == 0
+    key_file = tmp_path / "key"
+    key_file.write_text("hk_unknown\n")
+    for extra in ({"HEARTH_API_KEY": "hk_unknown"}, {"HEARTH_API_KEY_FILE": str(key_file)}):
+        refused = client("status", **elsewhere, **extra)
+        assert (refused.returncode, "--key or HEARTH_API_KEY" in refused.stderr) == (1, True), refused.stderr
+
+
+def test_generate_runs_a_prompt_n_times(client: Run) -> None:
+    done = client("generate", "-n", "2", "--json", "--max-tokens", "4", "--temperature", "0", "Hello")
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(runs) == 2
+    assert runs[0]["output"] == runs[1]["output"]
+    assert runs[0]["usage"]["completion_tokens"] <= 4
+    named = client("generate", "--prompt", "search_terms", "--var", "question=a?", "--var", "subject=b")
+    assert named.returncode == 0, named.stderr
+    assert isinstance(json.loads(named.stdout.rpartition("\n(")[0]), list)  # the prompt's schema holds
+    assert "tokens/s)" in named.stdout
+    assert client("generate", "--prompt", "search_terms", "--var", "self=a").returncode == 2
+    missing = client("generate", "--prompt", "search_terms", "--var", "question=a")
+    assert "needs a value for `subject`" in missing.stderr
+    assert client("generate", "--prompt", "nothere").returncode == 1
+    assert client("log", "--kind", "chat").stdout.count("chat") >= 2
+
+
+def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
+    done = client("chat", "--system", "Be brief.", "--max-tokens", "8", stdin="one\ntwo\n")
+    assert done.returncode == 0, done.stderr
+    assert "two" in client("log", "--limit", "1", "--json").stdout
+
+
+class Terminal:
+    """A command line on a pseudo terminal."""
+
+    def __init__(self, environment: dict[str, str], *arguments: str) -> None:
+        self.ours, theirs = pty.openpty()
+        self.shown = b""
+        # The terminal must control the process for Ctrl-C to become a signal.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _ON_TERMINAL, *arguments],
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def type(self, text: str) -> None:
+        os.write(self.ours, text.encode())
+
+    def wait_for(self, condition: Callable[[str], bool]) -> str:
+        """Read until the text shown since the last call fits."""
+        seen, deadline = b"", time.monotonic() + 30
+        while not condition(seen.decode("utf-8", "replace")):
+            assert time.monotonic() < deadline, seen
+            try:
+                seen += os.read(self.ours, 65536)
+            except OSError:  # Linux ends a terminal's output with EIO
+                break
+        self.shown += seen
+        return seen.decode("utf-8", "replace")
+
+    def end(self) -> int:
+        status = self.process.wait(20)
+        os.close(self.ours)
+        return status
+
+
+_ON_TERMINAL = """
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from gateway.cli.main import main
+main()
+"""
+
+
+def test_chat_ctrl_c_stops_a_reply_and_ctrl_d_ends(served: dict[str, str]) -> None:
+    terminal = Terminal(served, "chat")
+    terminal.wait_for(lambda text: text.endswith("> "))
+    terminal.type("Hello\n")
+    # The tiny model has random weights and runs on to the end of the context: plenty of time to stop it.
+    terminal.wait_for(lambda text: len(text) > 40)
+    terminal.type("\x03")
+    terminal.wait_for(lambda text: "[stopped]" in text and text.endswith("> "))
+    terminal.type("\x03")
+    assert "Ctrl-D ends" in terminal.wait_for(lambda text: text.endswith("> "))
+    terminal.type("/new\n")
+    terminal.wait_for(lambda text: text.endswith("> "))
+    terminal.type("\x04")
+    assert terminal.end() == 0
+
+
+def test_ask_on_a_terminal_changes_one_line_and_ctrl_c_ends_with_130(served: dict[str, str]) -> None:
+    done = Terminal(served, "ask", "Who created Befunge?")
+    shown = done.wait_for(lambda text: False)
+    assert done.end() == 0
+    assert "\r\x1b[2Klooking for search terms" in shown
+    stopped = Terminal(served, "chat")
+    stopped.wait_for(lambda text: text.endswith("> "))
+    stopped.type("\x04")
+    assert stopped.end() == 0
+
+
+def test_generate_interrupted_ends_with_130(served: dict[str, str]) -> None:
+    terminal = Terminal(served, "generate", "-n", "1000", "--max-tokens", "50", "Hello")
+    terminal.wait_for(lambda text: "--- 2 of 1000" in text)
+    terminal.type("\x03")
+    terminal.wait_for(lambda text: False)
+    assert terminal.end() == 130
+    assert b"Traceback" not in terminal.shown
+
+
+def test_a_foreground_server_ends_on_sigterm_and_leaves_nothing(
+    hearth: Run, environment: dict[str, str], command: list[str], tiny_model: Path, tmp_path: Path
+) -> None:
+    arguments = ["start", "--port", "0", "--model", str(tiny_model), "--idle", "5", "--host", "localhost"]
+    process = subprocess.Popen(
+        [*command, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    url = line.removeprefix("listening on ").strip()
+    owner = running(tmp_path / "data")
+    assert owner is not None and (owner.pid, owner.url) == (process.pid, url)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+    process.stdout.close()
+    assert running(tmp_path / "data") is None
+    assert not (tmp_path / "data/run.json").exists()
+
+
+def test_a_killed_server_leaves_a_stale_file_that_nobody_believes(
+    hearth: Run, environment: dict[str, str], command: list[str], tiny_model: Path, tmp_path: Path
+) -> None:
+    assert hearth("start", "--detach", "--port", "0", "--model", str(tiny_model)).returncode == 0
+    owner = running(tmp_path / "data")
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGKILL)
+    while running(tmp_path / "data") is not None:
+        time.sleep(0.02)
+    assert (tmp_path / "data/run.json").exists()
+    status = hearth("status")
+    assert (status.returncode, "no server is running" in status.stdout) == (75, True)
+    assert json.loads(hearth("status", "--json").stdout)["status"] == "stopped"
+    assert hearth("ask", "x").returncode == 75
+    assert "no server is running" in hearth("stop").stdout
+    assert hearth("start", "--detach", "--port", "0", "--model", str(tiny_model)).returncode == 0
+    assert hearth("stop").returncode == 0
+
+
+@pytest.mark.parametrize("flags", [[], ["--detach"]])
+def test_a_public_address_without_a_key_is_refused(hearth: Run, tiny_model: Path, flags: list[str]) -> None:
+    done = hearth("start", "--host", "0.0.0.0", "--port", "0", "--model", str(tiny_model), *flags)
+    assert done.returncode == 78
+    assert "no API key exists" in done.stderr
+
+
+def test_a_model_that_is_not_here_is_refused(hearth: Run, tmp_path: Path) -> None:
+    done = hearth("start", "--model", "gemma-4-e2b", "--port", "0")
+    assert done.returncode == 78
+    assert "run `hearth pull gemma-4-e2b`" in done.stderr
+
+
+def test_an_unusable_data_directory_is_refused(hearth: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for flags in ([], ["--detach"]):
+        done = hearth("start", "--data-dir", str(tmp_path / "file/data"), *flags)
+        assert done.returncode == 78
+        assert "choose another --data-dir" in done.stderr
+
+
+def test_no_server_at_an_address_is_temporary(hearth: Run) -> None:
+    done = hearth("ask", "x", "--url", "http://127.0.0.1:1")
+    assert (done.returncode, "no server answers at" in done.stderr) == (75, True)
+    wrong = hearth("ask", "x", "--url", "127.0.0.1:1")
+    assert (wrong.returncode, "starts with http://" in wrong.stderr) == (78, True)

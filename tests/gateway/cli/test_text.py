@@ -1,0 +1,112 @@
+"""What is printed, and which status a command line ends with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.cli.main import COMMANDS, cli, exit_status, run
+from gateway.cli.stages import stage_text
+from gateway.cli.text import printable, size_text, table
+from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
+from tests.gateway.cli.conftest import ROOT, Run
+
+
+@given(st.text())
+def test_no_control_character_reaches_the_terminal(text: str) -> None:
+    shown = printable(text)
+    assert all(unicodedata.category(c) != "Cc" or c in "\t\n" for c in shown)
+    assert printable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (333_590_944, "333.6 MB"), (14_200_000_000, "14.2 GB")],
+)
+def test_sizes(size: int, shown: str) -> None:
+    assert size_text(size) == shown
+
+
+def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
+    assert table([["A", "LONG"], ["bbb", ""]]) == "A    LONG\nbbb"
+
+
+@pytest.mark.parametrize(
+    ("stage", "detail", "shown"),
+    [
+        ("queued", {}, "asking"),
+        ("queued", {"waiting": 3}, "waiting: 3 before this one"),
+        ("loading", {"fraction": 0.5}, "loading the model: 50%"),
+        ("terms", {"terms": ["a", "b"]}, "search terms: a, b"),
+        ("search", {"term": "a", "pages": []}, "searching `a`: nothing found"),
+        ("compact", {"title": "P", "words": 40}, "summarizing P in 40 words"),
+        ("answer", {"pages": ["P", "Q"], "prompt_tokens": 9}, "answering from P, Q"),
+        ("answer", {"note": "no page to answer from"}, "no page to answer from"),
+        ("fetch", {"title": "a\x1b[2J\nb"}, "reading a[2J b"),
+        ("later", {"x": 1}, "later x=1"),
+    ],
+)
+def test_each_stage_is_one_plain_line(stage: str, detail: dict[str, object], shown: str) -> None:
+    assert stage_text({"stage": stage, "detail": detail}) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ConfigurationError("x"), 78),
+        (OverloadedError("x"), 75),
+        (DeadlineError("x"), 75),
+        (HearthError("x"), 1),
+    ],
+)
+def test_the_exit_status_tells_the_kind_of_error(error: HearthError, status: int) -> None:
+    assert exit_status(error) == status
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_its_line_in_the_overview(name: str) -> None:
+    result = CliRunner().invoke(cli, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert COMMANDS[name].help in CliRunner().invoke(cli, ["-h"]).output
+
+
+def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["nonsense"]) == 2
+    assert run(["ask", "--nonsense"]) == 2
+    assert run(["key", "create"]) == 2
+    assert "No such command" in capsys.readouterr().err
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("hearth 0.")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = "('httpx2', 'msgspec', 'apsw', 'starlette')"
+    code = f"import sys, gateway.cli.main; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_reader_that_leaves_is_no_traceback(command: list[str], environment: dict[str, str]) -> None:
+    pipeline = f"{' '.join(command)} config show --origin | head -1"
+    done = subprocess.run(
+        ["bash", "-c", pipeline], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("data_dir")
+    assert done.stderr == ""
+
+
+def test_configuration_errors_end_with_78(hearth: Run) -> None:
+    done = hearth("status", HEARTH_SERVER__PORTS="1")
+    assert done.returncode == 78
+    assert done.stderr == (
+        "hearth: unknown setting `HEARTH_SERVER__PORTS` (environment); did you mean `HEARTH_SERVER__PORT`?\n"
+    )
