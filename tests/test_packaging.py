@@ -1,4 +1,4 @@
-"""The wheel carries what the program needs and runs from an empty directory."""
+"""The wheel carries everything, and runs from an empty directory with no checkout near it."""
 
 from __future__ import annotations
 
@@ -10,64 +10,103 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.server import Server
+
 ROOT = Path(__file__).resolve().parent.parent
+DEMO_MODEL = ROOT / "models" / "demo" / "hearth-demo.gguf"
+
+USE_RESOURCES = """
+import pathlib, sys
+import gateway, model_host
+from gateway.catalog import Catalog
+from gateway.prompts import load_prompts
+from gateway.resources import sample_wiki
+from gateway.store.migrate import migrations
+
+target = pathlib.Path(sys.argv[1])
+for package in (gateway, model_host):
+    assert pathlib.Path(package.__file__).is_relative_to(target), package.__file__
+assert Catalog.load().get("hearth-demo")
+assert migrations() and load_prompts()
+assert len(list(sample_wiki().glob("*.wiki"))) >= 60
+assert sample_wiki().is_relative_to(target)
+"""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "-w", str(target), str(ROOT)], check=True, capture_output=True, cwd=target)
-    (built,) = target.glob("hearth-*.whl")
+    """The built wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], ROOT)
+    (built,) = folder.glob("hearth-*.whl")
     return built
 
 
-def test_the_wheel_is_complete(wheel: Path) -> None:
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel's contents as pip lays them out."""
+    target = tmp_path_factory.mktemp("site")
+    _run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-index",
+            "--target",
+            str(target),
+            str(wheel),
+        ],
+        target,
+    )
+    return target
+
+
+def test_wheel_contents(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    bundled = {
-        f"gateway/_bundled/{file.relative_to(ROOT)}"
-        for pattern in ("prompts/*.md", "models/catalog.toml", "models/demo/hearth-demo.gguf")
-        for file in ROOT.glob(pattern)
-    }
-    assert len(bundled) >= 7
-    packaged = {
-        str(file.relative_to(ROOT))
-        for pattern in ("gateway/wiki/sample/*.wiki", "gateway/store/migrations/*.sql", "model_host/*.py")
-        for file in ROOT.glob(pattern)
-    }
-    assert len(packaged) > 60
-    assert (bundled | packaged) - names == set()
-    assert not [name for name in names if name.startswith(("tests/", "models/", "benchmarks/"))]
+    expected = {"gateway/py.typed", "model_host/py.typed", "gateway/_bundled/models/catalog.toml"}
+    expected |= {f"gateway/_bundled/prompts/{path.name}" for path in (ROOT / "prompts").glob("*.md")}
+    for pattern in ("gateway/store/migrations/*.sql", "gateway/wiki/sample/*.wiki", "*/*.py"):
+        packages = ("gateway/", "model_host/")
+        found = {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)}
+        expected |= {name for name in found if name.startswith(packages)}
+    if DEMO_MODEL.exists():
+        expected.add("gateway/_bundled/models/demo/hearth-demo.gguf")
+    assert expected - names == set()
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    strangers = {name for name in names if not name.startswith(("gateway/", "model_host/", "hearth-"))}
+    assert strangers == set()
+    assert not any("__pycache__" in name for name in names)
 
 
-def test_the_wheel_runs_from_an_empty_directory(wheel: Path, tmp_path: Path) -> None:
-    site, empty = tmp_path / "site", tmp_path / "empty"
-    empty.mkdir()
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel)]
-    subprocess.run(install, check=True, capture_output=True)
-    script = (
-        "from pathlib import Path\n"
-        "import gateway\n"
-        "from gateway.catalog import resolve_model\n"
-        "from gateway.config import load_settings\n"
-        "from gateway.prompts import load_prompts\n"
-        "from gateway.resources import sample_wiki\n"
-        f"assert gateway.__file__.startswith({str(site)!r}), gateway.__file__\n"
-        "print(len(load_prompts().names()), len(list(sample_wiki().glob('*.wiki'))))\n"
-    )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("HEARTH_")} | {"PYTHONPATH": str(site)}
-    run = subprocess.run(
-        [sys.executable, "-c", script], cwd=empty, env=environment, check=True, capture_output=True, text=True
-    )
-    prompts, pages = map(int, run.stdout.split())
-    assert prompts >= 5
-    assert pages >= 60
-    version = subprocess.run(
-        [sys.executable, "-m", "gateway.cli.main", "--version"],
-        cwd=empty,
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert "0.1.0" in version.stdout
+def test_version_and_resources_from_an_empty_directory(installed: Path, tmp_path: Path) -> None:
+    version = _run([sys.executable, "-m", "gateway.cli.main", "--version"], tmp_path, installed)
+    assert version.startswith("hearth ")
+    _run([sys.executable, "-c", USE_RESOURCES, str(installed)], tmp_path, installed)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not DEMO_MODEL.exists(), reason="this checkout has no demo model")
+def test_installed_program_answers(installed: Path, tmp_path: Path) -> None:
+    server = Server(tmp_path / "data", "hearth-demo", env={"PYTHONPATH": str(installed)})
+    try:
+        reply = server.client.post("/ask", json={"question": "Who created Befunge?"})
+        assert reply.status_code == 200, reply.text
+        assert reply.json()["answer"]
+        command = server.children()[0].cmdline()
+        assert str(installed / "gateway/_bundled/models/demo/hearth-demo.gguf") in command
+    finally:
+        server.stop()
+
+
+def _run(command: list[str], folder: Path, python_path: Path | None = None) -> str:
+    """Standard output of a command; its error output in the failure."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if python_path is not None:
+        environment |= {"PYTHONPATH": str(python_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

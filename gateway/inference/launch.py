@@ -80,6 +80,7 @@ def host_command(model: ResolvedModel, settings: ModelSettings) -> tuple[str, ..
         "--chunk": settings.chunk,
         "--threads": settings.threads,
         "--max-waiting": settings.max_waiting,
+        "--parent": os.getpid(),  # whose death is the host's, too
     }
     flags = [str(word) for option in options.items() for word in option]
     return (sys.executable, "-m", "model_host", *flags)

@@ -93,17 +93,25 @@ def test_ask_reports_errors_of_the_server(client: Run) -> None:
     assert client("ask", stdin="\n").returncode == 2
 
 
-def test_the_url_and_key_of_the_environment_are_used(
-    client: Run, served: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_url_of_the_environment_is_used(client: Run, tmp_path: Path) -> None:
     url = json.loads(client("status", "--json").stdout)["url"]
-    elsewhere = {"HEARTH_DATA_DIR": str(tmp_path), "HEARTH_URL": url}
-    assert client("status", **elsewhere).returncode == 0
+    assert client("status", HEARTH_DATA_DIR=str(tmp_path), HEARTH_URL=url).returncode == 0
+    assert client("status", "--url", url + "/", "--data-dir", str(tmp_path)).returncode == 0
+
+
+def test_a_key_is_taken_from_flag_environment_or_file(hearth: Run, tiny_model: Path, tmp_path: Path) -> None:
+    token = hearth("key", "create", "me", "--role", "admin").stdout.strip()
     key_file = tmp_path / "key"
-    key_file.write_text("hk_unknown\n")
-    for extra in ({"HEARTH_API_KEY": "hk_unknown"}, {"HEARTH_API_KEY_FILE": str(key_file)}):
-        refused = client("status", **elsewhere, **extra)
+    key_file.write_text(f"{token}\n")
+    assert hearth("start", "--detach", "--port", "0", "--model", str(tiny_model)).returncode == 0
+    try:
+        refused = hearth("status")
         assert (refused.returncode, "--key or HEARTH_API_KEY" in refused.stderr) == (1, True), refused.stderr
+        assert hearth("status", "--key", token).returncode == 0
+        assert hearth("status", HEARTH_API_KEY=token).returncode == 0
+        assert hearth("status", HEARTH_API_KEY_FILE=str(key_file)).returncode == 0
+    finally:
+        hearth("stop")
 
 
 def test_generate_runs_a_prompt_n_times(client: Run) -> None:
@@ -191,15 +199,14 @@ def test_chat_ctrl_c_stops_a_reply_and_ctrl_d_ends(served: dict[str, str]) -> No
     assert terminal.end() == 0
 
 
-def test_ask_on_a_terminal_changes_one_line_and_ctrl_c_ends_with_130(served: dict[str, str]) -> None:
-    done = Terminal(served, "ask", "Who created Befunge?")
-    shown = done.wait_for(lambda text: False)
-    assert done.end() == 0
-    assert "\r\x1b[2Klooking for search terms" in shown
-    stopped = Terminal(served, "chat")
-    stopped.wait_for(lambda text: text.endswith("> "))
-    stopped.type("\x04")
-    assert stopped.end() == 0
+def test_ask_on_a_terminal_shows_the_stages_in_one_line(served: dict[str, str]) -> None:
+    terminal = Terminal(served, "ask", "Who created Befunge?")
+    shown = terminal.wait_for(lambda text: False)
+    assert terminal.end() == 0
+    stages, _, answer = shown.rpartition("\r\x1b[2K")
+    assert "\r\x1b[2Klooking for search terms" in stages
+    assert "\n" not in stages
+    assert answer.strip()
 
 
 def test_generate_interrupted_ends_with_130(served: dict[str, str]) -> None:

@@ -41,6 +41,7 @@ def test_the_command_names_every_option(model: ResolvedModel) -> None:
         "--chunk": "64",
         "--threads": "2",
         "--max-waiting": "7",
+        "--parent": str(os.getpid()),
     }
 
 

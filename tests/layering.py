@@ -1,0 +1,279 @@
+"""The rules of docs/ARCHITECTURE.md over syntax trees: who may import whom, where SQL and model code may be.
+
+:func:`violations` takes the root of a tree with the packages in it and returns one sentence a violation.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+MAX_LINES = 400
+MAX_MEDIAN_LINES = 150
+
+# Units of the gateway by height: an import goes from a higher one to a lower one, or stays inside its unit.
+HEIGHTS: dict[str, int] = {
+    "cli": 80,
+    "serve": 70,
+    "app": 60,
+    "api": 50,
+    "connection": 50,
+    "ask": 40,
+    "memory": 40,
+    "tasks": 40,
+    "codebase": 40,
+    "wiki": 40,
+    "auth": 30,
+    "metrics": 30,
+    "inference": 20,
+    "store": 20,
+    "prompts": 20,
+}
+# Values and services that everything may use, and each other; they import nothing from above.
+BASE = {
+    "",
+    "settings",
+    "config",
+    "config_fields",
+    "errors",
+    "catalog",
+    "resources",
+    "redact",
+    "logs",
+    "gguf_header",
+}
+# What one unit may see of another at the same height: values, never insides.
+VALUES = {("ask", "gateway.wiki.source"), ("connection", "gateway.api.errors")}
+MODEL_CODE = {"model_host.engine", "model_host.sampling", "model_host.vocabulary"}
+MODEL_LIBRARIES = {"llama_cpp", "numpy"}
+SQL = re.compile(
+    r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Import:
+    """``module`` is a dotted name; ``typing_only`` is inside ``if TYPE_CHECKING``; ``local`` inside a function."""
+
+    module: str
+    line: int
+    local: bool
+    typing_only: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file of a package."""
+
+    name: str
+    path: Path
+    text: str
+    tree: ast.Module
+
+    def imports(self) -> Iterator[Import]:
+        """Every import anywhere in the file, relative ones made absolute."""
+        yield from _imports(self, self.tree, local=False, typing_only=False)
+
+
+def _imports(module: Module, node: ast.AST, *, local: bool, typing_only: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield Import(alias.name, child.lineno, local, typing_only)
+        elif isinstance(child, ast.ImportFrom):
+            base = _base(module, child)
+            for alias in child.names:
+                yield Import(f"{base}.{alias.name}", child.lineno, local, typing_only)
+        inside = local or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typing = typing_only or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
+        yield from _imports(module, child, local=inside, typing_only=typing)
+
+
+def _base(module: Module, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = module.name.split(".") if module.path.name == "__init__.py" else module.name.split(".")[:-1]
+    kept = package[: len(package) - node.level + 1]
+    return ".".join([*kept, node.module] if node.module else kept)
+
+
+def modules(root: Path, package: str) -> list[Module]:
+    """All source files of a package; empty when there is none."""
+    found = []
+    for path in sorted((root / package).rglob("*.py")):
+        parts = list(path.relative_to(root).with_suffix("").parts)
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        text = path.read_text(encoding="utf-8")
+        found.append(Module(name, path, text, ast.parse(text)))
+    return found
+
+
+def violations(root: Path) -> list[str]:
+    """Every broken rule, as ``file:line: what``."""
+    gateway, host = modules(root, "gateway"), modules(root, "model_host")
+    clients = modules(root, "clients")
+    problems = []
+    for module in gateway:
+        problems += [*_gateway_imports(module), *_sql(module)]
+    for module in host:
+        problems += _host_imports(module)
+    for module in clients:
+        problems += _client_imports(module)
+    for module in [*gateway, *host, *clients]:
+        problems += [*_local_imports(module), *_size(module)]
+    problems += _cycles([*gateway, *host])
+    lengths = [module.text.count("\n") for module in [*gateway, *host]]
+    if lengths and median(lengths) > MAX_MEDIAN_LINES:
+        problems.append(f"half of all files have more than {MAX_MEDIAN_LINES} lines: {median(lengths)}")
+    return problems
+
+
+def _gateway_imports(module: Module) -> Iterator[str]:
+    ours = _unit(module.name)
+    if ours not in HEIGHTS and ours not in BASE:
+        yield _at(module, 1, f"`{ours}` has no place in tests/layering.py: give it one")
+        return
+    for each in module.imports():
+        top = each.module.split(".")[0]
+        if top in MODEL_LIBRARIES:
+            yield _at(module, each.line, f"the gateway imports {top}")
+        elif top == "apsw" and ours != "store":
+            yield _at(module, each.line, "only gateway/store talks to SQLite")
+        elif top == "model_host" and not _protocol(each.module):
+            yield _at(module, each.line, f"the gateway imports {each.module}, not model_host.protocol alone")
+        elif top == "clients":
+            yield _at(module, each.line, "the gateway imports a client")
+        elif top == "gateway" and not _downwards(ours, each.module):
+            yield _at(module, each.line, f"`{ours}` imports {each.module}, which is not below it")
+
+
+def _protocol(module: str) -> bool:
+    return module == "model_host.protocol" or module.startswith("model_host.protocol.")
+
+
+def _downwards(ours: str, target: str) -> bool:
+    theirs = _unit(target)
+    if theirs == ours or theirs in BASE:
+        return True
+    if theirs not in HEIGHTS:  # `from gateway import __version__`
+        return theirs.startswith("__")
+    if any(ours == unit and target.startswith(value) for unit, value in VALUES):
+        return True
+    return ours not in BASE and HEIGHTS[ours] > HEIGHTS[theirs]
+
+
+def _unit(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _host_imports(module: Module) -> Iterator[str]:
+    for each in module.imports():
+        top = each.module.split(".")[0]
+        if top in {"gateway", "clients"}:
+            yield _at(module, each.line, f"the model host imports {each.module}")
+        elif top in MODEL_LIBRARIES and module.name not in MODEL_CODE:
+            yield _at(
+                module, each.line, f"{module.name} imports {top}; only {', '.join(sorted(MODEL_CODE))} may"
+            )
+        elif _inside(each.module, MODEL_CODE) and module.name not in {
+            *MODEL_CODE,
+            "model_host.host",
+            "model_host.__main__",
+        }:
+            yield _at(module, each.line, f"{module.name} imports model code: {each.module}")
+
+
+def _client_imports(module: Module) -> Iterator[str]:
+    for each in module.imports():
+        if each.module.split(".")[0] in {"gateway", "model_host"}:
+            yield _at(module, each.line, f"a client imports {each.module}: it has HTTP")
+
+
+def _local_imports(module: Module) -> Iterator[str]:
+    lines = module.text.splitlines()
+    for each in module.imports():
+        if not each.local or each.module.split(".")[0] not in {"gateway", "model_host"}:
+            continue
+        # A comment covers the imports that follow it without a break.
+        at = each.line - 1
+        while at > 0 and "#" not in lines[at] and lines[at].lstrip().startswith(("from ", "import ")):
+            at -= 1
+        if "#" not in lines[at]:
+            yield _at(
+                module, each.line, f"{each.module} is imported inside a function, and no comment says why"
+            )
+
+
+def _sql(module: Module) -> Iterator[str]:
+    if _unit(module.name) == "store":
+        return
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+            and SQL.search(node.value)
+        ):
+            yield _at(module, node.lineno, "SQL outside gateway/store")
+
+
+def _size(module: Module) -> Iterator[str]:
+    lines = module.text.count("\n")
+    if lines > MAX_LINES:
+        yield _at(module, 1, f"{lines} lines, over the limit of {MAX_LINES}")
+
+
+def _cycles(found: list[Module]) -> Iterator[str]:
+    """Import cycles between files, function-level imports included, those for type checking not."""
+    names = {module.name for module in found}
+    graph: dict[str, set[str]] = {}
+    for module in found:
+        used = {_file(each.module, names) for each in module.imports() if not each.typing_only}
+        # A package's __init__ is run by Python itself, whoever imports what.
+        graph[module.name] = {
+            name for name in used if name and name != module.name and not module.name.startswith(f"{name}.")
+        }
+    done: set[str] = set()
+    for start in sorted(graph):
+        cycle = _cycle_from(start, graph, [], done)
+        if cycle:
+            yield f"import cycle: {' -> '.join(cycle)}"
+            return
+
+
+def _cycle_from(name: str, graph: dict[str, set[str]], trail: list[str], done: set[str]) -> list[str] | None:
+    if name in trail:
+        return [*trail[trail.index(name) :], name]
+    if name in done:
+        return None
+    for target in sorted(graph.get(name, ())):
+        cycle = _cycle_from(target, graph, [*trail, name], done)
+        if cycle:
+            return cycle
+    done.add(name)
+    return None
+
+
+def _file(dotted: str, names: set[str]) -> str | None:
+    return dotted if dotted in names else next((n for n in [dotted.rpartition(".")[0]] if n in names), None)
+
+
+def _inside(dotted: str, owners: set[str]) -> bool:
+    return any(dotted == owner or dotted.startswith(f"{owner}.") for owner in owners)
+
+
+def _at(module: Module, line: int, what: str) -> str:
+    return f"{module.path}:{line}: {what}"
