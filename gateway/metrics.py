@@ -24,6 +24,7 @@ from model_host.protocol import Delta, Finished, Message
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"})
 _REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _FIRST_TOKEN_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _INTER_TOKEN_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
@@ -68,7 +69,8 @@ class Metrics:
 
     def request_done(self, route: str, method: str, status: int | None, seconds: float) -> None:
         """Count a request. ``status`` None: it ended before a reply began."""
-        self._requests.labels(route, method, str(status or "none")).inc()
+        known = method if method in _METHODS else "other"  # a client can make up any number of names
+        self._requests.labels(route, known, str(status or "none")).inc()
         self._seconds.labels(route).observe(seconds)
 
     def watch(self, health: Callable[[], HostHealth]) -> None:

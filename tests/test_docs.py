@@ -65,13 +65,15 @@ def test_named_settings_exist() -> None:
 
 def test_the_protocol_page_is_complete() -> None:
     text = (ROOT / "docs" / "protocol.md").read_text()
-    types = [*get_args(protocol.Request), *get_args(protocol.Event)]
-    for kind in types:
-        assert f"### `{kind.__struct_config__.tag}`" in text
-    for kind in (*types, protocol.Sampling, protocol.Message, protocol.TextPart):
-        section = text[
-            text.index(f"### `{kind.__struct_config__.tag}`" if kind in types else f"### {kind.__name__}") :
-        ]
+    requests, events = text.split("## Events")
+    parts = (protocol.Sampling, protocol.Message, protocol.TextPart)
+    headings = [
+        (requests, f"### `{kind.__struct_config__.tag}`", kind) for kind in get_args(protocol.Request)
+    ]
+    headings += [(events, f"### `{kind.__struct_config__.tag}`", kind) for kind in get_args(protocol.Event)]
+    headings += [(requests, f"### {kind.__name__}", kind) for kind in parts]
+    for page, heading, kind in headings:
+        section = page[page.index(heading) :]
         fields = section[: section.index(".\n", section.index("Fields:"))]
         assert [name for name in kind.__struct_fields__ if f"`{name}`" not in fields] == [], kind
     assert [code for code in get_args(protocol.FailureCode) if f"`{code}`" not in text] == []

@@ -33,7 +33,11 @@ class Generated(Struct, frozen=True):
 
 
 class Model:
-    """The model as one question uses it."""
+    """The model as one question uses it.
+
+    The question's ``keep_alive`` is told to the model at its very end, by :meth:`settle`: told with every call, a
+    value of 0 would let the model go between two steps.
+    """
 
     def __init__(self, inference: Inference, journal: Journal) -> None:
         self._inference = inference
@@ -42,11 +46,17 @@ class Model:
 
     async def count(self, texts: list[str]) -> list[int]:
         """Tokens of each text."""
-        return await self._inference.count(texts, keep_alive=self._journal.call.keep_alive) if texts else []
+        return await self._inference.count(texts) if texts else []
 
     async def count_prompt(self, messages: list[Message]) -> int:
         """Tokens of a whole prompt."""
-        return await self._inference.count_prompt(messages, keep_alive=self._journal.call.keep_alive)
+        return await self._inference.count_prompt(messages)
+
+    async def settle(self) -> None:
+        """Say how long the model should stay, if the question said so."""
+        keep_alive = self._journal.call.keep_alive
+        if keep_alive is not None:
+            await self._inference.count([""], keep_alive=keep_alive)
 
     async def generate(
         self,
@@ -97,7 +107,6 @@ class Model:
             json_schema=prompt.schema,
             lane=lane,
             owner=asked.owner,
-            keep_alive=asked.keep_alive,
         )
 
     def _tell(self, event: GenerationEvent) -> None:

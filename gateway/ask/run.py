@@ -64,6 +64,7 @@ class QuestionRun:
         terms = await self._terms()
         background = await self._background(terms.terms, prompt, limits)
         answer = await write_answer(self._model, journal, prompt, background, limits.answer)
+        await self._model.settle()
         return self._result(terms, background, answer, limits)
 
     def _tell_queue(self) -> None:
@@ -73,7 +74,7 @@ class QuestionRun:
     async def _load(self) -> ModelInfo:
         """The model, started if need be, with its progress as stages."""
         inference = self._parts.inference
-        loading = asyncio.create_task(inference.model_info(keep_alive=self._journal.call.keep_alive))
+        loading = asyncio.create_task(inference.model_info())
         try:
             while not (await asyncio.wait({loading}, timeout=_LOADING_POLL_SECONDS))[0]:
                 health = inference.health()

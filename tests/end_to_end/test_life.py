@@ -52,6 +52,14 @@ def test_keep_alive_zero_unloads_at_once(start_server: StartServer) -> None:
     eventually(lambda: server.health()["host"]["state"] == "stopped", 3, "keep_alive 0 did not unload")
 
 
+def test_keep_alive_zero_of_a_question_unloads_once_at_its_end(start_server: StartServer) -> None:
+    server = start_server()
+    reply = server.client.post("/ask", json={"question": "Who created Befunge?", "keep_alive": 0})
+    assert reply.status_code == 200
+    eventually(lambda: server.health()["host"]["state"] == "stopped", 3, "keep_alive 0 did not unload")
+    assert server.log.read_text().count("host_starting") == 1
+
+
 def test_killed_gateway_takes_its_child_along(start_server: StartServer) -> None:
     server = start_server()
     assert chat(server).status_code == 200

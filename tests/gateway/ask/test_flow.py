@@ -62,7 +62,7 @@ async def test_what_the_model_is_asked() -> None:
     assert "History: The name began as a typing error by Curtis Coleman. [1]" in prompt
     assert "snarky developer" in prompt
     for call in model.calls:
-        assert (call.owner, call.lane, call.keep_alive) == ("alice", "background", 5.0)
+        assert (call.owner, call.lane, call.keep_alive) == ("alice", "background", None)
         (message,) = call.messages or []
         assert isinstance(message.content, list)
         assert [part.text for part in message.content if not part.shared] == [QUESTION]

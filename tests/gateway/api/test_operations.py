@@ -1,0 +1,134 @@
+"""Probes, metrics, admin routes and request ids; none of the readings wakes the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.errors import ModelUnavailableError
+from gateway.inference.interface import HostHealth, ModelInfo
+from gateway.settings import Settings
+from tests.gateway.api.conftest import Client, changed, in_process
+from tests.gateway.api.scripted import ScriptedInference
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+async def test_readings_never_use_the_model(client: Client, inference: ScriptedInference) -> None:
+    for path in ("/healthz", "/readyz", "/metrics", "/admin/health", "/v1/models"):
+        assert (await client.get(path)).status_code == 200
+    assert inference.calls == []
+    assert set(inference.events) == {"stats"}
+
+
+async def test_ready_needs_room_in_the_queue(settings: Settings, inference: ScriptedInference) -> None:
+    async with in_process(changed(settings, "model", max_waiting=3), inference) as client:
+        inference.state = HostHealth(state="ready", waiting=2)
+        assert (await client.get("/readyz")).json() == {"status": "ready"}
+        inference.state = HostHealth(state="ready", waiting=3)
+        full = await client.get("/readyz")
+        assert (full.status_code, full.headers["retry-after"]) == (503, "2")
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_admin_health(client: Client, inference: ScriptedInference) -> None:
+    inference.state = HostHealth(
+        state="ready",
+        pid=4711,
+        rss_bytes=5_000_000,
+        uptime_seconds=12.5,
+        idle_seconds_left=30.0,
+        waiting=1,
+        running=2,
+        restarts=3,
+        model=ModelInfo(name="scripted", n_ctx=512, n_ctx_train=8192),
+        stats={"kv_used": 128, "kv_size": 512, "decode_tokens_per_second": 41.5},
+    )
+    body = (await client.get("/admin/health")).json()
+    assert set(body) >= {"status", "host", "queue", "model", "database", "versions"}
+    assert body["status"] == "ok"
+    host = body["host"]
+    assert (host["state"], host["pid"], host["rss_bytes"], host["idle_seconds_left"]) == (
+        "ready",
+        4711,
+        5e6,
+        30.0,
+    )
+    assert (host["uptime_seconds"], host["restarts"], host["problem"]) == (12.5, 3, None)
+    assert body["queue"] == {"waiting": 1, "running": 2}
+    assert body["kv"] == {"used": 128, "size": 512, "usage": 0.25}
+    assert body["tokens_per_second"]["decode"] == 41.5
+    assert (body["model"]["name"], body["model"]["loaded"]["n_ctx"]) == ("scripted", 512)
+    assert (body["database"]["status"], body["database"]["schema_version"]) == ("ok", 3)
+    assert set(body["versions"]) >= {"hearth", "python", "llama-cpp-python"}
+
+    inference.state = HostHealth(state="broken", problem="3 crashes in 60 s", retry_after=20.0)
+    broken = (await client.get("/admin/health")).json()
+    assert (broken["status"], broken["host"]["problem"]) == ("degraded", "3 crashes in 60 s")
+
+
+async def test_warm_and_unload(client: Client, inference: ScriptedInference) -> None:
+    warm = await client.post("/admin/host/warm")
+    assert warm.json()["host"]["state"] == "ready"
+    unload = await client.post("/admin/host/unload", headers={"Content-Type": "application/json"})
+    assert unload.json()["host"]["state"] == "stopped"
+    assert inference.events == ["warm", "unload"]
+
+
+async def test_metrics(client: Client, inference: ScriptedInference) -> None:
+    await client.post("/v1/chat/completions", json=CHAT)
+    await client.get("/wp-login.php")
+    inference.state = HostHealth(
+        state="ready", waiting=1, running=2, restarts=3, stats={"kv_used": 1, "kv_size": 4}
+    )
+    reply = await client.get("/metrics")
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = dict(line.rsplit(" ", 1) for line in reply.text.splitlines() if not line.startswith("#"))
+    expected = {
+        "time_to_first_token_seconds_count": 1,
+        "inter_token_latency_seconds_count": 4,
+        "num_requests_running": 2,
+        "num_requests_waiting": 1,
+        "kv_cache_usage_perc": 0.25,
+        "prompt_tokens_total": 5,
+        "cached_prompt_tokens_total": 2,
+        "generation_tokens_total": 5,
+        "model_host_restarts_total": 3,
+        'model_host_state{state="ready"}': 1,
+        'model_host_state{state="broken"}': 0,
+        'http_requests_total{method="POST",route="/v1/chat/completions",status="200"}': 1,
+        'http_requests_total{method="GET",route="unknown",status="404"}': 1,
+    }
+    assert {name: float(lines[name]) for name in expected} == expected
+
+
+@pytest.mark.parametrize("given", ["a", "A-z_0.9", "x" * 128])
+async def test_request_ids_are_taken_over(client: Client, given: str) -> None:
+    for path in ("/healthz", "/missing"):
+        assert (await client.get(path, headers={"X-Request-ID": given})).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "a;b", "é"])
+async def test_other_request_ids_are_replaced(client: Client, given: str) -> None:
+    made = (await client.get("/healthz", headers={"X-Request-ID": given.encode()})).headers["x-request-id"]
+    assert made != given
+    assert 0 < len(made) <= 128
+
+
+async def test_permanent_and_passing_failures_differ(client: Client, inference: ScriptedInference) -> None:
+    inference.error = ModelUnavailableError("the file is corrupt", code="model_corrupt")
+    permanent = await client.post("/v1/chat/completions", json=CHAT)
+    assert permanent.status_code == 503
+    assert permanent.headers["x-should-retry"] == "false"
+    assert "retry-after" not in permanent.headers
+    inference.error = ModelUnavailableError("starting", retry_after=0.2)
+    passing = await client.post("/v1/chat/completions", json=CHAT)
+    assert passing.headers["retry-after"] == "1"
+    assert "x-should-retry" not in passing.headers
+
+
+async def test_unknown_methods_do_not_grow_the_metrics(client: Client) -> None:
+    for number in range(3):
+        await client.request(f"BREW{number}", "/healthz")
+    text = (await client.get("/metrics")).text
+    assert "BREW" not in text
+    assert 'method="other"' in text
