@@ -18,6 +18,9 @@ from gateway.api.errors import RequestTimeoutError, envelope, headers_of
 from gateway.errors import HearthError, InvalidRequestError, OverloadedError
 
 
+_LINGER_SECONDS = 1.0
+
+
 class GuardedProtocol(H11Protocol):
     """A connection that must deliver each request's head in time.
 
@@ -37,6 +40,7 @@ class GuardedProtocol(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._head_deadline: asyncio.TimerHandle | None = None
+        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -50,9 +54,11 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
         super().data_received(data)
+        if self._refused:
+            return
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._arm()
         else:
@@ -95,9 +101,15 @@ class GuardedProtocol(H11Protocol):
     def _refuse(self, error: HearthError) -> None:
         """Answer outside any request, and close."""
         self._disarm()
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.write(_raw_reply(error))
-        self.transport.close()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.transport.close()  # a reply is on its way: nothing can be put in between
+            return
+        self._refused = True
+        self.connections.discard(self)  # it takes no further part
+        self.transport.write(_raw_reply(error))
+        # Closing with unread data would reset the connection under the reply: read on for a moment.
+        self.transport.write_eof()
+        self._head_deadline = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
 
 def _raw_reply(error: HearthError) -> bytes:

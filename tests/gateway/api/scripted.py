@@ -36,6 +36,7 @@ class ScriptedInference:
         self.error: Exception | None = None
         self.error_after = 0
         self.calls: list[GenerateCall] = []
+        self.kept: list[KeepAlive] = []  # what every call said about staying, in order
         self.running = 0
         self.finished = 0
         self.cancelled = asyncio.Event()
@@ -44,6 +45,7 @@ class ScriptedInference:
 
     async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
         self.calls.append(call)
+        self.kept.append(call.keep_alive)
         self.running += 1
         completed = False
         try:
@@ -84,6 +86,7 @@ class ScriptedInference:
         )
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
+        self.kept.append(keep_alive)
         return [len(text.split()) for text in texts]
 
     async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:

@@ -116,7 +116,8 @@ async def test_keep_alive_and_priority_reach_the_model(
 ) -> None:
     fields = {"question": QUESTION, "keep_alive": given, "priority": "background"}
     assert (await client.post("/ask", json=fields)).status_code == 200
-    assert {call.keep_alive for call in inference.calls} == {seconds}
+    assert set(inference.kept[:-1]) == {None}, "told in between, 0 would unload the model between two steps"
+    assert inference.kept[-1] == seconds
     assert {call.lane for call in inference.calls} == {"background"}
     assert {call.owner for call in inference.calls} == {"local"}
 
