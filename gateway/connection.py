@@ -18,7 +18,7 @@ from gateway.api.errors import RequestTimeoutError, envelope, headers_of
 from gateway.errors import HearthError, InvalidRequestError, OverloadedError
 
 
-_LINGER_SECONDS = 1.0
+_LINGER_SECONDS = 0.5
 
 
 class GuardedProtocol(H11Protocol):

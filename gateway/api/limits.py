@@ -16,7 +16,7 @@ from gateway.settings import ServerSettings
 
 # Rest of a refused body that is read and thrown away, so that the client gets to read the refusal.
 _DISCARD_BYTES = 1024 * 1024
-_DISCARD_SECONDS = 1.0
+_DISCARD_SECONDS = 0.5
 _BUSY_RETRY_SECONDS = 5.0
 
 

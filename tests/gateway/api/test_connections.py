@@ -14,7 +14,9 @@ from tests.gateway.api.conftest import LiveServer, changed, live
 from tests.gateway.api.scripted import ScriptedInference
 
 CHAT = json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode()
-HEAD = "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {n}\r\n\r\n"
+HEAD = (
+    "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {n}\r\n\r\n"
+)
 STREAM = CHAT[:-1] + b', "stream": true}'
 
 
@@ -51,7 +53,7 @@ async def test_a_client_that_leaves_cancels_the_generation(
     inference.delay = 0.3
     _, writer = await server.connect()
     writer.write(request(path, body, accept))
-    while not inference.running:
+    while not inference.running:  # noqa: ASYNC110 (a scripted model has no event to wait for)
         await asyncio.sleep(0.01)
     writer.close()
     left = time.monotonic()
@@ -67,7 +69,7 @@ async def test_a_client_that_leaves_while_the_model_loads(
     inference.loading = 30.0
     _, writer = await server.connect()
     writer.write(request("/v1/chat/completions", STREAM))
-    while not inference.running:
+    while not inference.running:  # noqa: ASYNC110 (a scripted model has no event to wait for)
         await asyncio.sleep(0.01)
     writer.close()
     await asyncio.wait_for(inference.cancelled.wait(), 2)
@@ -91,17 +93,15 @@ async def test_a_dripping_second_head_has_a_deadline_too(
     async with live(changed(settings, "server", header_timeout_seconds=0.3), inference) as server:
         reader, writer = await server.connect()
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        assert b"200" in await reader.readline()
+        replies = asyncio.create_task(read_all(reader))
         begun = time.monotonic()
-        with pytest.raises((ConnectionError, asyncio.IncompleteReadError, TimeoutError)):
-            while time.monotonic() - begun < 3:
-                writer.write(b"G" if time.monotonic() - begun < 0.05 else b"x")
-                await writer.drain()
-                await asyncio.sleep(0.05)
-                if reader.at_eof():
-                    raise ConnectionError
-                await asyncio.wait_for(reader.read(4096), 0.01) if time.monotonic() - begun > 2 else None
-        assert time.monotonic() - begun < 2.5
+        for byte in b"GET /healthz HTTP/1.1\r\n" * 100:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.05)
+            if replies.done():
+                break
+        assert 0.2 < time.monotonic() - begun < 2.0
+        assert b" 408 " in await replies
         writer.close()
 
 
@@ -188,7 +188,9 @@ async def test_silence_is_filled_with_comments(
     inference.delay = 0.2
     async with (
         httpx2.AsyncClient(base_url=server.url) as client,
-        client.stream("POST", "/v1/chat/completions", content=STREAM, headers={"Content-Type": "application/json"}) as reply,
+        client.stream(
+            "POST", "/v1/chat/completions", content=STREAM, headers={"Content-Type": "application/json"}
+        ) as reply,
     ):
         text = "".join([piece async for piece in reply.aiter_text()])
     assert ": ping\n\n" in text

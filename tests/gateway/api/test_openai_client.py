@@ -61,7 +61,10 @@ async def test_json_schema(ai: openai.AsyncOpenAI, inference: ScriptedInference)
     reply = await ai.chat.completions.create(
         model="default",
         messages=HI,
-        response_format={"type": "json_schema", "json_schema": {"name": "place", "schema": schema, "strict": True}},
+        response_format={
+            "type": "json_schema",
+            "json_schema": {"name": "place", "schema": schema, "strict": True},
+        },
     )
     assert reply.choices[0].message.content == '{"city": "Paris"}'
     assert inference.calls[0].json_schema == schema

@@ -1,0 +1,136 @@
+"""The server's life: its address, its end, its size."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from gateway.errors import ConfigurationError
+from gateway.serve import listening_socket, serve, url_of
+from gateway.settings import ServerSettings, Settings
+from gateway.app import create_app
+from tests.gateway.api.conftest import LiveServer, changed, live
+from tests.gateway.api.scripted import ScriptedInference
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+PROGRAM = """
+import sys
+from pathlib import Path
+from gateway.serve import run
+from gateway.settings import ModelSettings, ServerSettings, Settings
+
+folder = Path(sys.argv[1])
+settings = Settings(data_dir=folder / "data", server=ServerSettings(port=0), model=ModelSettings(name=sys.argv[2]))
+run(settings, lambda url: print(url, flush=True))
+print("ended", flush=True)
+"""
+
+
+async def test_open_work_is_finished_within_the_grace_period(
+    server: LiveServer, inference: ScriptedInference
+) -> None:
+    inference.delay = 0.1
+    async with httpx2.AsyncClient(base_url=server.url) as client:
+        reply = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
+        while not inference.running:
+            await asyncio.sleep(0.01)
+        server.server.stop()
+        assert (await reply).status_code == 200
+    with pytest.raises(OSError):
+        await server.connect()
+
+
+async def test_after_the_grace_period_every_client_gets_an_error(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    inference.delay = 0.2
+    inference.script = lambda call: ["x"] * 1000
+    async with live(changed(settings, "server", shutdown_grace_seconds=0.3), inference) as server:
+        async with httpx2.AsyncClient(base_url=server.url) as client:
+            stream = asyncio.create_task(client.post("/v1/chat/completions", json={**CHAT, "stream": True}))
+            whole = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
+            while inference.running < 2:
+                await asyncio.sleep(0.01)
+            begun = time.monotonic()
+            server.server.stop()
+            *_, error, done, end = (await stream).text.split("\n\n")
+            assert json.loads(error.removeprefix("data: "))["error"]["code"] == "shutting_down"
+            assert (done, end) == ("data: [DONE]", "")
+            assert (await whole).status_code == 503
+            assert (await whole).headers["retry-after"]
+    assert time.monotonic() - begun < 3
+    assert inference.running == 0
+
+
+async def test_a_second_stop_does_not_wait(settings: Settings, inference: ScriptedInference) -> None:
+    inference.delay = 60.0
+    async with live(changed(settings, "server", shutdown_grace_seconds=60.0), inference) as server:
+        async with httpx2.AsyncClient(base_url=server.url) as client:
+            whole = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
+            while not inference.running:
+                await asyncio.sleep(0.01)
+            server.server.stop()
+            await asyncio.sleep(0.2)
+            server.server.stop()
+            assert (await asyncio.wait_for(whole, 3)).status_code == 503
+
+
+async def test_start_up_errors_reach_the_caller(settings: Settings, inference: ScriptedInference) -> None:
+    public = changed(settings, "server", host="0.0.0.0")
+    with pytest.raises(ConfigurationError, match="hearth key create"):
+        await serve(public, create_app(public, inference=inference), lambda url: None)
+
+
+def test_an_address_in_use() -> None:
+    with listening_socket(ServerSettings(port=0)) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=str(port)):
+            listening_socket(ServerSettings(port=port))
+    with pytest.raises(ConfigurationError, match="no.such.host.invalid"):
+        listening_socket(ServerSettings(host="no.such.host.invalid", port=0))
+
+
+def test_urls() -> None:
+    with listening_socket(ServerSettings(port=0)) as sock:
+        port = sock.getsockname()[1]
+        assert url_of("127.0.0.1", sock) == f"http://127.0.0.1:{port}"
+        assert url_of("::1", sock) == f"http://[::1]:{port}"
+    if socket.has_ipv6:
+        with listening_socket(ServerSettings(host="[::1]", port=0)) as sock:
+            assert sock.family == socket.AF_INET6
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_the_program_is_small_and_ends_when_told(
+    settings: Settings, tmp_path: Path, number: signal.Signals
+) -> None:
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM, tmp_path, settings.model.name, stdout=-1, stderr=-1
+    )
+    assert child.stdout is not None
+    url = (await asyncio.wait_for(child.stdout.readline(), 20)).decode().strip()
+    async with httpx2.AsyncClient(base_url=url) as client:
+        for path in ("/readyz", "/v1/models", "/metrics", "/admin/health"):
+            assert (await client.get(path)).status_code == 200
+        health = (await client.get("/admin/health")).json()
+        assert (health["host"]["state"], health["host"]["pid"]) == ("stopped", None)
+        process = psutil.Process(child.pid)
+        assert process.children() == []
+        assert process.memory_info().rss < 80e6
+        # A connection that says nothing must not hold up the end.
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        begun = time.monotonic()
+        child.send_signal(number)
+        rest, errors = await asyncio.wait_for(child.communicate(), 10)
+        writer.close()
+    assert (child.returncode, rest) == (0, b"ended\n"), errors.decode()
+    assert time.monotonic() - begun < 5
