@@ -17,7 +17,6 @@ from uvicorn.server import ServerState
 from gateway.api.errors import RequestTimeoutError, envelope, headers_of
 from gateway.errors import HearthError, InvalidRequestError, OverloadedError
 
-
 _LINGER_SECONDS = 0.5
 
 
@@ -57,8 +56,6 @@ class GuardedProtocol(H11Protocol):
         if self._refused or self.transport.is_closing():
             return
         super().data_received(data)
-        if self._refused:
-            return
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._arm()
         else:
@@ -109,7 +106,7 @@ class GuardedProtocol(H11Protocol):
         self.transport.write(_raw_reply(error))
         # Closing with unread data would reset the connection under the reply: read on for a moment.
         self.transport.write_eof()
-        self._head_deadline = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
 
 def _raw_reply(error: HearthError) -> bytes:

@@ -38,6 +38,7 @@ class ScriptedInference:
         self.calls: list[GenerateCall] = []
         self.kept: list[KeepAlive] = []  # what every call said about staying, in order
         self.running = 0
+        self.begun = asyncio.Semaphore(0)  # one permit a generation
         self.finished = 0
         self.cancelled = asyncio.Event()
         self.events: list[str] = []
@@ -47,6 +48,7 @@ class ScriptedInference:
         self.calls.append(call)
         self.kept.append(call.keep_alive)
         self.running += 1
+        self.begun.release()
         completed = False
         try:
             if self.loading:

@@ -53,8 +53,7 @@ async def test_a_client_that_leaves_cancels_the_generation(
     inference.delay = 0.3
     _, writer = await server.connect()
     writer.write(request(path, body, accept))
-    while not inference.running:  # noqa: ASYNC110 (a scripted model has no event to wait for)
-        await asyncio.sleep(0.01)
+    await inference.begun.acquire()
     writer.close()
     left = time.monotonic()
     await asyncio.wait_for(inference.cancelled.wait(), 5)
@@ -69,8 +68,7 @@ async def test_a_client_that_leaves_while_the_model_loads(
     inference.loading = 30.0
     _, writer = await server.connect()
     writer.write(request("/v1/chat/completions", STREAM))
-    while not inference.running:  # noqa: ASYNC110 (a scripted model has no event to wait for)
-        await asyncio.sleep(0.01)
+    await inference.begun.acquire()
     writer.close()
     await asyncio.wait_for(inference.cancelled.wait(), 2)
 
