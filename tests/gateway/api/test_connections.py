@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
@@ -117,7 +118,7 @@ async def test_declared_and_streamed_bodies_over_the_limit(
     async with live(changed(settings, "server", max_body_bytes=100_000), inference) as server:
         big = b"x" * 300_000
 
-        async def chunks() -> object:
+        async def chunks() -> AsyncIterator[bytes]:
             for start in range(0, len(big), 10_000):
                 yield big[start : start + 10_000]
 

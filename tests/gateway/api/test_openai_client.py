@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import openai
 import pytest
@@ -12,7 +13,7 @@ from gateway.settings import Settings
 from tests.gateway.api.conftest import LiveServer, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
-HI = [{"role": "user", "content": "hi"}]
+HI: list[Any] = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture
@@ -57,7 +58,11 @@ async def test_a_conversation_goes_on_with_the_reply_as_it_came(
 
 async def test_json_schema(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
     inference.script = lambda call: ['{"city"', ': "Paris"}']
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    }
     reply = await ai.chat.completions.create(
         model="default",
         messages=HI,
@@ -91,8 +96,7 @@ async def test_errors(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> N
     inference.error, inference.error_after = ModelUnavailableError("the host died", retry_after=1), 2
     stream = await ai.chat.completions.create(model="default", messages=HI, stream=True)
     with pytest.raises(openai.APIError, match="the host died"):
-        async for _ in stream:
-            pass
+        assert [chunk async for chunk in stream] == []
 
 
 async def test_the_client_retries_what_passes_and_nothing_else(

@@ -26,10 +26,15 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from gateway.serve import run
-from gateway.settings import ModelSettings, ServerSettings, Settings
+from gateway.settings import LogSettings, ModelSettings, ServerSettings, Settings
 
 folder = Path(sys.argv[1])
-settings = Settings(data_dir=folder / "data", server=ServerSettings(port=0), model=ModelSettings(name=sys.argv[2]))
+settings = Settings(
+    data_dir=folder / "data",
+    server=ServerSettings(port=0),
+    model=ModelSettings(name=sys.argv[2]),
+    log=LogSettings(json=True),
+)
 run(settings, lambda url: print(url, flush=True))
 print("ended", flush=True)
 """
@@ -123,7 +128,7 @@ async def test_the_program_is_small_and_ends_when_told(
     async with httpx2.AsyncClient(base_url=url) as client:
         for path in ("/readyz", "/v1/models", "/metrics", "/admin/health"):
             assert (await client.get(path)).status_code == 200
-        health = (await client.get("/admin/health")).json()
+        health = (await client.get("/admin/health", headers={"X-Request-ID": "h-1"})).json()
         assert (health["host"]["state"], health["host"]["pid"]) == ("stopped", None)
         process = psutil.Process(child.pid)
         assert process.children() == []
@@ -136,3 +141,11 @@ async def test_the_program_is_small_and_ends_when_told(
         writer.close()
     assert (child.returncode, rest) == (0, b"ended\n"), errors.decode()
     assert time.monotonic() - begun < 5
+    lines = [json.loads(line) for line in errors.splitlines()]
+    (line,) = [line for line in lines if line.get("request_id") == "h-1"]
+    assert (line["event"], line["path"], line["status"], line["level"]) == (
+        "request",
+        "/admin/health",
+        200,
+        "info",
+    )

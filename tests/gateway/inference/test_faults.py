@@ -266,3 +266,39 @@ def test_a_gateway_that_stops_without_closing_leaves_no_child(model: ResolvedMod
     while own_children() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not own_children()
+
+
+def _said(seeded: random.Random, number: int) -> bytes:
+    """A line a host might say: mostly well-formed events of nobody's request, some of them damaged."""
+    line = (
+        seeded.choice(
+            [
+                '{"event":"delta","id":"x%d","text":"a b","tokens":1}',
+                '{"event":"finished","id":"r%d:1","reason":"stop"}',
+                '{"event":"prefill","id":"x%d","done":1,"total":2}',
+                '{"event":"counted","id":"x%d","counts":[1,2]}',
+                '{"event":"failed","id":null,"code":"internal","message":"%d"}',
+            ]
+        )
+        % number
+    ).encode()
+    if seeded.random() < 0.02:
+        cut = seeded.randrange(len(line))
+        line = line[:cut] + bytes([seeded.randrange(1, 256)]) * seeded.randrange(3) + line[cut + 1 :]
+    return line.replace(b"\n", b"")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+async def test_100_000_lines_from_hosts(make_host: MakeHost, tmp_path: Path) -> None:
+    """200 requests, each with 500 random lines in its answer; hosts that say too much nonsense are replaced."""
+    seeded = random.Random(9)
+    garbage = tmp_path / "garbage"
+    host = make_host("--garbage", garbage, breaker=patient())
+    for request in range(200):
+        garbage.write_bytes(b"".join(_said(seeded, request * 500 + i) + b"\n" for i in range(500)))
+        end = await asyncio.wait_for(outcome(host, 3), 20)
+        assert isinstance(end, Finished | HearthError)
+    await until(lambda: host.health().open_requests == 0)
+    garbage.write_bytes(b"")
+    assert isinstance(await asyncio.wait_for(outcome(host, 3), 20), Finished)
