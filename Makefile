@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run install test check lint types bench fmt lock wheel clean help
+.PHONY: run install test check lint types bench demo-model fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
@@ -34,6 +34,21 @@ bench: $(VENV)/.installed-dev ## measure what the gateway adds to a request
 	@mkdir -p models/build
 	@$(BIN)/python models/random_gemma.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
+
+# Stages and minutes of the model card. A stopped run goes on from its last checkpoint.
+DEMO := build/demo
+TRAIN := cd models/demo && ../../$(DEMO)/bin/python train.py --run ../../$(DEMO)/run --vocabulary vocabulary.json
+
+demo-model: ## train the built-in model again: about 100 minutes on two cores
+	@$(PYTHON) -m venv $(DEMO)
+	@$(DEMO)/bin/python -m pip install -q torch==2.13.0 numpy gguf jinja2
+	cd models/demo && ../../$(DEMO)/bin/python make_vocabulary.py
+	$(TRAIN) --stage copy --minutes 8
+	$(TRAIN) --stage short --minutes 54 --context-weight 0.05
+	$(TRAIN) --stage mixed --minutes 34 --context-weight 0.01 --decay 1.0 --muon 0.009
+	cd models/demo && ../../$(DEMO)/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
+		--vocabulary vocabulary.json --out hearth-demo.gguf
+	@echo "put the new checksum into models/catalog.toml:" && sha256sum models/demo/hearth-demo.gguf
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
 	@$(BIN)/python -m hatchling build -t wheel

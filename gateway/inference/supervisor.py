@@ -132,6 +132,8 @@ class Supervisor:
 
     async def _own(self) -> None:
         """Lives one after the other, as long as somebody waits for one."""
+        # This task outlives the request that started it: its log lines must not carry that request's id.
+        structlog.contextvars.clear_contextvars()
         try:
             while self._waiters and not self._closed:
                 await self._live()

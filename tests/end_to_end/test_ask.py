@@ -168,3 +168,21 @@ def test_the_built_in_model_is_the_one_in_the_catalog() -> None:
     assert row.sha256 == hashlib.sha256(file.read_bytes()).hexdigest(), (
         "run sha256sum and mend models/catalog.toml"
     )
+
+
+def test_the_readme_shows_what_happens(server: Server) -> None:
+    """Stage by stage and word by word; ids, timings and what the cache held may differ."""
+    readme = (Path(__file__).resolve().parent.parent.parent / "README.md").read_text()
+    block = readme[readme.index("```text\nevent: stage") :].removeprefix("```text\n").split("```")[0]
+    shown = [
+        (kind.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for kind, data in (pair.splitlines() for pair in block.strip().split("\n\n"))
+    ]
+    told = events(server, "Who created Befunge?")
+
+    def told_by(pairs: list[tuple[str, dict[str, Any]]]) -> list[object]:
+        return [data for kind, data in pairs if kind == "delta" or data.get("stage") not in {"loading", None}]
+
+    assert told_by(shown) == told_by(told)
+    for name in ("answer", "citations", "search_terms", "skipped", "model", "notice"):
+        assert shown[-1][1][name] == told[-1][1][name]
