@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import unicodedata
@@ -96,7 +97,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_a_reader_that_leaves_is_no_traceback(command: list[str], environment: dict[str, str]) -> None:
-    pipeline = f"{' '.join(command)} config show --origin | head -1"
+    pipeline = f"{shlex.join(command)} config show --origin | head -1"
     done = subprocess.run(
         ["bash", "-c", pipeline], env=environment, capture_output=True, text=True, check=True
     )
