@@ -21,8 +21,8 @@ def main() -> int:
     events = os.dup(1)
     os.dup2(2, 1)
     os.environ["GGML_NO_BACKTRACE"] = "1"  # on an internal error llama.cpp would start a debugger
-    # Threads of llama.cpp that wait sleep instead of spinning. With two other busy processes on two cores,
-    # spinning made a 400-token prompt take 3 to 5 s instead of 0.1 s (measured with a tiny model).
+    # Threads of llama.cpp that wait sleep instead of spinning. That halves the decoding speed of small models on an
+    # idle machine, but beside another busy program spinning made prompts 30 times slower (docs/benchmarks.md).
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
     # Imported late: the lines above must come before llama.cpp can print.
