@@ -1,0 +1,108 @@
+"""The life of the host process, and models that cannot load."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.server import alive, eventually
+from tests.model_host.conftest import StartHost
+from tests.model_host.driver import ROOT
+
+pytestmark = pytest.mark.model
+
+PROMPT = "Tell me about Befunge and its two-dimensional grid."
+
+
+# --------------------------------------------------------------------------- the process
+
+
+def test_closed_stdin_ends_the_host(start_host: StartHost) -> None:
+    host = start_host()
+    host.generate("open", PROMPT, max_tokens=8000, ignore_eos=True)
+    host.first("open", "started")
+    assert host.process.stdin is not None
+    host.process.stdin.close()
+    assert host.process.wait(5) == 0
+    assert host.end("open")["reason"] == "cancelled"
+
+
+def test_sigterm_ends_the_host(start_host: StartHost) -> None:
+    host = start_host()
+    host.process.send_signal(signal.SIGTERM)
+    # The loop sleeps while idle; the signal must wake it.
+    assert host.process.wait(5) == 0
+
+
+def test_the_host_dies_with_its_parent(tiny_model: Path) -> None:
+    script = (
+        "import os, subprocess, sys, time\n"
+        f"p = subprocess.Popen([sys.executable, '-m', 'model_host', '--model', {str(tiny_model)!r}, '--threads', '1',\n"
+        "    '--parent', str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "p.stdout.readline()\n"
+        "print(p.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert alive(pid)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    eventually(lambda: not alive(pid), 2, "the host outlived its parent")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (None, "model_missing"),
+        (b"not a model", "model_corrupt"),
+        (b"GGUF\3\0\0\0", "model_corrupt"),
+        (b"", "model_corrupt"),
+    ],
+)
+def test_models_that_cannot_load_say_why(
+    tmp_path: Path, start_host: StartHost, content: bytes | None, code: str
+) -> None:
+    model = tmp_path / "broken.gguf"
+    if content is not None:
+        model.write_bytes(content)
+    host = start_host(model=model, wait_ready=False)
+    assert host.end(None)["code"] == code
+    assert host.process.wait(10) == 1
+
+
+def test_an_unknown_architecture_is_unsupported(
+    tmp_path: Path, tiny_model: Path, start_host: StartHost
+) -> None:
+    model = tmp_path / "other.gguf"
+    model.write_bytes(tiny_model.read_bytes().replace(b"gemma3", b"gemmaX"))
+    host = start_host(model=model, wait_ready=False)
+    assert host.end(None)["code"] == "model_unsupported"
+
+
+def test_damaged_models_never_hang(tmp_path: Path, tiny_model: Path, start_host: StartHost) -> None:
+    whole = tiny_model.read_bytes()
+    chance = random.Random(11)
+    for number in range(10):
+        model = tmp_path / f"damaged{number}.gguf"
+        data = bytearray(whole[: chance.randrange(100, len(whole))] if number % 2 else whole)
+        for _ in range(20):
+            data[chance.randrange(4, min(len(data), 60_000))] = chance.randrange(256)
+        model.write_bytes(data)
+        host = start_host(model=model, wait_ready=False)
+        # It loads, says why not, or dies alone: the gateway deals with all three.
+        eventually(
+            lambda host=host: (
+                host.ready is not None or bool(host.events[None]) or host.process.poll() is not None
+            ),
+            15,
+            "a damaged model hung the host",
+        )
+        host.kill()
