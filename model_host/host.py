@@ -12,11 +12,12 @@ from pathlib import Path
 
 from model_host import protocol
 from model_host.engine import Engine, Span
+from model_host.grammar import GrammarError
 from model_host.intake import Intake, Ticket
+from model_host.json_schema import schema_to_grammar
 from model_host.loop import BatchLoop
 from model_host.output import Output
 from model_host.request import Sequence
-from model_host.sampling import GrammarError, schema_to_grammar
 from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable
 from model_host.templates import ChatTemplateError, PromptBuilder, TemplateWorker

@@ -14,63 +14,13 @@ import secrets
 from typing import Any
 
 import llama_cpp
-import msgspec
 import numpy as np
-from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from model_host import protocol
+from model_host.grammar import GrammarError, check_grammar
 from model_host.vocabulary import Vocabulary
 
-MAX_SCHEMA_BYTES = 64 * 1024
-MAX_NESTING = 64
-MAX_REPETITION = 2000  # llama.cpp refuses more; refused here with a message that says so
-
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
-
-
-class GrammarError(ValueError):
-    """The grammar or JSON schema cannot be used; the message says why."""
-
-
-def schema_to_grammar(schema: dict[str, Any] | bool) -> str:
-    """GBNF for a JSON schema. Raises GrammarError for what is too large, too deep or not supported."""
-    raw = msgspec.json.encode(schema)
-    if len(raw) > MAX_SCHEMA_BYTES:
-        raise GrammarError(f"the JSON schema has {len(raw)} bytes, over the limit of {MAX_SCHEMA_BYTES}")
-    _check_schema(schema, 0)
-    try:
-        return str(json_schema_to_gbnf(raw.decode()))
-    except Exception as error:  # the converter raises whatever its assertions and look-ups raise
-        raise GrammarError(
-            f"the JSON schema is not supported: {type(error).__name__}: {error}"[:500]
-        ) from None
-
-
-def _check_schema(node: Any, depth: int) -> None:
-    if depth > MAX_NESTING:
-        raise GrammarError(f"the JSON schema is nested deeper than {MAX_NESTING} levels")
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key in {"minItems", "maxItems", "minLength", "maxLength"} and isinstance(value, int | float):
-                if not 0 <= value <= MAX_REPETITION:
-                    raise GrammarError(f"`{key}` is {value}; it must be from 0 to {MAX_REPETITION}")
-            elif key == "$ref" and not str(value).startswith("#"):
-                raise GrammarError("`$ref` may only point into the same schema")
-            _check_schema(value, depth + 1)
-    elif isinstance(node, list):
-        for value in node:
-            _check_schema(value, depth + 1)
-
-
-def _check_grammar(grammar: str) -> None:
-    """Refuse what would make llama.cpp's recursive parser overflow its stack."""
-    if "\0" in grammar:
-        raise GrammarError("the grammar contains a NUL character")
-    depth = 0
-    for character in grammar:
-        depth += (character == "(") - (character == ")")
-        if depth > MAX_NESTING:
-            raise GrammarError(f"the grammar is nested deeper than {MAX_NESTING} parentheses")
 
 
 class SamplerChain:
@@ -151,7 +101,7 @@ class SamplerChain:
         return llama_cpp.llama_sampler_init_logit_bias(self._size, len(tokens), biases)
 
     def _make_grammar(self, vocabulary: Vocabulary, grammar: str) -> Any:
-        _check_grammar(grammar)
+        check_grammar(grammar)
         sampler = llama_cpp.llama_sampler_init_grammar(vocabulary.handle, grammar.encode(), b"root")
         if not sampler:
             raise GrammarError("the grammar does not parse, has no rule `root`, or is left-recursive")
