@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 from gateway.api.ask import ask
 from gateway.api.chat import chat_completions
 from gateway.api.context import RequestContext
+from gateway.api.conversations import routes as conversations
 from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint
 from gateway.api.errors import on_http_exception
 from gateway.api.guard import Guard
@@ -27,6 +28,8 @@ from gateway.auth import Authenticator
 from gateway.catalog import resolve_model
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
+from gateway.memory.context import MemoryParts
+from gateway.memory.service import Conversations
 from gateway.metrics import MeteredInference, Metrics
 from gateway.prompts import load_prompts
 from gateway.resources import sample_wiki
@@ -47,6 +50,7 @@ ENDPOINTS = (
     Endpoint("GET", "/admin/health", admin_health, "admin"),
     Endpoint("POST", "/admin/host/warm", warm_host, "admin"),
     Endpoint("POST", "/admin/host/unload", unload_host, "admin"),
+    *conversations.ENDPOINTS,
 )
 
 
@@ -105,6 +109,20 @@ async def _open(
         stack.push_async_callback(inference.close)
     measured = MeteredInference(inference, app.state.metrics)
     app.state.metrics.watch(inference.health)
+    prompts = load_prompts(settings.data_dir / "prompts")
+    memory = Conversations(
+        MemoryParts(
+            database=opened,
+            inference=measured,
+            prompts=prompts,
+            settings=settings.memory,
+            defaults=model.defaults,
+            model_name=model.name,
+            record=lambda record: store_record(settings, opened, record),
+        )
+    )
+    stack.push_async_callback(memory.close)
+    await memory.start()
     return Services(
         settings=settings,
         model=model,
@@ -114,13 +132,14 @@ async def _open(
             settings.ask,
             measured,
             wiki or await _open_wiki(settings, opened),
-            load_prompts(settings.data_dir / "prompts"),
+            prompts,
             model_name=model.name,
             defaults=model.defaults,
             notice=model.notice,
             fetch_timeout=settings.wiki.fetch_timeout_seconds,
             record=lambda record: store_record(settings, opened, record),
         ),
+        conversations=memory,
         auth=auth,
         metrics=app.state.metrics,
         drain=app.state.drain,

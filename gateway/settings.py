@@ -83,6 +83,37 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     fetch_timeout_seconds: Seconds = 20.0
 
 
+class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Conversations: when their history is compacted, and what goes into a prompt.
+
+    The first three numbers are tokens. A model with a smaller context has all three scaled down alike.
+    """
+
+    context: Positive = 12_288  # prompt and reply together
+    ceiling: Positive = 7_800  # a prompt over this is answered, then the history is compacted …
+    floor: Positive = 3_000  # … to about this size
+    verbatim_messages: Positive = 8  # the last messages are never compacted, both sides counted
+    answer_tokens: Positive = 1_024
+    policy: Literal["ceiling", "rounds", "window", "conversations"] = "ceiling"
+    rounds_to_compress: Positive = 2
+    rounds_to_retain: Positive = 3
+    window_messages: Positive = 50
+    window_summarized: Positive = 40
+    # A silence longer than this ends an episode, as a change of participants does.
+    episode_gap_seconds: Seconds = 3600.0
+    # With this many conversation summaries waiting, the oldest ones are folded into the reflection.
+    reflection_after: Positive = 15
+    reflection_folds: Positive = 10
+    # Days, and with them the tiers of a summary, begin in this time zone ("" = the machine's).
+    time_zone: str = ""
+    # Facts and task updates are read from each exchange when the model is idle.
+    facts: bool = True
+    tasks: bool = True
+    facts_in_prompt: Annotated[int, Meta(ge=0, le=200)] = 12
+    fact_tokens: Annotated[int, Meta(ge=0)] = 400
+    task_tokens: Annotated[int, Meta(ge=0)] = 400
+
+
 class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Structured logs on stderr, and the request record in the database."""
 
@@ -101,6 +132,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelSettings = ModelSettings()
     ask: AskSettings = AskSettings()
     wiki: WikiSettings = WikiSettings()
+    memory: MemorySettings = MemorySettings()
     log: LogSettings = LogSettings()
 
     @property

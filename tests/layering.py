@@ -45,6 +45,7 @@ BASE = {
     "redact",
     "logs",
     "gguf_header",
+    "aio",
 }
 # What one unit may see of another at the same height: values, never insides.
 VALUES = {("ask", "gateway.wiki.source"), ("connection", "gateway.api.errors")}

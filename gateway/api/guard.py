@@ -82,7 +82,7 @@ class Guard:
         return Response(
             status_code=204,
             headers={
-                "Access-Control-Allow-Methods": "GET, POST",
+                "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
                 "Access-Control-Allow-Headers": "Authorization, Content-Type, X-Api-Key, X-Request-ID",
                 "Access-Control-Max-Age": "600",
             },

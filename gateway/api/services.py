@@ -13,6 +13,7 @@ from gateway.ask.flow import AskFlow
 from gateway.auth import Authenticator, Caller
 from gateway.catalog import ResolvedModel
 from gateway.inference.interface import Inference
+from gateway.memory.service import Conversations
 from gateway.metrics import Metrics
 from gateway.settings import Settings
 from gateway.store.db import Database
@@ -28,6 +29,7 @@ class Services:
     database: Database
     inference: Inference
     ask: AskFlow
+    conversations: Conversations
     auth: Authenticator
     metrics: Metrics
     drain: Drain

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 from msgspec import Struct
 
+from gateway.aio import side_by_side
 from gateway.ask.compact import Compacted, Compactor
-from gateway.ask.concurrent import side_by_side
 from gateway.ask.draft import CountTexts, Draft, render_page
 from gateway.ask.evidence import Evidence
 from gateway.ask.fit import How, Room, Show, Summarize, plan

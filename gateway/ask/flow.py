@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import structlog
 
-from gateway.ask.concurrent import finish, stop
+from gateway.aio import finish, stop
 from gateway.ask.journal import Journal
 from gateway.ask.run import Parts, QuestionRun
 from gateway.ask.types import AnswerDone, AskCall, AskEvent

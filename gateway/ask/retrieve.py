@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from gateway.ask.concurrent import side_by_side, stop
+from gateway.aio import side_by_side, stop
 from gateway.ask.draft import Found
 from gateway.ask.journal import Journal
 from gateway.errors import HearthError

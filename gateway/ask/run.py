@@ -7,10 +7,10 @@ import asyncio
 import msgspec
 from msgspec import Struct
 
+from gateway.aio import side_by_side, stop
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background import Background, BackgroundBuilder
 from gateway.ask.compact import Compactor
-from gateway.ask.concurrent import side_by_side, stop
 from gateway.ask.draft import draft_pages
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal

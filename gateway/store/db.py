@@ -56,6 +56,7 @@ class Database:
                 _use_wal(connection)
                 connection.pragma("synchronous", "FULL")
                 connection.pragma("foreign_keys", True)
+                connection.pragma("secure_delete", True)  # what is erased leaves no text in free pages
                 connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
                 self._version = migrate(connection, self.path)
             except BaseException:
@@ -97,6 +98,19 @@ class Database:
     def read_sync(self, fn: Callable[[apsw.Connection], T]) -> T:
         """:meth:`read` for code without an event loop."""
         return self._submit(self._read_pool, self._in_read, fn).result()
+
+    async def truncate_log(self) -> None:
+        """Bring the write-ahead log into the file and empty it, so that erased text is in neither.
+
+        Does what it can at once: a reader that is at work keeps its part of the log until the next write.
+        """
+
+        def truncate() -> None:
+            assert self._writer is not None, "Database.open() comes first"
+            with translated(self.path):
+                self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+        await asyncio.wrap_future(self._write_pool.submit(truncate))
 
     async def check(self) -> None:
         """Prove that the database answers. Raises HearthError when it does not."""

@@ -63,6 +63,7 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
     generations: list[GenerationRecord] = []
     pages: list[PageRecord] = []
     redactions: int = 0  # secrets blotted out when the record was stored
+    conversation: str = ""  # erased with this conversation
 
 
 class RequestSummary(Struct, frozen=True, kw_only=True):
@@ -98,6 +99,7 @@ class _RequestRow(Struct, frozen=True, kw_only=True):
     error: str | None
     details: str
     redactions: int
+    conversation: str
 
 
 def add_record(
@@ -184,7 +186,7 @@ def _complete_id(connection: apsw.Connection, which: str) -> str:
 def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int, size: int) -> int:
     connection.execute(
         "INSERT INTO requests (id, kind, started_at, seconds, status, text, answer, owner, model, error, "
-        "details, redactions, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "details, redactions, conversation, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             record.id,
             record.kind,
@@ -198,6 +200,7 @@ def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int,
             record.error,
             _json(record.details),
             redactions,
+            record.conversation,
             size,
         ),
     )

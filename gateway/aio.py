@@ -1,4 +1,4 @@
-"""Running parts of a question side by side, so that none outlives it."""
+"""Running work side by side, so that no part outlives the whole."""
 
 from __future__ import annotations
 

@@ -1,0 +1,192 @@
+"""/v1/conversations: made, listed, shown, compacted, rolled over and erased. Foreign ones do not exist."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from gateway.api.conversations.bodies import (
+    ConversationReply,
+    MessageReply,
+    SummaryReply,
+    parse_new,
+    policy_of,
+)
+from gateway.api.conversations.messages import post_message
+from gateway.api.conversations.paging import before_of, before_time_of, limit_of, page
+from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.services import caller_of, services_of
+from gateway.api.streams import Relay, StreamReply, sse, until_disconnect
+from gateway.memory.hub import News
+from gateway.store.conversations import (
+    Conversation,
+    add_conversation,
+    get_conversation,
+    list_conversations,
+)
+from gateway.store.messages import page_of_messages
+from gateway.store.summaries import list_summaries
+
+
+async def create(request: Request) -> Response:
+    """A new conversation."""
+    services = services_of(request)
+    new = parse_new(await request.body())
+    now = time.time()
+    conversation = Conversation(
+        id=str(uuid4()),
+        owner=caller_of(request).owner,
+        kind=new.kind,
+        policy=policy_of(new, services.settings.memory.policy),
+        title=new.title,
+        participants=new.participants,
+        persona=new.persona,
+        instructions=new.instructions,
+        model=services.model.name,
+        previous=None,
+        created_at=now,
+        updated_at=now,
+    )
+    await services.database.write(lambda c: add_conversation(c, conversation))
+    return _json(ConversationReply.of(conversation), 201)
+
+
+async def list_all(request: Request) -> Response:
+    """The caller's conversations, last used first; ``archived=true`` includes archived ones."""
+    limit, before = limit_of(request), before_time_of(request)
+    archived = request.query_params.get("archived") == "true"
+    owner = caller_of(request).owner
+    rows = await services_of(request).database.read(
+        lambda c: list_conversations(c, owner, limit=limit, before=before, archived=archived)
+    )
+    shown = [ConversationReply.of(row) for row in rows]
+    return _json(page(shown, limit, rows[-1].updated_at if rows else None))
+
+
+async def show(request: Request) -> Response:
+    """One conversation."""
+    return _json(ConversationReply.of(await conversation_of(request)))
+
+
+async def erase(request: Request) -> Response:
+    """Erase a conversation with everything that came from it."""
+    services, conversation = services_of(request), await conversation_of(request)
+    await services.conversations.erase(conversation)
+    return _json({"id": conversation.id, "deleted": True})
+
+
+async def messages(request: Request) -> Response:
+    """A page of the log, oldest first; ``before`` goes back in time."""
+    conversation = await conversation_of(request)
+    limit, before = limit_of(request), before_of(request)
+    rows = await services_of(request).database.read(
+        lambda c: page_of_messages(c, conversation.id, limit=limit, before=before)
+    )
+    return _json(page([MessageReply.of(row) for row in rows], limit, rows[0].seq if rows else None))
+
+
+async def summaries(request: Request) -> Response:
+    """The summaries ever made, the newest first, with the spans they stand for."""
+    conversation = await conversation_of(request)
+    limit, before = limit_of(request), before_of(request)
+    rows = await services_of(request).database.read(
+        lambda c: list_summaries(c, conversation.id, limit=limit, before=before)
+    )
+    return _json(page([SummaryReply.of(row) for row in rows], limit, rows[-1].seq if rows else None))
+
+
+async def context(request: Request) -> Response:
+    """The blocks that the next message's prompt would consist of, and what would be left out."""
+    services, conversation = services_of(request), await conversation_of(request)
+    built = await services.conversations.context(conversation)
+    return _json(
+        {
+            "blocks": built.composition.blocks,
+            "left_out": built.composition.left_out,
+            "total": built.composition.total,
+            "limit": built.budget.limit,
+            "ceiling": built.budget.ceiling,
+            "floor": built.budget.floor,
+        }
+    )
+
+
+async def compact(request: Request) -> Response:
+    """Compact the history now."""
+    services, conversation = services_of(request), await conversation_of(request)
+    work = services.conversations.compact(conversation)
+    made = await until_disconnect(request.receive, work)
+    return _json({"id": conversation.id, "summaries": made})
+
+
+async def rollover(request: Request) -> Response:
+    """Archive the conversation and go on in a new one from its summary."""
+    services, conversation = services_of(request), await conversation_of(request)
+    now = time.time()
+    new = msgspec.structs.replace(
+        conversation,
+        id=str(uuid4()),
+        previous=conversation.id,
+        model=services.model.name,
+        created_at=now,
+        updated_at=now,
+        archived_at=None,
+    )
+    work = services.conversations.rollover(conversation, new)
+    return _json(ConversationReply.of(await until_disconnect(request.receive, work)), 201)
+
+
+async def events(request: Request) -> ASGIApp:
+    """News of the conversation as they happen: compaction, facts, tasks."""
+    services, conversation = services_of(request), await conversation_of(request)
+
+    async def news() -> AsyncIterator[News]:
+        yield News("state", {"compacting": services.conversations.compacting(conversation.id)})
+        async with services.conversations.hub.listen(conversation.id) as listener:
+            while True:
+                yield await listener.next()
+
+    return StreamReply(Relay(news(), services.drain), _rendered)
+
+
+async def _rendered(relay: Relay[News]) -> AsyncIterator[bytes]:
+    async for item in relay:
+        yield sse(item.detail, item.kind)
+
+
+async def conversation_of(request: Request) -> Conversation:
+    """The conversation that the path names. Raises NotFoundError, for a foreign one as for a missing one."""
+    owner, name = caller_of(request).owner, request.path_params["id"]
+    return await services_of(request).database.read(lambda c: get_conversation(c, name, owner))
+
+
+async def post(request: Request) -> ASGIApp:
+    """A message, and the reply to it."""
+    return await post_message(request, await conversation_of(request))
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type=JSON)
+
+
+_ONE = "/v1/conversations/{id}"
+ENDPOINTS = (
+    Endpoint("POST", "/v1/conversations", create, "user", (JSON,)),
+    Endpoint("GET", "/v1/conversations", list_all, "user"),
+    Endpoint("GET", _ONE, show, "user"),
+    Endpoint("DELETE", _ONE, erase, "user"),
+    Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,)),
+    Endpoint("GET", f"{_ONE}/messages", messages, "user"),
+    Endpoint("GET", f"{_ONE}/summaries", summaries, "user"),
+    Endpoint("GET", f"{_ONE}/context", context, "user"),
+    Endpoint("POST", f"{_ONE}/compact", compact, "user"),
+    Endpoint("POST", f"{_ONE}/rollover", rollover, "user"),
+    Endpoint("GET", f"{_ONE}/events", events, "user"),
+)

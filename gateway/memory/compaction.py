@@ -1,0 +1,134 @@
+"""Compaction: plan, summarize, store, and plan again until nothing is to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from gateway.aio import side_by_side
+from gateway.errors import NotFoundError
+from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.hub import Hub
+from gateway.memory.planner import plan
+from gateway.memory.summarize import Source, Summarizer, spans
+from gateway.memory.types import Compaction
+from gateway.store.conversations import Conversation
+from gateway.store.messages import StoredMessage, messages_between
+from gateway.store.summaries import NewSummary, add_summary
+
+# Plans in a row for one conversation; a sane one takes two or three.
+_MAX_PLANS = 50
+
+
+class Compactor:
+    """Carries out the planner's plans for one conversation at a time."""
+
+    def __init__(self, parts: MemoryParts, builder: ContextBuilder, hub: Hub) -> None:
+        self._parts = parts
+        self._builder = builder
+        self._hub = hub
+
+    def due(self, context: Context) -> bool:
+        """Whether the planner has something to do."""
+        return bool(plan(context.situation(), context.policy))
+
+    async def run(
+        self, conversation: Conversation, *, force: bool = False, tell: Callable[..., None] | None = None
+    ) -> int:
+        """Compact until the planner is content; returns how many summaries were made.
+
+        ``tell`` gets each step's state as keywords. Raises SummaryRejectedError and what the inference raises;
+        the summaries made so far stay.
+        """
+        made = 0
+        for _ in range(_MAX_PLANS):
+            context = await self._builder.build(conversation, compacting=True)
+            planned = plan(context.situation(force=force), context.policy)
+            if not planned:
+                break
+            state: dict[str, Any] = {
+                "levels": [each.level for each in planned],
+                "tokens": context.situation().total,
+            }
+            self._hub.tell(conversation.id, "compacting", **state)
+            if tell is not None:
+                tell(**state)
+            await side_by_side(self._make(context, each) for each in planned)
+            made += len(planned)
+        if made:
+            self._hub.tell(conversation.id, "compacted", summaries=made)
+        return made
+
+    async def close_off(self, conversation: Conversation) -> NewSummary | None:
+        """One summary of everything that a conversation has, for the one that continues it; None if it is empty.
+
+        It is stored nowhere. Raises as :meth:`run`.
+        """
+        context = await self._builder.build(conversation, compacting=True)
+        situation = context.situation()
+        if not situation.messages and not situation.chain:
+            return None
+        seqs = [message.seq for message in situation.messages]
+        everything = Compaction(
+            level="conversation",
+            first=seqs[0] if seqs else None,
+            last=seqs[-1] if seqs else None,
+            folds=tuple(summary.seq for summary in situation.chain),
+            target_tokens=context.budget.floor // 2,
+        )
+        return await self._summary(context, everything)
+
+    async def _make(self, context: Context, compaction: Compaction) -> None:
+        summary = await self._summary(context, compaction)
+
+        def store(connection: apsw.Connection) -> None:
+            add_summary(connection, summary, compaction.folds)
+
+        await self._parts.database.write(store)
+
+    async def _summary(self, context: Context, compaction: Compaction) -> NewSummary:
+        conversation, parts = context.conversation, self._parts
+        messages = await self._messages(context, compaction)
+        source = Source(
+            messages=messages,
+            folds=[summary for summary in context.summaries if summary.seq in compaction.folds],
+            named=conversation.kind == "channel",
+            code=conversation.kind == "code",
+        )
+        summarizer = Summarizer(
+            parts.model(conversation),
+            parts.prompts,
+            limit=context.budget.limit,
+            apart=parts.defaults.summaries_apart,
+        )
+        draft = await summarizer.summarize(compaction, source, context.composition)
+        first, last, from_time, to_time = spans(messages, source.folds)
+        return NewSummary(
+            conversation=conversation.id,
+            level=compaction.level,
+            first=first,
+            last=last,
+            from_time=from_time,
+            to_time=to_time,
+            text=draft.text,
+            pins=draft.pins,
+            tokens=draft.tokens,
+            prompt_name=draft.prompt_name,
+            prompt_version=draft.prompt_version,
+            model=parts.model_name,
+            created_at=time.time(),
+        )
+
+    async def _messages(self, context: Context, compaction: Compaction) -> list[StoredMessage]:
+        if compaction.first is None or compaction.last is None:
+            return []
+        first, last = compaction.first, compaction.last
+        found = await self._parts.database.read(
+            lambda c: messages_between(c, context.conversation.id, first, last)
+        )
+        if not found:
+            raise NotFoundError("the conversation was erased while it was compacted")
+        return found

@@ -1,0 +1,182 @@
+"""From the database to a prompt: what is remembered of a conversation, counted and composed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from gateway.catalog import FlowDefaults
+from gateway.inference.interface import Inference
+from gateway.memory.compose import Composition, Ingredients, compose, summary_text
+from gateway.memory.model import MemoryModel, Record
+from gateway.memory.policies import CeilingPolicy, Policy, make_budget, make_policy
+from gateway.memory.situation import Situation
+from gateway.memory.types import Block, BudgetReport, ContextBudget
+from gateway.prompts import Prompt, PromptSet
+from gateway.settings import MemorySettings
+from gateway.store.conversations import Conversation
+from gateway.store.db import Database
+from gateway.store.messages import StoredMessage, open_messages
+from gateway.store.summaries import Summary, live_summaries
+from model_host.protocol import Message
+
+
+class BlockSource(Protocol):
+    """Something that puts a block into prompts: facts, tasks."""
+
+    async def blocks(self, conversation: Conversation, asked: str) -> list[Block]:
+        """Blocks named ``facts``, ``tasks`` or ``recalled`` for the next reply; ``asked`` is the last message."""
+        ...
+
+
+class MemoryParts(Struct, frozen=True, kw_only=True):
+    """What the memory works with."""
+
+    database: Database
+    inference: Inference
+    prompts: PromptSet
+    settings: MemorySettings
+    defaults: FlowDefaults
+    model_name: str
+    record: Record
+    sources: Sequence[BlockSource] = ()
+
+    def model(self, conversation: Conversation) -> MemoryModel:
+        """The model for one conversation."""
+        return MemoryModel(
+            self.inference,
+            self.record,
+            owner=conversation.owner,
+            conversation=conversation.id,
+            model=self.model_name,
+        )
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """A conversation as the planner and the model see it."""
+
+    conversation: Conversation
+    messages: list[StoredMessage]
+    summaries: list[Summary]
+    composition: Composition
+    budget: ContextBudget
+    policy: Policy
+    fixed_tokens: int
+    turn_tokens: int
+
+    def situation(self, *, force: bool = False) -> Situation:
+        """For the planner: the messages that no summary covers."""
+        return Situation(
+            messages=[message for message in self.messages if message.summarized_by is None],
+            summaries=self.summaries,
+            now=time.time(),
+            budget=self.budget,
+            fixed_tokens=self.fixed_tokens,
+            turn_tokens=self.turn_tokens,
+            force=force,
+        )
+
+    def report(self, cached_tokens: int = 0) -> BudgetReport:
+        """What a reply tells of its prompt."""
+        blocks: dict[str, int] = {}
+        for block in self.composition.blocks:
+            blocks[block.name] = blocks.get(block.name, 0) + block.tokens
+        return BudgetReport(
+            total=self.composition.total,
+            limit=self.budget.limit,
+            ceiling=self.budget.ceiling,
+            floor=self.budget.floor,
+            blocks=blocks,
+            left_out=self.composition.left_out,
+            cached_tokens=cached_tokens,
+        )
+
+
+class ContextBuilder:
+    """Builds contexts. Counting tokens starts the model."""
+
+    def __init__(self, parts: MemoryParts) -> None:
+        self._parts = parts
+        self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
+
+    def core_prompt(self) -> Prompt:
+        """The prompt that every conversation begins with; its sampling is that of replies."""
+        return self._parts.prompts.get("chat_core")
+
+    async def budget(self) -> ContextBudget:
+        """The budget with the loaded model."""
+        info = await self._parts.inference.model_info()
+        return make_budget(self._parts.settings, min(info.n_ctx, info.n_ctx_train or info.n_ctx))
+
+    async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
+        """The context of the next reply. Raises PromptTooLongError; not while ``compacting``, which mends that."""
+        parts = self._parts
+        policy = make_policy(conversation.policy, parts.settings)
+        verbatim = policy.verbatim if isinstance(policy, CeilingPolicy) else 0
+        budget = await self.budget()
+        messages, summaries = await parts.database.read(
+            lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
+        )
+        asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
+        extra = [block for source in parts.sources for block in await source.blocks(conversation, asked)]
+        texts = [summary_text(summary) for summary in summaries]
+        core, persona, *counted = await self._counted(conversation, texts)
+        turn_tokens = await self._turn()
+        ingredients = Ingredients(
+            core=core,
+            persona=persona if persona.text else None,
+            tasks=_named(extra, "tasks"),
+            facts=_named(extra, "facts"),
+            recalled=_named(extra, "recalled"),
+            summaries=summaries,
+            messages=messages,
+            counted={summary.seq: block.tokens for summary, block in zip(summaries, counted, strict=True)},
+            turn_tokens=turn_tokens,
+            verbatim=verbatim,
+            named=conversation.kind == "channel",
+        )
+        # A plan may need the prompt that does not fit: it is made for a context without a limit then.
+        unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
+        fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
+        return Context(
+            conversation=conversation,
+            messages=messages,
+            summaries=[_recounted(s, block.tokens) for s, block in zip(summaries, counted, strict=True)],
+            composition=compose(ingredients, unlimited if compacting else budget),
+            budget=budget,
+            policy=policy,
+            fixed_tokens=fixed,
+            turn_tokens=turn_tokens,
+        )
+
+    async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
+        """Core, persona, and the summaries, with their tokens."""
+        [core] = self.core_prompt().render(instructions=conversation.instructions)
+        text = "".join(part if isinstance(part, str) else part.text for part in core.content).strip()
+        texts = [text, conversation.persona.strip(), *summaries]
+        names = ["core", "persona", *("summary" for _ in summaries)]
+        tokens = await self._parts.inference.count(texts)
+        return [Block(name, count, text) for name, count, text in zip(names, tokens, texts, strict=True)]
+
+    async def _turn(self) -> int:
+        """Tokens that the chat template adds to a turn, measured once a model."""
+        inference = self._parts.inference
+        fingerprint = (await inference.model_info()).fingerprint
+        if fingerprint not in self._turn_tokens:
+            short = [Message("user", "a")]
+            long = [Message("user", "a"), Message("assistant", "a"), Message("user", "a")]
+            difference = await inference.count_prompt(long) - await inference.count_prompt(short)
+            [letter] = await inference.count(["a"])
+            self._turn_tokens[fingerprint] = max(1, (difference + 1) // 2 - letter)
+        return self._turn_tokens[fingerprint]
+
+
+def _named(blocks: Sequence[Block], name: str) -> Block | None:
+    return next((block for block in blocks if block.name == name), None)
+
+
+def _recounted(summary: Summary, tokens: int) -> Summary:
+    return Summary(**{**{n: getattr(summary, n) for n in summary.__struct_fields__}, "tokens": tokens})

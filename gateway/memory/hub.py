@@ -1,0 +1,67 @@
+"""News of conversations for whoever listens: what is being compacted, what was learned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec import Struct
+
+# A listener that is further behind loses the oldest news, and is told how many.
+_BUFFERED = 256
+
+
+class News(Struct, frozen=True):
+    """Something happened in a conversation: ``kind`` is compacting, compacted, compaction_failed, facts, tasks, …"""
+
+    kind: str
+    detail: dict[str, Any] = {}
+
+
+class Listener:
+    """One listener's queue."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[News] = asyncio.Queue()
+        self._missed = 0
+
+    def put(self, news: News) -> None:
+        """Add a piece of news; never blocks."""
+        if self._queue.qsize() >= _BUFFERED:
+            self._queue.get_nowait()
+            self._missed += 1
+        self._queue.put_nowait(news)
+
+    async def next(self) -> News:
+        """The next piece of news; after a gap first ``missed`` with the number."""
+        if self._missed:
+            missed, self._missed = self._missed, 0
+            return News("missed", {"count": missed})
+        return await self._queue.get()
+
+
+class Hub:
+    """Delivers news to the listeners of a conversation."""
+
+    def __init__(self) -> None:
+        self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
+
+    def tell(self, conversation: str, kind: str, **detail: Any) -> None:
+        """Tell everybody who listens to the conversation."""
+        for listener in self._listeners.get(conversation, ()):
+            listener.put(News(kind, detail))
+
+    @asynccontextmanager
+    async def listen(self, conversation: str) -> AsyncIterator[Listener]:
+        """Listen from now on."""
+        listener = Listener()
+        self._listeners[conversation].add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners[conversation].discard(listener)
+            if not self._listeners[conversation]:
+                del self._listeners[conversation]

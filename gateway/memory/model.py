@@ -1,0 +1,132 @@
+"""The model as the memory uses it: background lane, every call recorded with its conversation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from typing import Any, cast
+from uuid import uuid4
+
+import msgspec
+
+from gateway.aio import finish
+from gateway.errors import HearthError
+from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
+from gateway.prompts import Prompt
+from gateway.store.request_log import GenerationRecord, RequestRecord
+from model_host.protocol import Delta, Finished, Message
+
+Record = Callable[[RequestRecord], Coroutine[Any, Any, None]]
+
+_CLIENT_GONE = 499  # as nginx writes it
+
+
+class MemoryModel:
+    """Calls of the model for one conversation of ``owner``. Cancelling a call cancels its generation."""
+
+    def __init__(
+        self, inference: Inference, record: Record, *, owner: str, conversation: str, model: str
+    ) -> None:
+        self._inference = inference
+        self._record = record
+        self._owner = owner
+        self._conversation = conversation
+        self._name = model
+
+    async def count(self, texts: list[str]) -> list[int]:
+        """Tokens of each text."""
+        return await self._inference.count(texts) if texts else []
+
+    async def write(
+        self, prompt: Prompt, messages: list[Message], *, max_tokens: int, again: int = 0
+    ) -> tuple[str, bool]:
+        """What the model writes, and whether it came to an end by itself. ``again`` > 0 draws other words."""
+        sampling = prompt.sampling
+        if again:
+            warmer = max(0.3, sampling.temperature + 0.2 * again)
+            sampling = msgspec.structs.replace(sampling, temperature=warmer)
+        call = GenerateCall(
+            id=f"memory-{uuid4().hex[:12]}",
+            messages=messages,
+            max_tokens=min(max_tokens, prompt.max_tokens or max_tokens),
+            sampling=sampling,
+            grammar=prompt.grammar,
+            json_schema=prompt.schema,
+            lane=prompt.lane,
+            owner=self._owner,
+        )
+        text: list[str] = []
+        async with aclosing(self.stream(call, prompt)) as events:
+            async for event in events:
+                if isinstance(event, Delta):
+                    text.append(event.text)
+                elif isinstance(event, Finished):
+                    return "".join(text), event.reason == "stop"
+        raise AssertionError("a stream ends with its result or an error")
+
+    async def stream(self, call: GenerateCall, prompt: Prompt) -> AsyncGenerator[GenerationEvent, None]:
+        """The events of ``call``, recorded however they end. Raises HearthError when the host cut it off."""
+        text: list[str] = []
+        end: Finished | None = None
+        begun, started_at = time.monotonic(), time.time()
+        problem: str | None = "cancelled"
+        try:
+            stream = cast("AsyncGenerator[GenerationEvent, None]", self._inference.generate(call))
+            async with aclosing(stream):
+                async for event in stream:
+                    if isinstance(event, Delta):
+                        text.append(event.text)
+                    elif isinstance(event, Finished):
+                        end = _completed(event)
+                        problem = None
+                    yield event
+        except HearthError as error:
+            problem = error.code
+            raise
+        finally:
+            record = self._entry(prompt, call, "".join(text), end, problem)
+            seconds = time.monotonic() - begun
+            await finish(
+                self._record(msgspec.structs.replace(record, started_at=started_at, seconds=seconds))
+            )
+
+    def _entry(
+        self, prompt: Prompt, call: GenerateCall, output: str, end: Finished | None, problem: str | None
+    ) -> RequestRecord:
+        counts: dict[str, Any] = {}
+        if end is not None:
+            names = ("prompt_tokens", "cached_tokens", "completion_tokens", "seed")
+            times = ("queue_seconds", "prefill_seconds", "decode_seconds")
+            counts = {name: getattr(end, name) for name in (*names, *times)} | {"finish_reason": end.reason}
+        generation = GenerationRecord(
+            step=prompt.name,
+            messages=[msgspec.to_builtins(message) for message in call.messages or []],
+            output=output,
+            prompt_name=prompt.name,
+            prompt_version=str(prompt.version),
+            sampling=msgspec.to_builtins(call.sampling) | {"max_tokens": call.max_tokens},
+            **counts,
+        )
+        return RequestRecord(
+            id=call.id,
+            kind="chat" if prompt.lane == "interactive" else "generate",
+            started_at=0.0,
+            seconds=0.0,
+            status=200 if problem is None else _CLIENT_GONE if problem == "cancelled" else 503,
+            text=prompt.name,
+            answer=output,
+            owner=self._owner,
+            model=self._name,
+            error=problem,
+            details={"conversation": self._conversation},
+            generations=[generation],
+            conversation=self._conversation,
+        )
+
+
+def _completed(end: Finished) -> Finished:
+    """Raises when the model host cut the generation off, which nobody here asked for."""
+    if end.reason == "cancelled":
+        raise HearthError("the generation was cut off", code="cancelled", status=503, retry_after=1.0)
+    return end

@@ -1,0 +1,342 @@
+"""Conversations: take a message in, answer it from what is remembered, and queue what it causes.
+
+A message is on disk before anybody hears that it was accepted. The reply and the jobs that the exchange causes are
+one transaction. Work on a conversation yields to its next message at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from uuid import uuid4
+
+import apsw
+import msgspec
+import structlog
+from msgspec import Struct
+
+from gateway.aio import finish
+from gateway.errors import HearthError, OverloadedError
+from gateway.inference.interface import GenerateCall, Progress
+from gateway.memory.compaction import Compactor
+from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.hub import Hub
+from gateway.memory.types import BudgetReport
+from gateway.memory.worker import Handler, Worker
+from gateway.redact import redact
+from gateway.store.conversations import (
+    Conversation,
+    add_conversation,
+    any_conversation,
+    erase_conversation,
+    get_conversation,
+    save_conversation,
+)
+from gateway.store.jobs import Job, JobKind, add_job, finish_job
+from gateway.store.messages import NewMessage, StoredMessage, add_message, find_message, reply_to
+from gateway.store.summaries import add_summary
+from model_host.protocol import Delta, Finished, Lane
+
+log = structlog.get_logger(__name__)
+
+# Messages of one conversation that may wait for their turn.
+_MAX_HELD = 16
+
+
+class PostCall(Struct, frozen=True, kw_only=True):
+    """A message for a conversation. ``message_id`` makes sending it again harmless."""
+
+    id: str  # of the request
+    conversation: Conversation
+    text: str
+    speaker: str = ""
+    message_id: str | None = None
+    lane: Lane = "interactive"
+    max_tokens: int | None = None
+    reply: bool = True  # False: only keep the line, as a bot does with what it overhears
+
+
+class Held(Struct, frozen=True):
+    """The message waits until the conversation is free: ``reason`` is reply or compaction."""
+
+    reason: str
+
+
+class Accepted(Struct, frozen=True):
+    """The message is on disk."""
+
+    message: StoredMessage
+
+
+class Loading(Struct, frozen=True):
+    """The model is being started: ``fraction`` from 0 to 1."""
+
+    fraction: float
+
+
+class Compacting(Struct, frozen=True):
+    """The history has to be compacted before this message can be answered."""
+
+    levels: list[str]
+    tokens: int
+
+
+class BudgetKnown(Struct, frozen=True):
+    """What the prompt consists of."""
+
+    report: BudgetReport
+
+
+class TextDelta(Struct, frozen=True):
+    """More of the reply."""
+
+    text: str
+
+
+class Done(Struct, frozen=True):
+    """The reply is on disk; None when none was wanted. ``compaction`` tells whether one is due."""
+
+    message: StoredMessage | None
+    report: BudgetReport | None
+    compaction: str  # none, queued
+
+
+PostEvent = Held | Accepted | Loading | Compacting | BudgetKnown | TextDelta | Done
+
+
+class Conversations:
+    """The memory's way in. ``handlers`` run the jobs other than compaction."""
+
+    def __init__(self, parts: MemoryParts, handlers: Mapping[JobKind, Handler] | None = None) -> None:
+        self._parts = parts
+        self.hub = Hub()
+        self._builder = ContextBuilder(parts)
+        self._compactor = Compactor(parts, self._builder, self.hub)
+        self._handlers = dict(handlers or {})
+        self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._waiting: defaultdict[str, int] = defaultdict(int)
+
+    async def start(self) -> None:
+        """Take up the jobs that wait."""
+        await self._worker.start()
+
+    async def close(self) -> None:
+        """Interrupt jobs; they wait in the database."""
+        await self._worker.close()
+
+    async def post(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
+        """Accept a message and answer it; the last event is ``Done``. Closing the iterator stops the reply.
+
+        Raises OverloadedError (too many messages wait already) and what the inference raises. A reply that was
+        broken off stays in the log, marked as failed.
+        """
+        name = call.conversation.id
+        if self._waiting[name] >= _MAX_HELD:
+            raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
+        if self._locks[name].locked():
+            yield Held("reply")
+        elif name in self._worker.running:
+            yield Held("compaction")
+        self._waiting[name] += 1
+        try:
+            async with (
+                self._locks[name],
+                self._worker.holding(name),
+                aclosing(self._answer(call)) as events,
+            ):
+                async for event in events:
+                    yield event
+        finally:
+            self._waiting[name] -= 1
+            if not self._waiting[name]:
+                del self._waiting[name]
+            if not self._locks[name].locked():
+                del self._locks[name]
+
+    async def context(self, conversation: Conversation) -> Context:
+        """The prompt that the next message would get, as far as it is known without that message."""
+        return await self._builder.build(conversation)
+
+    async def compact(self, conversation: Conversation) -> int:
+        """Compact now, even before its time; returns how many summaries were made."""
+        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+            return await self._compactor.run(conversation, force=True)
+
+    async def rollover(self, conversation: Conversation, new: Conversation) -> Conversation:
+        """Begin ``new``, which continues ``conversation`` from its summaries, and archive that one."""
+        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+            summary = await self._compactor.close_off(conversation)
+            archived = msgspec.structs.replace(conversation, archived_at=time.time())
+
+            def store(connection: apsw.Connection) -> None:
+                save_conversation(connection, archived)
+                add_conversation(connection, new)
+                if summary is not None:
+                    add_summary(connection, msgspec.structs.replace(summary, conversation=new.id))
+
+            await self._parts.database.write(store)
+            return new
+
+    async def erase(self, conversation: Conversation) -> None:
+        """Erase a conversation with everything that came from it, on disk as well."""
+        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+            await self._parts.database.write(
+                lambda c: erase_conversation(c, conversation.id, conversation.owner)
+            )
+        await self._parts.database.truncate_log()
+
+    def compacting(self, conversation: str) -> bool:
+        """Whether work on the conversation's history is running."""
+        return conversation in self._worker.running
+
+    async def _answer(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
+        conversation, parts = call.conversation, self._parts
+        message, repeated = await self._accept(call)
+        yield Accepted(message)
+        if repeated is not None:
+            yield Done(repeated, None, "none")
+            return
+        if not call.reply:
+            yield Done(None, None, await self._after(conversation))
+            return
+        async with aclosing(self._fit(conversation)) as states:
+            async for state in states:
+                yield state
+        context = await self._builder.build(conversation)
+        yield BudgetKnown(context.report())
+        prompt = self._builder.core_prompt()
+        generate = GenerateCall(
+            id=call.id,
+            messages=context.composition.messages,
+            max_tokens=min(call.max_tokens or context.budget.answer, context.budget.answer),
+            sampling=prompt.sampling,
+            lane=call.lane,
+            owner=conversation.owner,
+        )
+        pieces: list[str] = []
+        end: Finished | None = None
+        try:
+            async with aclosing(parts.model(conversation).stream(generate, prompt)) as events:
+                async for event in events:
+                    if isinstance(event, Delta) and event.text:
+                        pieces.append(event.text)
+                        yield TextDelta(event.text)
+                    elif isinstance(event, Progress):
+                        yield Loading(event.fraction)
+                    elif isinstance(event, Finished):
+                        end = event
+        finally:
+            if end is None and pieces:
+                await finish(self._keep_reply(conversation, "".join(pieces), failed=True))
+        assert end is not None, "a stream ends with its result or an error"
+        reply = await finish(self._keep_reply(conversation, "".join(pieces), failed=False))
+        yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
+
+    async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
+        """Store the message. One that was stored before comes back with its reply, if it has one."""
+        parts, conversation = self._parts, call.conversation
+        text, redactions = redact(call.text)
+        [tokens] = await parts.inference.count([_shown(conversation, call.speaker, text)])
+        new = NewMessage(
+            id=call.message_id or str(uuid4()),
+            conversation=conversation.id,
+            role="user",
+            speaker=call.speaker,
+            text=text,
+            tokens=tokens,
+            redactions=redactions,
+            created_at=time.time(),
+        )
+
+        def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:
+            get_conversation(
+                connection, conversation.id, conversation.owner
+            )  # it may have been erased meanwhile
+            known = find_message(connection, new.id, conversation.id)
+            if known is not None:
+                return known, reply_to(connection, known)
+            if not call.reply:
+                self._queue(connection, conversation)
+            return add_message(connection, new), None
+
+        return await finish(parts.database.write(store))
+
+    async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:
+        """Compact first when the prompt would not fit the context; ordinarily nothing."""
+        context = await self._builder.build(conversation, compacting=True)
+        if context.composition.total <= context.budget.limit:
+            return
+        states: asyncio.Queue[PostEvent | None] = asyncio.Queue()
+
+        def tell(levels: list[str], tokens: int) -> None:
+            states.put_nowait(Compacting(levels, tokens))
+
+        task = asyncio.create_task(self._compactor.run(conversation, tell=tell))
+        task.add_done_callback(lambda _: states.put_nowait(None))
+        try:
+            while (state := await states.get()) is not None:
+                yield state
+            try:
+                await task
+            except HearthError as error:  # what does not fit is left out then, and said to be
+                log.warning(
+                    "the history could not be compacted", code=error.code, conversation=conversation.id
+                )
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _keep_reply(self, conversation: Conversation, text: str, *, failed: bool) -> StoredMessage:
+        """Store a reply, and with it the jobs that the exchange causes, in one transaction."""
+        clean, redactions = redact(text.strip())
+        # A failed line is in no prompt, and the model that could count it may be the one that has just died.
+        [tokens] = [0] if failed else await self._parts.inference.count([clean])
+        reply = NewMessage(
+            id=str(uuid4()),
+            conversation=conversation.id,
+            role="assistant",
+            speaker="",
+            text=clean,
+            tokens=tokens,
+            redactions=redactions,
+            created_at=time.time(),
+            failed=failed,
+        )
+
+        def store(connection: apsw.Connection) -> StoredMessage:
+            stored = add_message(connection, reply)
+            if not failed:
+                self._queue(connection, conversation)
+            return stored
+
+        return await self._parts.database.write(store)
+
+    def _queue(self, connection: apsw.Connection, conversation: Conversation) -> None:
+        """The jobs that an exchange causes; a compaction looks itself whether it is due."""
+        kinds: list[JobKind] = [*self._handlers, "compact"]
+        for kind in kinds:
+            add_job(connection, kind, conversation.id, now=time.time())
+
+    async def _after(self, conversation: Conversation) -> str:
+        """Set the worker going; whether the planner wants something now."""
+        context = await self._builder.build(conversation, compacting=True)
+        self._worker.wake()
+        return "queued" if self._compactor.due(context) else "none"
+
+    async def _compact_job(self, job: Job) -> None:
+        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
+        try:
+            await self._compactor.run(conversation)
+        except HearthError as error:
+            self.hub.tell(job.conversation, "compaction_failed", code=error.code, message=error.message)
+            raise
+        await self._parts.database.write(lambda c: finish_job(c, job))
+
+
+def _shown(conversation: Conversation, speaker: str, text: str) -> str:
+    """The line as it stands in prompts, for its token count."""
+    return f"{speaker}: {text}" if conversation.kind == "channel" and speaker else text

@@ -1,0 +1,147 @@
+"""The worker: takes durable jobs and runs them while nobody is being answered in their conversation.
+
+A job's handler writes its result and the job's end in one transaction. A job that is interrupted waits again; one
+that fails waits longer each time. What ran when the program ended is taken up at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+
+import apsw
+import structlog
+
+from gateway.aio import finish, stop
+from gateway.errors import HearthError
+from gateway.store.db import Database
+from gateway.store.jobs import (
+    Job,
+    JobKind,
+    LostJobError,
+    lease_job,
+    next_job_at,
+    put_back_job,
+    release_all_jobs,
+)
+
+log = structlog.get_logger(__name__)
+
+AT_ONCE = 4
+_LEASE_SECONDS = 86_400.0  # the only process that runs jobs releases them all when it starts
+_FIRST_RETRY_SECONDS = 30.0
+_LAST_RETRY_SECONDS = 3600.0
+
+Handler = Callable[[Job], Awaitable[None]]
+
+
+class Worker:
+    """Runs jobs, at most :data:`AT_ONCE` side by side and one a conversation."""
+
+    def __init__(self, database: Database, handlers: Mapping[JobKind, Handler]) -> None:
+        self._database = database
+        self._handlers = handlers
+        self._wake = asyncio.Event()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._held: dict[str, int] = {}
+        self._loop: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Release what an earlier process left running, and begin."""
+        released = await self._database.write(release_all_jobs)
+        if released:
+            log.info("jobs of an earlier run wait again", jobs=released)
+        self._loop = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Interrupt what runs and end; interrupted jobs wait in the database."""
+        if self._loop is not None:
+            await stop([self._loop])
+        await stop(list(self._running.values()))
+
+    def wake(self) -> None:
+        """There may be a new job."""
+        self._wake.set()
+
+    @property
+    def running(self) -> list[str]:
+        """Conversations with a running job."""
+        return list(self._running)
+
+    @contextlib.asynccontextmanager
+    async def holding(self, conversation: str) -> AsyncIterator[None]:
+        """No job of this conversation runs inside the block; one that does is interrupted first."""
+        self._held[conversation] = self._held.get(conversation, 0) + 1
+        try:
+            task = self._running.get(conversation)
+            if task is not None:
+                await stop([task])
+            yield
+        finally:
+            self._held[conversation] -= 1
+            if not self._held[conversation]:
+                del self._held[conversation]
+            self.wake()
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            job = await self._lease() if len(self._running) < AT_ONCE else None
+            if job is None:
+                pause = await self._pause()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), pause)
+                continue
+            task = asyncio.create_task(self._work(job))
+            self._running[job.conversation] = task
+            task.add_done_callback(partial(self._ended, job.conversation))
+
+    async def _lease(self) -> Job | None:
+        busy = {*self._running, *self._held}
+
+        def lease(connection: apsw.Connection) -> Job | None:
+            return lease_job(connection, now=time.time(), seconds=_LEASE_SECONDS, busy=busy)
+
+        job = await self._database.write(lease)
+        if job is not None and job.conversation in self._held:  # somebody began to write there meanwhile
+            await self._put_back(job, 0.0, None)
+            return None
+        return job
+
+    async def _pause(self) -> float | None:
+        """Seconds until a waiting job may run; None to wait until something is told."""
+        if len(self._running) >= AT_ONCE:
+            return None
+        due = await self._database.read(next_job_at)
+        if due is None:
+            return None
+        return max(1.0, due - time.time())
+
+    def _ended(self, conversation: str, _: asyncio.Task[None]) -> None:
+        self._running.pop(conversation, None)
+        self.wake()
+
+    async def _work(self, job: Job) -> None:
+        try:
+            await self._handlers[job.kind](job)
+        except asyncio.CancelledError:
+            await finish(self._put_back(job, 0.0, None))
+            raise
+        except LostJobError:
+            log.info("a job was gone when it was done", job=job.kind, conversation=job.conversation)
+        except HearthError as error:
+            wait = error.retry_after or min(
+                _LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2 ** (job.attempts - 1)
+            )
+            log.warning("a job failed and is tried again", job=job.kind, code=error.code, seconds=wait)
+            await self._put_back(job, time.time() + wait, error.message)
+        except Exception as error:
+            log.exception("a job failed unexpectedly", job=job.kind, conversation=job.conversation)
+            await self._put_back(job, time.time() + _LAST_RETRY_SECONDS, repr(error))
+
+    async def _put_back(self, job: Job, not_before: float, problem: str | None) -> None:
+        with contextlib.suppress(LostJobError):
+            await self._database.write(lambda c: put_back_job(c, job, not_before=not_before, problem=problem))

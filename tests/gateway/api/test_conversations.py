@@ -1,0 +1,270 @@
+"""Conversations over HTTP with a scripted model: life, paging, ownership, compaction, failure."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.api.conversations.routes import ENDPOINTS
+from gateway.errors import ModelUnavailableError
+from gateway.inference.interface import GenerateCall
+from gateway.settings import Settings
+from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live, make_key
+from tests.gateway.api.scripted import ScriptedInference
+
+
+def text_of(call: GenerateCall) -> str:
+    return "\n".join(
+        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content)
+        for m in call.messages or []
+    )
+
+
+def talker(call: GenerateCall) -> list[str]:
+    """Summaries repeat every word with a digit or a capital of what they read; replies are short."""
+    text = text_of(call)
+    if "Pause the conversation" in text or text.startswith("Summarize the conversation"):
+        kept = dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text))
+        summary = " ".join(kept)[:600]
+        return [
+            msgspec.json.encode({"ConversationSummary": summary}).decode()
+            if call.json_schema
+            else f"{summary}."
+        ]
+    return ["So ", "be ", "it."]
+
+
+@pytest.fixture
+def inference() -> ScriptedInference:
+    return ScriptedInference(talker)
+
+
+async def start(client: Client, **fields: Any) -> str:
+    reply = await client.post("/v1/conversations", json=fields)
+    assert reply.status_code == 201, reply.text
+    return str(reply.json()["id"])
+
+
+async def say(client: Client, conversation: str, text: str, **fields: Any) -> dict[str, Any]:
+    reply = await client.post(f"/v1/conversations/{conversation}/messages", json={"text": text, **fields})
+    assert reply.status_code == 200, reply.text
+    return dict(reply.json())
+
+
+async def test_a_conversation_from_start_to_end(client: Client) -> None:
+    name = await start(client, title="Trains", persona="Wendy is a bard.", instructions="Be brief.")
+    said = await say(client, name, "When does the train to Huế leave?", id="mine-1")
+    assert said["message"]["text"] == "So be it."
+    assert (said["accepted"]["id"], said["accepted"]["round"]) == ("mine-1", 1)
+    assert said["compaction"] == "none"
+    assert said["budget"]["total"] <= said["budget"]["limit"]
+    shown = (await client.get(f"/v1/conversations/{name}")).json()
+    assert (shown["title"], shown["kind"], shown["policy"]) == ("Trains", "chat", "ceiling")
+    assert [each["id"] for each in (await client.get("/v1/conversations")).json()["data"]] == [name]
+    log = (await client.get(f"/v1/conversations/{name}/messages")).json()
+    assert [each["role"] for each in log["data"]] == ["user", "assistant"] and log["next"] is None
+    context = (await client.get(f"/v1/conversations/{name}/context")).json()
+    assert [block["name"] for block in context["blocks"]] == ["core", "persona", "messages"]
+    assert "Be brief." in context["blocks"][0]["text"]
+    assert (await client.delete(f"/v1/conversations/{name}")).json() == {"id": name, "deleted": True}
+    assert (await client.get(f"/v1/conversations/{name}")).status_code == 404
+
+
+async def test_sending_again_is_harmless(client: Client, inference: ScriptedInference) -> None:
+    name = await start(client)
+    first = await say(client, name, "Hello", id="x1")
+    again = await say(client, name, "Hello", id="x1")
+    assert again["message"] == first["message"]
+    assert len((await client.get(f"/v1/conversations/{name}/messages")).json()["data"]) == 2
+    assert sum("Hello" in text_of(call) for call in inference.calls) == 1
+    other = await start(client)
+    reply = await client.post(f"/v1/conversations/{other}/messages", json={"text": "Hello", "id": "x1"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "duplicate_message")
+
+
+async def test_pages_go_back_in_time(client: Client) -> None:
+    name = await start(client)
+    for number in range(5):
+        await say(client, name, f"line {number}")
+    seen: list[str] = []
+    cursor: int | None = None
+    while True:
+        params = {"limit": 3} | ({"before": cursor} if cursor else {})
+        got = (await client.get(f"/v1/conversations/{name}/messages", params=params)).json()
+        seen = [each["text"] for each in got["data"]] + seen
+        if got["next"] is None:
+            break
+        cursor = got["next"]
+    assert seen == [text for n in range(5) for text in (f"line {n}", "So be it.")]
+    for wrong in ("limit=0", "limit=201", "before=x", "limit=-1"):
+        reply = await client.get(f"/v1/conversations/{name}/messages?{wrong}")
+        assert reply.status_code == 400 and reply.json()["error"]["param"] in wrong
+
+
+async def test_the_model_sees_what_the_log_has(client: Client, inference: ScriptedInference) -> None:
+    name = await start(client)
+    said = await say(client, name, "my key is sk-abcdefghijklmnopqrstuvwxyz123456")
+    assert said["accepted"]["redactions"] == 1 and "[redacted]" in said["accepted"]["text"]
+    assert "sk-abc" not in text_of(inference.calls[-1])
+
+
+async def test_events_of_a_reply(server: LiveServer, inference: ScriptedInference) -> None:
+    async with _http(server) as client:
+        name = await start(client)
+        url = f"/v1/conversations/{name}/messages"
+        async with client.stream("POST", url, json={"text": "Hi", "stream": True}) as reply:
+            body = (await reply.aread()).decode()
+    assert re.findall(r"event: (\w+)", body) == ["accepted", "budget", "delta", "delta", "delta", "done"]
+
+
+def _http(server: LiveServer) -> Any:
+    import httpx2
+
+    return httpx2.AsyncClient(base_url=server.url, timeout=30)
+
+
+@pytest.fixture
+def small(settings: Settings) -> Settings:
+    return changed(settings, "memory", context=1200, ceiling=500, floor=220, answer_tokens=100)
+
+
+@pytest.fixture
+async def compacting(small: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
+    async with in_process(small, inference) as made:
+        yield made
+
+
+async def _until(check: Any, seconds: float = 20.0) -> Any:
+    for _ in range(int(seconds / 0.02)):
+        if found := await check():
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+async def test_a_long_conversation_is_compacted_behind_the_reply(compacting: Client) -> None:
+    name = await start(compacting)
+    queued = []
+    for number in range(40):
+        said = await say(compacting, name, f"item {number} costs {number * 37 + 1000} dong " * 6)
+        queued.append(said["compaction"])
+        assert said["budget"]["total"] <= said["budget"]["limit"]
+    assert "queued" in queued
+
+    async def summaries() -> list[dict[str, Any]]:
+        got = await compacting.get(f"/v1/conversations/{name}/summaries")
+        return list(got.json()["data"])
+
+    found = await _until(summaries)
+    live_ones = [each for each in found if each["superseded_by"] is None]
+    assert {each["level"] for each in live_ones} <= {"month", "today", "now"}
+    assert live_ones[0]["prompt_name"] in ("summary_now", "summary_fold", "history_summary")
+    context = (await compacting.get(f"/v1/conversations/{name}/context")).json()
+    assert "messages" in [block["name"] for block in context["blocks"]]
+    assert any("summarized" in each["why"] for each in context["left_out"])
+
+
+async def test_compact_and_rollover_on_demand(compacting: Client) -> None:
+    name = await start(compacting, title="long")
+    for number in range(12):
+        await say(compacting, name, f"Fact {number}: Huế is {number * 11 + 100} km away")
+    assert (await compacting.post(f"/v1/conversations/{name}/compact")).json()["summaries"] >= 1
+    new = (await compacting.post(f"/v1/conversations/{name}/rollover")).json()
+    assert (new["previous"], new["title"]) == (name, "long")
+    old = (await compacting.get(f"/v1/conversations/{name}")).json()
+    assert old["archived_at"] is not None
+    context = (await compacting.get(f"/v1/conversations/{new['id']}/context")).json()
+    assert "221" in "".join(block["text"] for block in context["blocks"])
+    said = await say(compacting, new["id"], "go on")
+    assert said["message"]["text"] == "So be it."
+
+
+async def test_a_message_larger_than_the_context_is_read_in_parts(
+    compacting: Client, inference: ScriptedInference
+) -> None:
+    name = await start(compacting)
+    said = await say(compacting, name, "The code is 4711. " * 1500)
+    assert said["message"]["text"] == "So be it."
+    assert any("too long" in each["why"] for each in said["budget"]["left_out"])
+    log = (await compacting.get(f"/v1/conversations/{name}/messages")).json()["data"]
+    assert len(log[0]["text"]) > 20_000, "the log has it whole"
+    reply = next(call for call in inference.calls if call.max_tokens == 100 and call.lane == "interactive")
+    assert "4711" in text_of(reply)
+
+
+async def test_a_broken_reply_stays_in_the_log_and_out_of_the_prompt(
+    client: Client, inference: ScriptedInference
+) -> None:
+    name = await start(client)
+    inference.error, inference.error_after = ModelUnavailableError("the host died", retry_after=1.0), 2
+    reply = await client.post(f"/v1/conversations/{name}/messages", json={"text": "Hello"})
+    assert reply.status_code == 503 and reply.headers["Retry-After"]
+    inference.error = None
+    said = await say(client, name, "Again")
+    assert said["accepted"]["round"] == 2 or said["accepted"]["round"] == 1
+    log = (await client.get(f"/v1/conversations/{name}/messages")).json()["data"]
+    assert [(each["role"], each["failed"]) for each in log][:2] == [("user", False), ("assistant", True)]
+    assert "So be" not in text_of(inference.calls[-1])
+
+
+async def test_messages_wait_for_their_turn(settings: Settings, inference: ScriptedInference) -> None:
+    inference.delay = 0.05
+    async with live(settings, inference) as server, _http(server) as client:
+        name = await start(client)
+        await asyncio.gather(*(say(client, name, f"line {n}") for n in range(4)))
+        log = (await client.get(f"/v1/conversations/{name}/messages")).json()["data"]
+    assert [each["role"] for each in log] == ["user", "assistant"] * 4
+
+
+async def test_nobody_sees_what_belongs_to_somebody_else(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    ann, bob = make_key(settings, "ann", "user"), make_key(settings, "bob", "user")
+    async with in_process(settings, inference) as client:
+        client.headers["Authorization"] = f"Bearer {ann}"
+        name = await start(client)
+        await say(client, name, "secret of Ann")
+        for endpoint in ENDPOINTS:
+            if "{id}" not in endpoint.path:
+                continue
+            for key, id_ in ((bob, name), (bob, "none"), (ann, "none")):
+                reply = await client.request(
+                    endpoint.method,
+                    endpoint.path.replace("{id}", id_),
+                    headers={"Authorization": f"Bearer {key}"},
+                    **({"json": {"text": "x"}} if endpoint.accepts else {}),
+                )
+                assert reply.status_code == 404, (endpoint.method, endpoint.path)
+        client.headers["Authorization"] = f"Bearer {bob}"
+        assert (await client.get("/v1/conversations")).json()["data"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": "   "}, "text"),
+        ({}, "text"),
+        ({"text": "x", "color": 1}, "color"),
+        ({"text": "x", "id": "a b"}, "id"),
+        ({"text": "x", "max_tokens": 0}, "max_tokens"),
+    ],
+)
+async def test_wrong_messages_name_the_field(client: Client, body: dict[str, Any], param: str) -> None:
+    name = await start(client)
+    reply = await client.post(f"/v1/conversations/{name}/messages", json=body)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, param)
+
+
+async def test_lines_can_be_kept_without_a_reply(client: Client, inference: ScriptedInference) -> None:
+    name = await start(client, kind="channel")
+    for nick in ("ann", "bob"):
+        said = await say(client, name, f"hello from {nick}", speaker=nick, reply=False)
+        assert said["message"] is None
+    await say(client, name, "what did we say?", speaker="ann")
+    assert "ann: hello from ann\nbob: hello from bob\nann: what did we say?" in text_of(inference.calls[-1])

@@ -1,0 +1,210 @@
+"""Every policy keeps its promises for any sizes, failures, clocks and speakers."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.errors import ConfigurationError
+from gateway.memory.planner import plan
+from gateway.memory.policies import (
+    CeilingPolicy,
+    ConversationsPolicy,
+    Policy,
+    RoundsPolicy,
+    WindowPolicy,
+    make_budget,
+    make_policy,
+)
+from gateway.memory.situation import rounds_of
+from gateway.memory.tiers import verbatim_rounds
+from gateway.memory.types import ContextBudget
+from gateway.settings import MemorySettings
+from tests.gateway.memory.simulation import Simulation
+
+BUDGET = make_budget(MemorySettings(), 12_288)
+DAY = 86_400.0
+START = 1_763_700_000.0  # some noon in November
+
+POLICIES: list[Policy] = [
+    CeilingPolicy(verbatim=8, zone=ZoneInfo("Asia/Ho_Chi_Minh")),
+    RoundsPolicy(compress=2, retain=3),
+    WindowPolicy(size=50, summarized=40),
+    ConversationsPolicy(
+        gap=3600.0, window=WindowPolicy(size=50, summarized=40), reflect_after=15, reflect_folds=10
+    ),
+]
+
+_line = st.tuples(
+    st.sampled_from(["user", "user", "assistant", "assistant", "assistant"]),
+    st.one_of(st.integers(1, 300), st.integers(1, 20_000)),  # tokens
+    st.one_of(st.floats(0, 600), st.floats(-2 * DAY, 40 * DAY)),  # seconds since the last line
+    st.sampled_from(["Ann", "Ann", "Bé"]),
+    st.sampled_from([False, False, False, False, True]),  # failed
+)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+@settings(max_examples=120, deadline=None)
+@given(lines=st.lists(_line, max_size=90), seed=st.integers(0, 99), force=st.sampled_from([0, 0, 1]))
+def test_nothing_is_lost_or_read_twice(policy: Policy, lines: list, seed: int, force: int) -> None:
+    talk = Simulation(policy, BUDGET, fill=random.Random(seed).random)
+    now = START
+    for role, tokens, passed, speaker, failed in lines:
+        now += passed
+        talk.say(role, tokens, now, speaker, failed)
+        talk.settle(now)
+    talk.settle(now + 7200.0, force=bool(force))
+    talk.check()
+    _check_size(talk, policy)
+
+
+def _check_size(talk: Simulation, policy: Policy) -> None:
+    """What a prompt would have, after all compaction: within the context but for what nobody can shrink."""
+    situation = talk.situation(START)
+    stand_ins = {summary.first for summary in talk.live if summary.level == "message"}
+    large = [m for m in talk.tail if not m.failed and m.tokens >= 256 and m.seq not in stand_ins]
+    assert situation.total <= BUDGET.limit or not large
+    if isinstance(policy, CeilingPolicy):
+        kept = rounds_of(talk.tail)
+        assert situation.total <= BUDGET.ceiling or len(kept) <= verbatim_rounds(kept, policy.verbatim)
+        spoken = [m.seq for m in talk.log if not m.failed][-policy.verbatim :]
+        assert set(spoken) <= {m.seq for m in talk.tail}, "one of the last messages is not verbatim"
+
+
+def chat(
+    talk: Simulation, lines: int, chance: random.Random, pause: float = 60.0, mean: float = 60.0
+) -> list[int]:
+    """An ordinary conversation; returns the size of the prompt at each reply."""
+    now, totals = START, []
+    for number in range(lines):
+        now += chance.expovariate(1 / pause)
+        talk.say("assistant" if number % 2 else "user", 1 + int(chance.expovariate(1 / mean)), now)
+        if number % 2:
+            totals.append(talk.situation(now).total)
+            talk.settle(now)
+    return totals
+
+
+def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
+    talk = Simulation(POLICIES[0], BUDGET, fill=lambda: 0.9)
+    totals = chat(talk, 3000, random.Random(3))
+    assert max(totals) < BUDGET.limit
+    drops = [after for before, after in pairwise(totals) if before > BUDGET.ceiling]
+    assert len(drops) > 10
+    assert all(after < BUDGET.floor * 1.25 for after in drops)
+    levels = [summary.level for summary in talk.live]
+    assert levels == sorted(levels, key=["month", "today", "now"].index)
+
+
+def test_rounds_fire_at_five_and_again_every_two() -> None:
+    talk = Simulation(RoundsPolicy(compress=2, retain=3), BUDGET)
+    kept = []
+    for number in range(12):
+        talk.say("user", 20, START + number)
+        talk.say("assistant", 20, START + number)
+        talk.settle(START + number)
+        kept.append(len(rounds_of(talk.tail)))
+    assert kept == [1, 2, 3, 4, 3, 4, 3, 4, 3, 4, 3, 4]
+    assert len(talk.live) == 1 and talk.calls == 4
+
+
+def test_failed_rounds_neither_count_nor_stay() -> None:
+    talk = Simulation(RoundsPolicy(compress=2, retain=3), BUDGET)
+    for number in range(5):
+        talk.say("user", 20, START, failed=number == 1)
+        talk.say("assistant", 20, START, failed=number == 1)
+    assert plan(talk.situation(START), talk.policy) == []
+    talk.say("user", 20, START)
+    talk.say("assistant", 20, START)
+    talk.settle(START)
+    assert [m.seq for m in talk.tail] == [7, 8, 9, 10, 11, 12]
+
+
+def test_the_window_keeps_ten_of_fifty() -> None:
+    talk = Simulation(WindowPolicy(size=50, summarized=40), BUDGET)
+    for number in range(49):
+        talk.say("user" if number % 2 == 0 else "assistant", 10, START)
+    assert plan(talk.situation(START), talk.policy) == []
+    talk.say("assistant", 10, START)
+    talk.settle(START)
+    assert len(talk.tail) == 10
+
+
+def test_a_channel_where_nobody_asks_the_model_moves_on_as_well() -> None:
+    talk = Simulation(WindowPolicy(size=50, summarized=40), BUDGET)
+    for number in range(400):
+        talk.say("user", 10, START, speaker=f"nick{number % 7}")
+        talk.settle(START)
+        assert len(talk.tail) < 50
+
+
+def test_each_episode_has_its_own_summary_and_ten_make_a_reflection() -> None:
+    """The published ratio: 1 reflection to 10 summaries to 100–150 lines, 7.3 to 11 % more calls."""
+    for length in (10, 12, 15):
+        talk = Simulation(POLICIES[3], BUDGET, fill=lambda: 0.8)
+        now = START
+        for _ in range(300):
+            for number in range(length):
+                now += 30.0
+                talk.say("assistant" if number % 2 else "user", 25, now)
+                talk.settle(now)
+            now += 7200.0
+        extra = talk.calls / len(talk.log)
+        assert 0.073 * 0.95 <= extra <= 0.11 * 1.05, (length, extra)
+        assert [s.level for s in talk.live].count("reflection") == 1
+        assert 5 <= [s.level for s in talk.live].count("conversation") <= 15
+
+
+def test_a_log_that_was_never_summarized_does_not_stampede() -> None:
+    talk = Simulation(POLICIES[3], BUDGET)
+    for number in range(200):
+        talk.say("assistant" if number % 2 else "user", 25, START + 4000.0 * (number // 2))
+    assert len(plan(talk.situation(START + 10 * DAY), talk.policy)) == 4
+
+
+def test_other_people_begin_another_episode() -> None:
+    talk = Simulation(POLICIES[3], BUDGET)
+    for number, who in enumerate(["Ann", "Ann", "Bé", "Bé"]):
+        talk.say("user", 20, START + number, speaker=who)
+        talk.say("assistant", 20, START + number)
+    planned = plan(talk.situation(START + 10), talk.policy)
+    assert [(p.first, p.last) for p in planned] == [(1, 4)]
+
+
+def test_a_message_larger_than_the_context_gets_a_stand_in() -> None:
+    for policy in POLICIES:
+        talk = Simulation(policy, BUDGET)
+        talk.say("user", 50_000, START)
+        planned = plan(talk.situation(START), policy)
+        assert [(p.level, p.first) for p in planned] == [("message", 1)]
+        talk.settle(START)
+        assert talk.situation(START).total <= BUDGET.limit
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("window", {"window_summarized": 50}, "memory.window_summarized"),
+        ("conversations", {"reflection_folds": 16}, "memory.reflection_folds"),
+        ("ceiling", {"time_zone": "Mars/Olympus"}, "memory.time_zone"),
+    ],
+)
+def test_settings_that_cannot_work_are_named(name: str, changes: dict, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        make_policy(name, MemorySettings(**changes))  # type: ignore[arg-type]
+
+
+def test_budgets() -> None:
+    assert ContextBudget(context=12_288, ceiling=7_800, floor=3_000, answer=1_024) == BUDGET
+    small = make_budget(MemorySettings(), 4096)
+    assert (small.context, small.ceiling, small.floor, small.answer) == (4096, 2600, 1000, 341)
+    with pytest.raises(ConfigurationError, match=r"memory\.floor"):
+        make_budget(MemorySettings(floor=9000), 12_288)
+    with pytest.raises(ConfigurationError, match="too small"):
+        make_budget(MemorySettings(), 100)

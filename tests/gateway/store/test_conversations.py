@@ -1,0 +1,222 @@
+"""Conversations, their log, summaries and jobs on a real database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+import pytest
+
+from gateway.errors import NotFoundError
+from gateway.store.conversations import (
+    Conversation,
+    add_conversation,
+    erase_conversation,
+    get_conversation,
+    list_conversations,
+    save_conversation,
+)
+from gateway.store.db import Database
+from gateway.store.jobs import (
+    Job,
+    LostJobError,
+    add_job,
+    finish_job,
+    give_up_job,
+    lease_job,
+    next_job_at,
+    put_back_job,
+    release_all_jobs,
+    set_watermark,
+    watermark,
+)
+from gateway.store.messages import (
+    DuplicateMessageError,
+    NewMessage,
+    StoredMessage,
+    add_message,
+    find_message,
+    mark_failed,
+    messages_between,
+    open_messages,
+    page_of_messages,
+)
+from gateway.store.summaries import (
+    NewSummary,
+    StaleSummaryError,
+    add_summary,
+    list_summaries,
+    live_summaries,
+)
+
+
+def make(name: str = "c1", owner: str = "ann", at: float = 100.0, **changes: Any) -> Conversation:
+    fields: dict[str, Any] = {
+        "id": name, "owner": owner, "kind": "chat", "policy": "ceiling", "title": "", "participants": ["Ann", "Bé"],
+        "persona": "", "instructions": "", "model": "m", "previous": None, "created_at": at, "updated_at": at,
+    }  # fmt: skip
+    return Conversation(**fields | changes)
+
+
+def say(
+    connection: apsw.Connection, name: str, role: str = "user", conversation: str = "c1", **changes: Any
+) -> StoredMessage:
+    fields: dict[str, Any] = {
+        "id": name, "conversation": conversation, "role": role, "speaker": "Ann", "text": f"text of {name}",
+        "tokens": 5, "redactions": 0, "created_at": 101.0,
+    }  # fmt: skip
+    return add_message(connection, NewMessage(**fields | changes))
+
+
+def digest(first: int, last: int, level: Any = "now", conversation: str = "c1") -> NewSummary:
+    return NewSummary(
+        conversation=conversation, level=level, first=first, last=last, from_time=1.0, to_time=2.0, text="short",
+        pins=["42 apples"], tokens=3, prompt_name="p", prompt_version=1, model="m", created_at=3.0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def talk(database: Database) -> Database:
+    database.write_sync(lambda c: add_conversation(c, make()))
+    return database
+
+
+def test_conversations_belong_to_their_owner(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        add_conversation(c, make("c2", at=300.0))
+        add_conversation(c, make("other", owner="bob", at=400.0))
+        assert get_conversation(c, "c1", "ann") == make()
+        assert [each.id for each in list_conversations(c, "ann", limit=9)] == ["c2", "c1"]
+        assert [each.id for each in list_conversations(c, "ann", limit=9, before=300.0)] == ["c1"]
+        for missing in ("other", "none", ""):
+            with pytest.raises(NotFoundError):
+                get_conversation(c, missing, "ann")
+        with pytest.raises(NotFoundError):
+            erase_conversation(c, "other", "ann")
+        save_conversation(c, make("c2", at=300.0, archived_at=5.0))
+        assert [each.id for each in list_conversations(c, "ann", limit=9)] == ["c1"]
+        assert len(list_conversations(c, "ann", limit=9, archived=True)) == 2
+
+    talk.write_sync(check)
+
+
+def test_rounds_and_pages(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        said = [
+            say(c, "m1"),
+            say(c, "m2"),
+            say(c, "m3", "assistant"),
+            say(c, "m4"),
+            say(c, "m5", "assistant"),
+        ]
+        assert [m.round for m in said] == [1, 1, 1, 2, 2]
+        with pytest.raises(DuplicateMessageError):
+            say(c, "m1")
+        assert find_message(c, "m4", "c1") == said[3]
+        assert find_message(c, "m4", "c2") is None
+        assert page_of_messages(c, "c1", limit=2) == said[3:]
+        assert page_of_messages(c, "c1", limit=2, before=said[3].seq) == said[1:3]
+        assert messages_between(c, "c1", said[1].seq, said[3].seq) == said[1:4]
+        mark_failed(c, said[4].seq)
+        assert [m.failed for m in page_of_messages(c, "c1", limit=9)] == [False] * 4 + [True]
+        assert get_conversation(c, "c1", "ann").updated_at == 101.0
+
+    talk.write_sync(check)
+
+
+def test_summaries_form_a_chain_without_overlap(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        seqs = [say(c, f"m{n}", "user" if n % 2 else "assistant").seq for n in range(1, 11)]
+        first = add_summary(c, digest(seqs[0], seqs[3]))
+        assert [m.seq for m in open_messages(c, "c1", 2)] == seqs[4:]
+        assert [m.seq for m in open_messages(c, "c1", 8)] == seqs[2:]
+        with pytest.raises(StaleSummaryError):
+            _savepoint(c, lambda: add_summary(c, digest(seqs[3], seqs[5])))
+        second = add_summary(c, digest(seqs[4], seqs[7]))
+        folded = add_summary(c, digest(seqs[0], seqs[7], "today"), [first, second])
+        with pytest.raises(StaleSummaryError):
+            _savepoint(c, lambda: add_summary(c, digest(seqs[0], seqs[9], "today"), [first]))
+        add_summary(c, digest(seqs[8], seqs[8], "message"))
+        assert next((s.seq, s.level) for s in live_summaries(c, "c1")) == (folded, "today")
+        assert live_summaries(c, "c1")[0].pins == ["42 apples"]
+        assert [m.summarized_by for m in messages_between(c, "c1", seqs[0], seqs[8])] == [first] * 4 + [
+            second
+        ] * 4 + [None]
+        shown = list_summaries(c, "c1", limit=9)
+        assert [s.superseded_by for s in reversed(shown)] == [folded, folded, None, None]
+        assert [s.seq for s in list_summaries(c, "c1", limit=1, before=folded)] == [second]
+
+    talk.write_sync(check)
+
+
+def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        add_job(c, "compact", "c1", now=1.0)
+        add_job(c, "compact", "c1", now=2.0)
+        add_job(c, "facts", "c1", now=2.0, not_before=50.0, payload={"a": 1})
+        assert next_job_at(c) == 0.0
+        assert lease_job(c, now=10.0, seconds=5.0, busy=["c1"]) is None
+        job = lease_job(c, now=10.0, seconds=5.0)
+        assert job is not None
+        assert (job.kind, job.attempts, job.payload) == ("compact", 1, {})
+        assert lease_job(c, now=10.0, seconds=5.0) is None
+        add_job(
+            c, "compact", "c1", now=11.0
+        )  # caused while the first one runs: it may have come too late for it
+        again = lease_job(c, now=16.0, seconds=5.0)
+        assert again is not None and again.seq == job.seq and again.attempts == 2  # its lease had run out
+        with pytest.raises(LostJobError):
+            finish_job(c, job)
+        finish_job(c, again)
+        later = lease_job(c, now=16.0, seconds=5.0)
+        assert later is not None and later.seq != job.seq
+        assert release_all_jobs(c) == 1
+        retried = _lease(c, 16.0)
+        put_back_job(c, retried, not_before=20.0, problem="the model was gone")
+        assert lease_job(c, now=19.0, seconds=5.0) is None
+        retried = _lease(c, 21.0)
+        assert (retried.problem, retried.attempts) == ("the model was gone", 3)
+        put_back_job(c, retried, not_before=0.0, problem=None)
+        interrupted = _lease(c, 21.0)
+        assert interrupted.attempts == 3  # an interruption is no failure
+        add_job(c, "compact", "c1", now=22.0)
+        put_back_job(c, interrupted, not_before=0.0, problem="x")
+        give_up_job(c, _lease(c, 22.0), "no", 23.0)
+        assert next_job_at(c) == 50.0
+        assert _lease(c, 60.0).payload == {"a": 1}
+
+    talk.write_sync(check)
+
+
+def test_watermarks_only_rise(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        assert watermark(c, "c1", "facts") == 0
+        set_watermark(c, "c1", "facts", 7)
+        set_watermark(c, "c1", "facts", 5)
+        assert (watermark(c, "c1", "facts"), watermark(c, "c1", "tasks")) == (7, 0)
+
+    talk.write_sync(check)
+
+
+def test_erasing_leaves_nothing(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        seq = say(c, "m1").seq
+        add_summary(c, digest(seq, seq))
+        add_job(c, "facts", "c1", now=1.0)
+        set_watermark(c, "c1", "facts", seq)
+        erase_conversation(c, "c1", "ann")
+        for table in ("conversations", "messages", "summaries", "jobs", "watermarks"):
+            assert c.execute(f"SELECT count(*) FROM {table}").get == 0, table
+
+    talk.write_sync(check)
+
+
+def _lease(connection: apsw.Connection, now: float) -> Job:
+    job = lease_job(connection, now=now, seconds=5.0)
+    assert job is not None
+    return job
+
+
+def _savepoint(connection: apsw.Connection, write: Any) -> None:
+    with connection:
+        write()
