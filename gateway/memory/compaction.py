@@ -13,7 +13,7 @@ from gateway.errors import NotFoundError
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.planner import plan
-from gateway.memory.summarize import Source, Summarizer, spans
+from gateway.memory.summarize import REJECTED_SECONDS, Source, Summarizer, SummaryRejectedError, spans
 from gateway.memory.types import Compaction
 from gateway.store.conversations import Conversation
 from gateway.store.messages import StoredMessage, messages_between
@@ -30,6 +30,7 @@ class Compactor:
         self._parts = parts
         self._builder = builder
         self._hub = hub
+        self._paused: dict[str, float] = {}  # conversation: monotonic time until which no try is worth it
 
     def due(self, context: Context) -> bool:
         """Whether the planner has something to do."""
@@ -43,6 +44,18 @@ class Compactor:
         ``tell`` gets each step's state as keywords. Raises SummaryRejectedError and what the inference raises;
         the summaries made so far stay.
         """
+        pause = self._paused.get(conversation.id, 0.0) - time.monotonic()
+        if pause > 0 and not force:
+            raise SummaryRejectedError("its summaries were rejected a moment ago", retry_after=pause)
+        try:
+            made = await self._run(conversation, force, tell)
+        except SummaryRejectedError:
+            self._paused[conversation.id] = time.monotonic() + REJECTED_SECONDS
+            raise
+        self._paused.pop(conversation.id, None)
+        return made
+
+    async def _run(self, conversation: Conversation, force: bool, tell: Callable[..., None] | None) -> int:
         made = 0
         for _ in range(_MAX_PLANS):
             context = await self._builder.build(conversation, compacting=True)
@@ -101,7 +114,7 @@ class Compactor:
         summarizer = Summarizer(
             parts.model(conversation),
             parts.prompts,
-            limit=context.budget.limit,
+            limit=min(context.budget.limit, parts.defaults.prompt_tokens or context.budget.limit),
             apart=parts.defaults.summaries_apart,
         )
         draft = await summarizer.summarize(compaction, source, context.composition)

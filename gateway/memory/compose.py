@@ -44,6 +44,8 @@ _DROPPED_FIRST = (
     "round",
     "persona",
 )
+# Turns go in steps, so that the next prompts begin where this one does and share what the model has read.
+_DROPPED_TURNS = 8
 _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 
 
@@ -136,10 +138,11 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
             optional.remove(gone)
             no_room.append(LeftOut(name, f"no room: {gone.tokens} tokens, and the limit is {budget.limit}"))
         elif len(turns) > 1:
-            gone_turn = turns.pop(0)
-            no_room.append(
-                LeftOut(f"a turn up to message {gone_turn.last}", f"no room: {gone_turn.tokens} tokens")
-            )
+            step = min(_DROPPED_TURNS, len(turns) - 1)
+            tokens = sum(turn.tokens for turn in turns[:step])
+            what = f"messages {turns[0].first} to {turns[step - 1].last}"
+            no_room.append(LeftOut(what, f"no room: {tokens} tokens, and the limit is {budget.limit}"))
+            turns = turns[step:]
         else:
             raise PromptTooLongError(
                 f"the message and what belongs to it have {total} tokens; the prompt may have {budget.limit}",

@@ -284,7 +284,7 @@ class Conversations:
                 await task
             except HearthError as error:  # what does not fit is left out then, and said to be
                 log.warning(
-                    "the history could not be compacted", code=error.code, conversation=conversation.id
+                    "the history could not be compacted", problem=error.message, conversation=conversation.id
                 )
         finally:
             task.cancel()

@@ -26,6 +26,8 @@ from model_host.protocol import Message
 log = structlog.get_logger(__name__)
 
 ATTEMPTS = 2
+# After that many rejections in a row the old state stays for so long before the next try.
+REJECTED_SECONDS = 60.0
 # A source smaller than this says nothing worth a call of the model.
 _NOTHING_TOKENS = 24
 # Of a summary's tokens: its own text; the rest is for pins.
@@ -114,7 +116,9 @@ class Summarizer:
             if isinstance(draft, Draft):
                 return draft
             problem = draft
-        raise SummaryRejectedError(f"a summary was rejected {ATTEMPTS} times: {problem}", retry_after=60.0)
+        raise SummaryRejectedError(
+            f"a summary was rejected {ATTEMPTS} times: {problem}", retry_after=REJECTED_SECONDS
+        )
 
     async def _write(
         self,
@@ -177,17 +181,21 @@ class Summarizer:
             ]
         )
         while True:
-            parts = await split_dialogue(text.strip(), self._limit - room - 64, self._model.count)
+            parts = await split_dialogue(text.strip(), max(64, self._limit - room - 64), self._model.count)
             written: list[str] = []
             for part in parts:
                 messages = prompt.render(words=str(max(12, words // len(parts))), dialogue=part)
-                reply, stopped = await self._model.write(prompt, messages, max_tokens=room, again=attempt)
+                most = room if len(parts) == 1 else max(48, 2 * room // len(parts))
+                reply, stopped = await self._model.write(prompt, messages, max_tokens=most, again=attempt)
                 if not stopped:
                     return "", False
                 written.append(reply.strip())
             joined = "\n".join(written)
-            if len(parts) == 1 or len(joined) >= len(text):  # else it would never become one part
-                return joined, len(parts) == 1
+            [tokens] = await self._model.count([joined])
+            if len(parts) == 1 or tokens <= room:
+                return joined, True
+            if len(joined) >= len(text):  # it would never become short enough
+                return "", False
             text = joined
 
     async def _checked(

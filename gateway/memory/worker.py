@@ -136,7 +136,7 @@ class Worker:
             wait = error.retry_after or min(
                 _LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2 ** (job.attempts - 1)
             )
-            log.warning("a job failed and is tried again", job=job.kind, code=error.code, seconds=wait)
+            log.warning("a job failed and is tried again", job=job.kind, problem=error.message, seconds=wait)
             await self._put_back(job, time.time() + wait, error.message)
         except Exception as error:
             log.exception("a job failed unexpectedly", job=job.kind, conversation=job.conversation)

@@ -1,0 +1,60 @@
+"""A real gateway in a process of its own, with a scripted model, for tests that kill it: ``python … DATA_DIR PORT``."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+from gateway.app import create_app
+from gateway.inference.interface import GenerateCall
+from gateway.serve import GatewayServer, listening_socket
+from gateway.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
+from tests.gateway.api.scripted import ScriptedInference
+
+
+def talker(call: GenerateCall) -> list[str]:
+    """Replies are short; a summary repeats every word with a digit or a capital of what it reads."""
+    text = "\n".join(
+        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content)
+        for m in call.messages or []
+    )
+    if "Pause the conversation" not in text and not text.startswith("Summarize the conversation"):
+        return ["So ", "be ", "it."]
+    kept = " ".join(dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text)))[:600]
+    if call.json_schema:
+        return [msgspec.json.encode({"ConversationSummary": kept}).decode()]
+    return [f"{kept}."]
+
+
+def settings_for(data_dir: Path, port: int) -> Settings:
+    """Small budgets, so that a few messages already are compacted."""
+    model = data_dir / "scripted.gguf"
+    data_dir.mkdir(parents=True, exist_ok=True)
+    model.write_bytes(b"GGUF")
+    return Settings(
+        data_dir=data_dir,
+        server=ServerSettings(port=port, shutdown_grace_seconds=1.0),
+        model=ModelSettings(name=str(model)),
+        wiki=WikiSettings(load_sample=False),
+        memory=MemorySettings(context=1200, ceiling=300, floor=150, answer_tokens=100),
+    )
+
+
+async def main(data_dir: Path, port: int) -> None:
+    """Serve until killed; prints a line when it listens."""
+    settings = settings_for(data_dir, port)
+    inference = ScriptedInference(talker)
+    inference.delay = 0.002
+    app = create_app(settings, inference=inference)
+    server = GatewayServer(settings, app, lambda url: print(url, flush=True))
+    with listening_socket(settings.server) as sock:
+        async with app.router.lifespan_context(app):
+            await server.serve(sockets=[sock])
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,174 @@
+"""kill -9 of the gateway while clients write: what was acknowledged is there, and nothing is half done."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import apsw
+import httpx2
+import pytest
+
+from tests.gateway.memory.scripted_server import settings_for
+
+ROOT = Path(__file__).parents[3]
+CLIENTS = 8
+POLICIES = ("ceiling", "rounds", "window", "conversations")
+# More by hand: HEARTH_TEST_KILLS=1000 python -m pytest tests/gateway/memory/test_kills.py
+KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "25"))
+
+
+class Gateway:
+    """One gateway process."""
+
+    def __init__(self, data_dir: Path) -> None:
+        command = [sys.executable, "-m", "tests.gateway.memory.scripted_server", str(data_dir), "0"]
+        self.log = (data_dir.parent / "log").open("ab")
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self.log)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith(b"http"):
+                self.url = line.decode().strip()
+                break
+        else:
+            raise AssertionError((data_dir.parent / "log").read_text()[-2000:])
+        # The access log goes on and on: somebody has to read it, or the server would wait for room in the pipe.
+        self._drain = threading.Thread(target=self.process.stdout.read, daemon=True)
+        self._drain.start()
+
+    def end(self, how: signal.Signals) -> None:
+        self.process.send_signal(how)
+        self.process.wait()
+        self._drain.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.log.close()
+
+
+@contextmanager
+def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Iterator[None]:
+    """Eight clients that post until the server is gone; a message counts once its ``accepted`` event was read."""
+    stop = threading.Event()
+
+    def write(conversation: str) -> None:
+        with httpx2.Client(base_url=url, timeout=20) as client:
+            while not stop.is_set():
+                name = f"{conversation[:8]}.{time.monotonic_ns()}"
+                body = {
+                    "text": "Ann and Bob said something about the weather again",
+                    "id": name,
+                    "stream": True,
+                    "speaker": "Ann",
+                }
+                try:
+                    with client.stream(
+                        "POST", f"/v1/conversations/{conversation}/messages", json=body
+                    ) as reply:
+                        for line in reply.iter_lines():
+                            if line == "event: accepted":
+                                acknowledged.add(name)
+                except httpx2.HTTPError:
+                    return
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in conversations]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def check(data_dir: Path, acknowledged: set[str]) -> dict[str, int]:
+    """Every promise about what is on disk."""
+    database = apsw.Connection(str(data_dir / "hearth.db"))
+    assert database.pragma("integrity_check") == "ok"
+    assert database.pragma("foreign_key_check") is None
+    stored = {row[0] for row in database.execute("SELECT id FROM messages WHERE role = 'user'")}
+    assert acknowledged <= stored, f"{len(acknowledged - stored)} acknowledged messages are lost"
+    for (conversation,) in list(database.execute("SELECT id FROM conversations")):
+        _check_chain(database, conversation)
+    rows = database.execute(
+        "SELECT conversation, kind, count(*) FROM jobs WHERE state = 'waiting' GROUP BY 1, 2 HAVING count(*) > 1"
+    )
+    assert not list(rows), "a job waits twice"
+    counts = {
+        table: database.execute(f"SELECT count(*) FROM {table}").get
+        for table in ("messages", "summaries", "jobs")
+    }
+    database.close()
+    return counts
+
+
+def _check_chain(database: apsw.Connection, conversation: str) -> None:
+    """Live spans do not overlap, cover every summarized message, and no message that does not exist."""
+    spans = list(
+        database.execute(
+            "SELECT first, last FROM summaries WHERE conversation = ? AND superseded_by IS NULL "
+            "AND level <> 'message' ORDER BY first",
+            (conversation,),
+        )
+    )
+    assert all(before[1] < after[0] for before, after in pairwise(spans))
+    messages = list(
+        database.execute(
+            "SELECT seq, summarized_by FROM messages WHERE conversation = ? ORDER BY seq", (conversation,)
+        )
+    )
+    seqs = {seq for seq, _ in messages}
+    assert all(first in seqs and last in seqs for first, last in spans)
+    covered = {seq for seq in seqs if any(first <= seq <= last for first, last in spans)}
+    assert covered == {seq for seq, by in messages if by is not None}
+    tail = [seq for seq in seqs if seq not in covered]
+    assert not covered or not tail or max(covered) < min(tail)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    settings_for(data_dir, 0)
+    chance = random.Random(4)
+    acknowledged: set[str] = set()
+    gateway = Gateway(data_dir)
+    with httpx2.Client(base_url=gateway.url) as client:
+        conversations = [
+            str(client.post("/v1/conversations", json={"policy": POLICIES[n % 4]}).json()["id"])
+            for n in range(CLIENTS)
+        ]
+    for number in range(KILLS):
+        with writing(gateway.url, conversations, acknowledged):
+            time.sleep(chance.uniform(0.05, 1.0))
+            gateway.end(signal.SIGKILL)
+        if number % 10 == 0:
+            check(data_dir, acknowledged)
+        gateway = Gateway(data_dir)
+    _settle(data_dir)
+    gateway.end(signal.SIGTERM)
+    counts = check(data_dir, acknowledged)
+    assert counts["summaries"] >= KILLS // 4 and counts["jobs"] == 0, counts
+    print(f"{KILLS} kills, {len(acknowledged)} acknowledged messages, {counts}")
+
+
+def _settle(data_dir: Path) -> None:
+    """Wait until the worker has done all that the killed ones left."""
+    database = apsw.Connection(str(data_dir / "hearth.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    database.set_busy_timeout(5000)
+    for _ in range(600):
+        left: Any = database.execute("SELECT count(*) FROM jobs").get
+        if not left:
+            break
+        time.sleep(0.1)
+    database.close()
