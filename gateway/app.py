@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from gateway.api import facts
 from gateway.api.ask import ask
 from gateway.api.chat import chat_completions
 from gateway.api.context import RequestContext
@@ -51,6 +52,7 @@ ENDPOINTS = (
     Endpoint("POST", "/admin/host/warm", warm_host, "admin"),
     Endpoint("POST", "/admin/host/unload", unload_host, "admin"),
     *conversations.ENDPOINTS,
+    *facts.ENDPOINTS,
 )
 
 

@@ -42,7 +42,6 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     defaults: FlowDefaults
     model_name: str
     record: Record
-    sources: Sequence[BlockSource] = ()
 
     def model(self, conversation: Conversation) -> MemoryModel:
         """The model for one conversation."""
@@ -98,8 +97,9 @@ class Context(Struct, frozen=True, kw_only=True):
 class ContextBuilder:
     """Builds contexts. Counting tokens starts the model."""
 
-    def __init__(self, parts: MemoryParts) -> None:
+    def __init__(self, parts: MemoryParts, sources: Sequence[BlockSource] = ()) -> None:
         self._parts = parts
+        self._sources = sources
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
@@ -121,7 +121,7 @@ class ContextBuilder:
             lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
         )
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
-        extra = [block for source in parts.sources for block in await source.blocks(conversation, asked)]
+        extra = [block for source in self._sources for block in await source.blocks(conversation, asked)]
         texts = [summary_text(summary) for summary in summaries]
         core, persona, *counted = await self._counted(conversation, texts)
         turn_tokens = await self._turn()

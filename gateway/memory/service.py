@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from uuid import uuid4
 
@@ -23,6 +23,7 @@ from gateway.errors import HearthError, OverloadedError
 from gateway.inference.interface import GenerateCall, Progress
 from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.facts import Facts
 from gateway.memory.hub import Hub
 from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
@@ -108,14 +109,15 @@ PostEvent = Held | Accepted | Loading | Compacting | BudgetKnown | TextDelta | D
 
 
 class Conversations:
-    """The memory's way in. ``handlers`` run the jobs other than compaction."""
+    """The memory's way in."""
 
-    def __init__(self, parts: MemoryParts, handlers: Mapping[JobKind, Handler] | None = None) -> None:
+    def __init__(self, parts: MemoryParts) -> None:
         self._parts = parts
         self.hub = Hub()
-        self._builder = ContextBuilder(parts)
+        facts = Facts(parts, self.hub)
+        self._builder = ContextBuilder(parts, [facts])
         self._compactor = Compactor(parts, self._builder, self.hub)
-        self._handlers = dict(handlers or {})
+        self._handlers: dict[JobKind, Handler] = {"facts": facts.run} if parts.settings.facts else {}
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._waiting: defaultdict[str, int] = defaultdict(int)

@@ -1,0 +1,217 @@
+"""Facts: read from what users say when the model is idle, and put into later prompts.
+
+The model proposes; code decides. A proposal counts only when its quote stands in a user's message of this exchange,
+so what the assistant says, and what was recalled into its prompt, can never become a fact.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import apsw
+import msgspec
+import structlog
+from msgspec import Meta, Struct
+
+from gateway.memory.context import MemoryParts
+from gateway.memory.dialogue import dialogue
+from gateway.memory.hub import Hub
+from gateway.memory.types import Block
+from gateway.redact import redact
+from gateway.store.conversations import Conversation, any_conversation
+from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, put_fact, search_facts
+from gateway.store.jobs import Job, finish_job, set_watermark, watermark
+from gateway.store.messages import StoredMessage, messages_between
+
+log = structlog.get_logger(__name__)
+
+MAX_OPERATIONS = 8
+# Most that one exchange is read for, in tokens; what is before it was read with its own exchange.
+_MAX_TOKENS = 2000
+_KNOWN_SHOWN = 20
+_RECALLED = 4
+_LEAST_QUOTE = 3  # characters
+
+
+class Operation(Struct, frozen=True):
+    """What the model proposes; the shape that ``prompts/facts.md`` constrains it to."""
+
+    op: Literal["add", "update", "delete"]
+    key: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{1,40}(: [a-z0-9_]{1,60})?$")]
+    text: str
+    quote: str
+    reason: str
+
+
+class Accepted(Struct, frozen=True):
+    """An operation whose quote is a user's, and the message it stands in."""
+
+    operation: Operation
+    message: int
+
+
+def accept(
+    operations: Sequence[Operation], messages: Sequence[StoredMessage], known: Sequence[str]
+) -> list[Accepted]:
+    """The operations that count: quoted from a user, not empty, deletions only of ``known`` keys, one a key."""
+    accepted: dict[str, Accepted] = {}
+    for operation in operations[:MAX_OPERATIONS]:
+        source = _quoted_in(operation.quote, messages)
+        if source is None or operation.key in accepted:
+            continue
+        if operation.op == "delete" and operation.key not in known:
+            continue
+        if operation.op != "delete" and not operation.text.strip():
+            continue
+        accepted[operation.key] = Accepted(operation, source)
+    return list(accepted.values())
+
+
+def _quoted_in(quote: str, messages: Sequence[StoredMessage]) -> int | None:
+    """``seq`` of the user's message that has the quote, blanks and case apart."""
+    wanted = _plain(quote)
+    if len(wanted) < _LEAST_QUOTE:
+        return None
+    return next(
+        (m.seq for m in messages if m.role == "user" and not m.failed and wanted in _plain(m.text)), None
+    )
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip().strip("\"'“”").casefold()
+
+
+def scopes_of(conversation: Conversation) -> list[tuple[Scope, str]]:
+    """Whose facts a conversation may see: its owner's, and in a channel the channel's own."""
+    if conversation.kind == "channel":
+        return [("channel", conversation.id)]
+    return [("owner", "")]
+
+
+class Facts:
+    """The handler of jobs of the kind ``facts``, and a source of prompt blocks."""
+
+    def __init__(self, parts: MemoryParts, hub: Hub) -> None:
+        self._parts = parts
+        self._hub = hub
+
+    async def blocks(self, conversation: Conversation, asked: str) -> list[Block]:
+        """The newest facts within their budget, and those that the last message recalls.
+
+        The first block changes only when a fact does; what is recalled comes and goes with each message.
+        """
+        settings = self._parts.settings
+        if not settings.facts_in_prompt or not settings.fact_tokens:
+            return []
+        scopes, limit = scopes_of(conversation), settings.facts_in_prompt
+        standing, found = await self._parts.database.read(
+            lambda c: (
+                facts_in_scope(c, conversation.owner, scopes, limit),
+                search_facts(c, conversation.owner, scopes, asked[:2000], limit + _RECALLED),
+            )
+        )
+        stable = await self._block("facts", "What you know:", standing, settings.fact_tokens)
+        shown = {fact.seq for fact in standing}
+        recalled = [fact for fact in found if fact.seq not in shown][:_RECALLED]
+        extra = await self._block("recalled", "You also know:", recalled, settings.fact_tokens // 4)
+        return [block for block in (stable, extra) if block is not None]
+
+    async def run(self, job: Job) -> None:
+        """Read what was said since the last time; facts, watermark and the job's end are one transaction."""
+        database = self._parts.database
+        conversation, done = await database.read(
+            lambda c: (any_conversation(c, job.conversation), watermark(c, job.conversation, "facts"))
+        )
+        messages = await database.read(lambda c: messages_between(c, conversation.id, done + 1, 2**62))
+        spoken = _newest([message for message in messages if not message.failed])
+        known = await database.read(
+            lambda c: facts_in_scope(c, conversation.owner, scopes_of(conversation), _KNOWN_SHOWN)
+        )
+        accepted: list[Accepted] = []
+        if any(message.role == "user" for message in spoken):
+            accepted = accept(
+                await self._propose(conversation, spoken, known), spoken, [f.key for f in known]
+            )
+
+        def store(connection: apsw.Connection) -> int:
+            changed = sum(_apply(connection, conversation, each, known) for each in accepted)
+            if messages:
+                set_watermark(connection, conversation.id, "facts", messages[-1].seq)
+            finish_job(connection, job)
+            return changed
+
+        changed = await database.write(store)
+        if changed:
+            self._hub.tell(conversation.id, "facts", changed=changed)
+
+    async def _propose(
+        self, conversation: Conversation, messages: Sequence[StoredMessage], known: Sequence[Fact]
+    ) -> list[Operation]:
+        prompt = self._parts.prompts.get("facts")
+        rendered = prompt.render(
+            known="\n".join(_line(fact) for fact in known) or "(none)", dialogue=dialogue(messages)
+        )
+        text, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
+        try:
+            return msgspec.json.decode(text, type=list[Operation])
+        except msgspec.DecodeError as error:
+            log.warning("facts could not be read", stopped=stopped, problem=str(error)[:200])
+            return []
+
+    async def _block(self, name: str, heading: str, facts: Sequence[Fact], room: int) -> Block | None:
+        """As many of the facts as fit ``room`` tokens, the first ones first."""
+        lines = [_line(fact) for fact in facts]
+        if not lines:
+            return None
+        counts = await self._parts.inference.count([heading, *lines])
+        used, kept = counts[0], [heading]
+        for line, count in zip(lines, counts[1:], strict=True):
+            if used + count + 1 > room:
+                break
+            used += count + 1
+            kept.append(line)
+        return Block(name, used, "\n".join(kept)) if len(kept) > 1 else None
+
+
+def _line(fact: Fact) -> str:
+    return f"- {fact.key}: {fact.text}"
+
+
+def _newest(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """The last messages within the reading limit, at least one."""
+    used, kept = 0, 0
+    for message in reversed(messages):
+        used += message.tokens
+        if kept and used > _MAX_TOKENS:
+            break
+        kept += 1
+    return list(messages[len(messages) - kept :])
+
+
+def _apply(
+    connection: apsw.Connection, conversation: Conversation, accepted: Accepted, known: Sequence[Fact]
+) -> bool:
+    """Carry out one operation; whether anything changed."""
+    operation, now = accepted.operation, time.time()
+    scope, scope_id = scopes_of(conversation)[0]
+    if operation.op == "delete":
+        fact = next(fact for fact in known if fact.key == operation.key)
+        end_fact(connection, fact.id, conversation.owner, now=now, reason=operation.reason)
+        return True
+    text, _ = redact(operation.text.strip())
+    new = NewFact(
+        owner=conversation.owner,
+        scope=scope,
+        scope_id=scope_id,
+        key=operation.key,
+        text=text,
+        quote=operation.quote,
+        conversation=conversation.id,
+        message=accepted.message,
+        reason=operation.reason,
+        valid_from=now,
+    )
+    return put_fact(connection, new) is not None
