@@ -1,4 +1,4 @@
-"""`hearth chat`: a conversation in the terminal. The history lives here; the server keeps none."""
+"""`hearth chat`: a conversation in the terminal. The server keeps it, so that the next call goes on with it."""
 
 from __future__ import annotations
 
@@ -10,38 +10,76 @@ import click
 import msgspec
 
 from gateway.catalog import Catalog
+from gateway.cli.chat_commands import run_command
 from gateway.cli.client import Client, connect, raise_event_error
 from gateway.cli.options import client_options
 from gateway.cli.text import printable
 from gateway.errors import HearthError
 
-_HELP = "Ctrl-D ends, Ctrl-C stops a reply, /new starts over."
+_HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
+
+
+class Talk:
+    """The conversation that lines go to; made with its first line."""
+
+    def __init__(self, client: Client, system: str | None, max_tokens: int | None, name: str | None) -> None:
+        self.client = client
+        self.name = name
+        self._system = system
+        self._limit = {} if max_tokens is None else {"max_tokens": max_tokens}
+
+    def begin(self) -> str:
+        """Its id; made on the server if there is none yet."""
+        if self.name is None:
+            body = {"instructions": self._system} if self._system else {}
+            self.name = str(self.client.post("/v1/conversations", body)["id"])
+        return self.name
+
+    def send(self, line: str) -> dict[str, Any]:
+        """Send a line and show the reply as it comes; returns the ``done`` event. Raises HearthError."""
+        body = {"text": line, "stream": True, **self._limit}
+        with self.client.stream(f"/v1/conversations/{self.begin()}/messages", body) as events:
+            for event in events:
+                data = msgspec.json.decode(event.data)
+                if event.event == "error":
+                    raise_event_error(data)
+                if event.event == "done":
+                    return dict(data)
+                _show(event.event, data)
+        raise HearthError("the server ended the reply early", status=503)
 
 
 @click.command()
-@click.option("--system", help="Instructions that come before the conversation.")
-@click.option("--max-tokens", type=int, help="Limit of each reply; by default the rest of the context.")
+@click.option("--system", help="Instructions for a new conversation.")
+@click.option("--max-tokens", type=int, help="Limit of each reply; by default the configured one.")
+@click.option("--new", is_flag=True, help="Begin a new conversation instead of going on with the last one.")
+@click.option("--conversation", help="Go on with the conversation of this id.")
 @client_options
 def chat(
     system: str | None,
     max_tokens: int | None,
+    new: bool,
+    conversation: str | None,
     url: str | None,
     key: str | None,
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
-    """Talk with the model. Ctrl-C stops a reply, Ctrl-D ends the conversation."""
+    """Talk with the model. On a terminal, the last conversation goes on. Ctrl-D ends."""
     client = connect(url, key, data_dir, config_file)
     terminal = sys.stdin.isatty()
     _greet(client, terminal)
-    opening = [{"role": "system", "content": system}] if system else []
-    limit = {} if max_tokens is None else {"max_tokens": max_tokens}
-    messages = list(opening)
+    name = conversation
+    if name is not None:
+        client.get(f"/v1/conversations/{name}")  # a wrong id is told at once
+    elif terminal and not new and system is None:
+        name = _last(client)
+    talk = Talk(client, system, max_tokens, name)
     while (line := _read_line(terminal)) is not None:
-        if line == "/new":
-            messages = list(opening)
+        if line.startswith("/"):
+            run_command(talk, line)
         elif line:
-            _turn(client, messages, line, limit, terminal)
+            _turn(talk, line, terminal)
 
 
 def _greet(client: Client, terminal: bool) -> None:
@@ -53,6 +91,21 @@ def _greet(client: Client, terminal: bool) -> None:
         click.echo(row.notice, err=True)
     if terminal:
         click.echo(f"{printable(name)}. {_HELP}", err=True)
+
+
+def _last(client: Client) -> str | None:
+    """The conversation that was used last, shown by its last line."""
+    known = [each for each in client.get("/v1/conversations?limit=20")["data"] if each["kind"] == "chat"]
+    if not known:
+        return None
+    name = str(known[0]["id"])
+    lines = client.get(f"/v1/conversations/{name}/messages?limit=1")["data"]
+    if lines:
+        last = " ".join(printable(lines[-1]["text"]).split())
+        click.echo(
+            f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True
+        )
+    return name
 
 
 def _read_line(terminal: bool) -> str | None:
@@ -70,44 +123,44 @@ def _read_line(terminal: bool) -> str | None:
             click.echo(f"\n{_HELP}", err=True)
 
 
-def _turn(
-    client: Client, messages: list[dict[str, str]], line: str, limit: dict[str, int], terminal: bool
-) -> None:
-    """One question and its reply. A turn without any reply leaves no trace in ``messages``.
-
-    Raises HearthError when no terminal is there to read it and go on.
-    """
-    messages.append({"role": "user", "content": line})
-    parts: list[str] = []
+def _turn(talk: Talk, line: str, terminal: bool) -> None:
+    """One line and its reply. Raises HearthError when no terminal is there to read it and go on."""
     try:
-        _stream_reply(client, {"messages": messages, "stream": True, **limit}, parts)
+        done = talk.send(line)
     except KeyboardInterrupt:
         click.echo(" [stopped]", err=True)
         if not terminal:
             raise
+        return
     except HearthError as error:
         if not terminal:
             raise
         click.echo(f"hearth: {error.message}", err=True)
-    if parts:
-        click.echo()
-        messages.append({"role": "assistant", "content": "".join(parts)})
-    else:
-        messages.pop()
+        return
+    click.echo()
+    if terminal:
+        _status(done)
 
 
-def _stream_reply(client: Client, body: dict[str, Any], parts: list[str]) -> None:
-    with client.stream("/v1/chat/completions", body) as events:
-        for event in events:
-            if event.data == "[DONE]":
-                return
-            chunk = msgspec.json.decode(event.data)
-            if "error" in chunk:
-                raise_event_error(chunk)
-            for choice in chunk["choices"]:
-                if text := choice["delta"].get("content"):
-                    parts.append(text)
-                    click.echo(printable(text), nl=False)
-                if choice["finish_reason"] == "length":
-                    click.echo(" [cut at the token limit]", err=True)
-    raise HearthError("the server ended the reply early", status=503)
+def _status(done: dict[str, Any]) -> None:
+    """Below a reply: how full the context is, and whether the history is being compacted."""
+    budget = done.get("budget") or {}
+    parts = [f"{budget['total']} of {budget['limit']} tokens"] if budget else []
+    no_room = [left for left in budget.get("left_out", []) if left["why"].startswith("no room")]
+    if no_room:
+        parts.append(f"{len(no_room)} parts left out for lack of room (/context)")
+    if done.get("compaction") == "queued":
+        parts.append("compacting older messages")
+    click.echo(click.style(f"  [{'; '.join(parts)}]", dim=True), err=True)
+
+
+def _show(event: str, data: dict[str, Any]) -> None:
+    match event:
+        case "delta":
+            click.echo(printable(data["text"]), nl=False)
+        case "held":
+            click.echo(f"[waiting: {printable(str(data['reason']))}]", err=True)
+        case "compacting":
+            click.echo(f"[compacting {data['tokens']} tokens of history first]", err=True)
+        case "loading" if data.get("fraction") == 0:
+            click.echo("[loading the model]", err=True)

@@ -48,6 +48,10 @@ class Client:
         """The JSON reply of a POST."""
         return self._plain("POST", path, body)
 
+    def delete(self, path: str) -> Any:
+        """The JSON reply of a DELETE."""
+        return self._plain("DELETE", path, None)
+
     @contextmanager
     def stream(self, path: str, body: object) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
         """The events of a POST. Leaving the context closes the connection, which cancels the work."""

@@ -114,7 +114,7 @@ class MemoryModel:
             started_at=0.0,
             seconds=0.0,
             status=200 if problem is None else _CLIENT_GONE if problem == "cancelled" else 503,
-            text=prompt.name,
+            text=_asked(call) if prompt.lane == "interactive" else prompt.name,
             answer=output,
             owner=self._owner,
             model=self._name,
@@ -123,6 +123,12 @@ class MemoryModel:
             generations=[generation],
             conversation=self._conversation,
         )
+
+
+def _asked(call: GenerateCall) -> str:
+    """The last message, as the record's title."""
+    content = call.messages[-1].content if call.messages else ""
+    return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
 def _completed(end: Finished) -> Finished:

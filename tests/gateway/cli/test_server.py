@@ -134,7 +134,7 @@ def test_generate_runs_a_prompt_n_times(client: Run) -> None:
 def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
     done = client("chat", "--system", "Be brief.", "--max-tokens", "8", stdin="one\ntwo\n")
     assert done.returncode == 0, done.stderr
-    assert "two" in client("log", "--limit", "1", "--json").stdout
+    assert "two" in client("log", "--kind", "chat", "--limit", "1", "--json").stdout
 
 
 class Terminal:
