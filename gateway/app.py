@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import facts
+from gateway.api import facts, tasks
 from gateway.api.ask import ask
 from gateway.api.chat import chat_completions
 from gateway.api.context import RequestContext
@@ -53,6 +53,7 @@ ENDPOINTS = (
     Endpoint("POST", "/admin/host/unload", unload_host, "admin"),
     *conversations.ENDPOINTS,
     *facts.ENDPOINTS,
+    *tasks.ENDPOINTS,
 )
 
 

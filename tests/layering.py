@@ -48,7 +48,11 @@ BASE = {
     "aio",
 }
 # What one unit may see of another at the same height: values, never insides.
-VALUES = {("ask", "gateway.wiki.source"), ("connection", "gateway.api.errors")}
+VALUES = {
+    ("ask", "gateway.wiki.source"),
+    ("memory", "gateway.tasks.values"),
+    ("connection", "gateway.api.errors"),
+}
 MODEL_CODE = {"model_host.engine", "model_host.sampling", "model_host.vocabulary"}
 MODEL_LIBRARIES = {"llama_cpp", "numpy"}
 SQL = re.compile(

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gateway.cli.facts import fact_id
+from gateway.cli.tasks import task_line
 from gateway.cli.text import printable
 from gateway.errors import HearthError
 
@@ -19,6 +21,7 @@ _COMMANDS = {
     "/compact": "compact the older messages now",
     "/summaries": "the summaries that stand for older messages",
     "/facts": "what was learned about you",
+    "/tasks": "today's tasks",
     "/forget ID": "forget a fact",
     "/undo ID": "take the last change of a fact back",
     "/erase": "erase this conversation for good",
@@ -56,11 +59,14 @@ def _run(talk: Talk, name: str, argument: str) -> None:
         case "/facts":
             for fact in talk.client.get("/v1/facts?limit=200")["data"]:
                 click.echo(f"{fact['id'][:8]}  {printable(fact['key'])}: {printable(fact['text'])}")
+        case "/tasks":
+            for task in talk.client.get("/v1/tasks?day=today&limit=200")["data"]:
+                click.echo(printable(task_line(task)))
         case "/forget":
-            talk.client.delete(f"/v1/facts/{_fact(talk, argument)}")
+            talk.client.delete(f"/v1/facts/{fact_id(talk.client, argument)}")
             click.echo(f"forgotten; /undo {argument} brings it back", err=True)
         case "/undo":
-            talk.client.post(f"/v1/facts/{_fact(talk, argument, ended=True)}/undo", {})
+            talk.client.post(f"/v1/facts/{fact_id(talk.client, argument)}/undo", {})
             click.echo("done", err=True)
         case "/erase":
             if talk.name is not None:
@@ -81,13 +87,3 @@ def _context(talk: Talk) -> None:
     click.echo(f"{context['total']:>7}  of {context['limit']} (compacted over {context['ceiling']})")
     for left in context["left_out"]:
         click.echo(f"         not in it: {printable(left['what'])} ({printable(left['why'])})")
-
-
-def _fact(talk: Talk, beginning: str, *, ended: bool = False) -> str:
-    """The id of the fact whose id begins so. Raises HearthError."""
-    query = "?limit=200&ended=true" if ended else "?limit=200"
-    found = {fact["id"] for fact in talk.client.get(f"/v1/facts{query}")["data"]}
-    matching = [name for name in found if beginning and name.startswith(beginning)]
-    if len(matching) != 1:
-        raise HearthError(f"`{beginning}` is the beginning of {len(matching)} facts' ids; /facts lists them")
-    return str(matching[0])

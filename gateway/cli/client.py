@@ -48,6 +48,10 @@ class Client:
         """The JSON reply of a POST."""
         return self._plain("POST", path, body)
 
+    def patch(self, path: str, body: object) -> Any:
+        """The JSON reply of a PATCH."""
+        return self._plain("PATCH", path, body)
+
     def delete(self, path: str) -> Any:
         """The JSON reply of a DELETE."""
         return self._plain("DELETE", path, None)

@@ -30,6 +30,8 @@ COMMANDS = {
     "status": _Entry("status", "status", "Show the server's state and load."),
     "ask": _Entry("ask", "ask", "Ask the wiki a question."),
     "chat": _Entry("chat", "chat", "Talk with the model."),
+    "facts": _Entry("facts", "facts", "What conversations have taught the server about you."),
+    "tasks": _Entry("tasks", "tasks", "Objectives, tasks and checklists."),
     "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
     "pull": _Entry("pull", "pull", "Download a model."),
     "models": _Entry("models", "models", "List known and installed models."),

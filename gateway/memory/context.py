@@ -175,7 +175,12 @@ class ContextBuilder:
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:
-    return next((block for block in blocks if block.name == name), None)
+    """The blocks of that name as one."""
+    found = [block for block in blocks if block.name == name]
+    if not found:
+        return None
+    tokens = sum(block.tokens + 1 for block in found) - 1
+    return Block(name, tokens, "\n\n".join(block.text for block in found))
 
 
 def _recounted(summary: Summary, tokens: int) -> Summary:

@@ -25,6 +25,7 @@ from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.facts import Facts
 from gateway.memory.hub import Hub
+from gateway.memory.tasks import TaskKeeper
 from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
 from gateway.redact import redact
@@ -115,9 +116,14 @@ class Conversations:
         self._parts = parts
         self.hub = Hub()
         facts = Facts(parts, self.hub)
-        self._builder = ContextBuilder(parts, [facts])
+        tasks = TaskKeeper(parts, self.hub)
+        self._builder = ContextBuilder(parts, [tasks, facts])
         self._compactor = Compactor(parts, self._builder, self.hub)
-        self._handlers: dict[JobKind, Handler] = {"facts": facts.run} if parts.settings.facts else {}
+        self._handlers: dict[JobKind, Handler] = {}
+        if parts.settings.facts:
+            self._handlers["facts"] = facts.run
+        if parts.settings.tasks:
+            self._handlers["tasks"] = tasks.run
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._waiting: defaultdict[str, int] = defaultdict(int)

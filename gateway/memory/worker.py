@@ -93,7 +93,8 @@ class Worker:
             if job is None:
                 pause = await self._pause()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await self._wake.wait()
                 continue
             task = asyncio.create_task(self._work(job))
             self._running[job.conversation] = task

@@ -40,7 +40,7 @@ def test_the_shipped_prompts() -> None:
     assert (terms.version, terms.lane, terms.max_tokens, terms.sampling.temperature) == (
         1,
         "interactive",
-        64,
+        200,
         0.0,
     )
     assert terms.schema is not None

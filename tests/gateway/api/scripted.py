@@ -99,6 +99,7 @@ class ScriptedInference:
         return 4 * len(messages) + sum(await self.count(texts))
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
+        self.kept.append(keep_alive)
         return ModelInfo(name="scripted", n_ctx=8192, n_ctx_train=8192)
 
     def health(self) -> HostHealth:

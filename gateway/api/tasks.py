@@ -1,0 +1,180 @@
+"""/v1/tasks: objectives, tasks and checklists of the caller."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import date, datetime
+from typing import Annotated, Any
+
+import apsw
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.api.conversations.paging import limit_of
+from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.fields import convert, decode_object
+from gateway.api.services import caller_of, services_of
+from gateway.errors import InvalidRequestError
+from gateway.memory.policies import time_zone
+from gateway.store.tasks import (
+    Archetype,
+    Level,
+    NewTask,
+    State,
+    Task,
+    add_task,
+    delete_task,
+    get_task,
+    list_tasks,
+    save_task,
+)
+
+Title = Annotated[str, Meta(min_length=1, max_length=300)]
+Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+_STATES = ("open", "doing", "waiting", "done", "cancelled")
+
+
+class Tool(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a runner would call for a checklist item."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    arguments: dict[str, Any] = {}
+
+
+class NewTaskBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """POST /v1/tasks. A checklist item needs ``parent``; a ``breakpoint`` stops and asks its ``question``."""
+
+    title: Title
+    level: Level = "task"
+    parent: str | None = None
+    archetype: Archetype = "user"
+    day: Day | None = None
+    breakpoint: bool = False
+    question: Annotated[str, Meta(max_length=500)] | None = None
+    tool: Tool | None = None
+
+
+class TaskChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """PATCH /v1/tasks/{id}: the fields that change."""
+
+    title: Title | UnsetType = UNSET
+    state: State | UnsetType = UNSET
+    day: Day | UnsetType = UNSET
+    archetype: Archetype | UnsetType = UNSET
+    breakpoint: bool | UnsetType = UNSET
+    question: Annotated[str, Meta(max_length=500)] | UnsetType | None = UNSET
+
+
+class TaskReply(Struct, frozen=True, kw_only=True):
+    """A task, as its owner sees it."""
+
+    id: str
+    level: Level
+    parent: str | None
+    archetype: Archetype
+    title: str
+    state: State
+    day: str
+    breakpoint: bool
+    tool: dict[str, Any] | None
+    question: str | None
+    conversation: str | None
+    message: int | None
+    created_at: float
+    updated_at: float
+
+    @classmethod
+    def of(cls, task: Task) -> TaskReply:
+        """Everything but the owner."""
+        return cls(**{name: getattr(task, name) for name in cls.__struct_fields__})
+
+
+async def list_all(request: Request) -> Response:
+    """The caller's tasks, the newest day first; ``day=YYYY-MM-DD`` or ``today``, ``state``, ``limit``."""
+    limit, owner = limit_of(request), caller_of(request).owner
+    day, state = request.query_params.get("day"), request.query_params.get("state")
+    if day is not None:
+        day = _today(request) if day == "today" else _checked_day(day)
+    if state is not None and state not in _STATES:
+        raise InvalidRequestError(f"`state` is one of {', '.join(_STATES)}", param="state")
+    rows = await services_of(request).database.read(
+        lambda c: list_tasks(c, owner, limit=limit, day=day, state=state)  # type: ignore[arg-type]
+    )
+    return _json({"data": [TaskReply.of(row) for row in rows], "next": None})
+
+
+async def show(request: Request) -> Response:
+    """One task."""
+    name, owner = request.path_params["id"], caller_of(request).owner
+    return _json(TaskReply.of(await services_of(request).database.read(lambda c: get_task(c, name, owner))))
+
+
+async def create(request: Request) -> Response:
+    """A new objective, task or checklist item."""
+    body = convert(decode_object(await request.body()), NewTaskBody)
+    new = NewTask(
+        owner=caller_of(request).owner,
+        level=body.level,
+        parent=body.parent,
+        archetype=body.archetype,
+        title=body.title,
+        day=_checked_day(body.day) if body.day else _today(request),
+        now=time.time(),
+        breakpoint=body.breakpoint,
+        question=body.question,
+        tool=msgspec.to_builtins(body.tool) if body.tool else None,
+    )
+    return _json(TaskReply.of(await services_of(request).database.write(lambda c: add_task(c, new))), 201)
+
+
+async def change(request: Request) -> Response:
+    """Change fields of a task."""
+    name, owner = request.path_params["id"], caller_of(request).owner
+    body = convert(decode_object(await request.body()), TaskChange)
+    if body.day is not UNSET:
+        _checked_day(body.day)
+    given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
+
+    def store(connection: apsw.Connection) -> Task:
+        task = msgspec.structs.replace(get_task(connection, name, owner), **given, updated_at=time.time())
+        save_task(connection, task)
+        return task
+
+    return _json(TaskReply.of(await services_of(request).database.write(store)))
+
+
+async def delete(request: Request) -> Response:
+    """Delete a task with all that is below it."""
+    name, owner = request.path_params["id"], caller_of(request).owner
+    await services_of(request).database.write(lambda c: delete_task(c, name, owner))
+    return _json({"id": name, "deleted": True})
+
+
+def _today(request: Request) -> str:
+    zone = time_zone(services_of(request).settings.memory.time_zone)
+    return datetime.fromtimestamp(time.time(), zone).date().isoformat()
+
+
+def _checked_day(day: str) -> str:
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", day):
+            return date.fromisoformat(day).isoformat()
+    except ValueError:
+        pass
+    raise InvalidRequestError("`day` is a date such as 2026-11-20", param="day")
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type=JSON)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/v1/tasks", list_all, "user"),
+    Endpoint("POST", "/v1/tasks", create, "user", (JSON,)),
+    Endpoint("GET", "/v1/tasks/{id}", show, "user"),
+    Endpoint("PATCH", "/v1/tasks/{id}", change, "user", (JSON,)),
+    Endpoint("DELETE", "/v1/tasks/{id}", delete, "user"),
+)

@@ -1,0 +1,90 @@
+"""`hearth tasks`: objectives, tasks and checklists that conversations know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.client import Client, connect
+from gateway.cli.options import client_options, json_option
+from gateway.cli.text import printable
+
+_MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
+
+
+@click.group(invoke_without_command=True)
+@click.option("--day", help="Only those of a day (YYYY-MM-DD or today).")
+@json_option
+@client_options
+@click.pass_context
+def tasks(
+    context: click.Context,
+    day: str | None,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """List tasks; `add`, `state` and `delete` change them."""
+    context.obj = connect(url, key, data_dir, config_file)
+    if context.invoked_subcommand is not None:
+        return
+    reply = context.obj.get(f"/v1/tasks?limit=200{f'&day={day}' if day else ''}")
+    if as_json:
+        click.echo(msgspec.json.encode(reply))
+        return
+    for task in reply["data"]:
+        click.echo(printable(task_line(task)))
+    if not reply["data"]:
+        click.echo("there are no tasks; `hearth tasks add TITLE` makes one", err=True)
+
+
+@tasks.command()
+@click.argument("title")
+@click.option("--parent", help="The objective or task it belongs to; below a task it is a checklist item.")
+@click.option("--objective", is_flag=True, help="Make an objective, which splits into tasks.")
+@click.option("--day", help="The day it is for (YYYY-MM-DD); by default today.")
+@click.option("--breakpoint", "question", help="Stop at this item and ask the user this.")
+@click.pass_obj
+def add(
+    client: Client, title: str, parent: str | None, objective: bool, day: str | None, question: str | None
+) -> None:
+    """Make a task, an objective, or an item of a checklist."""
+    level = "objective" if objective else "checklist" if parent and parent.startswith("T-") else "task"
+    body: dict[str, Any] = {
+        "title": title,
+        "level": level,
+        "parent": parent,
+        "breakpoint": question is not None,
+    }
+    body |= {"question": question} | ({"day": day} if day else {})
+    click.echo(task_line(client.post("/v1/tasks", body)))
+
+
+@tasks.command()
+@click.argument("task")
+@click.argument("state", type=click.Choice(list(_MARKS)))
+@click.pass_obj
+def state(client: Client, task: str, state: str) -> None:
+    """Set the state of a task."""
+    click.echo(task_line(client.patch(f"/v1/tasks/{task}", {"state": state})))
+
+
+@tasks.command()
+@click.argument("task")
+@click.pass_obj
+def delete(client: Client, task: str) -> None:
+    """Delete a task with all that is below it."""
+    client.delete(f"/v1/tasks/{task}")
+    click.echo(f"deleted {printable(task)}")
+
+
+def task_line(task: dict[str, Any]) -> str:
+    """One task in one line."""
+    indent = "  " if task["level"] == "checklist" else ""
+    stop = f" BREAKPOINT: {task['question'] or ''}".rstrip() if task["breakpoint"] else ""
+    return f"{indent}[{_MARKS.get(task['state'], '?')}] {task['id']} {task['title']}{stop}"

@@ -1,0 +1,80 @@
+"""What decides about tasks: how they read in a prompt, what mentions them, which proposals count. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from gateway.store.messages import StoredMessage
+from gateway.store.tasks import State, Task
+
+MENTION = re.compile(r"@([OT]-[0-9]{8}-[0-9]{2})(?![0-9])")
+MAX_CHANGES = 8
+_LEAST_QUOTE = 3
+_MARKS: dict[State, str] = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
+
+
+class Change(Struct, frozen=True):
+    """What the model proposes; the shape that ``prompts/tasks.md`` constrains it to."""
+
+    op: Literal["add", "add_item", "doing", "waiting", "done", "cancelled"]
+    id: str
+    title: str
+    quote: str
+
+
+class Accepted(Struct, frozen=True):
+    """A change that counts, and the message that says so."""
+
+    change: Change
+    message: int
+
+
+def mentions(text: str) -> list[str]:
+    """Ids of tasks and objectives that a text mentions with ``@``, each once."""
+    return list(dict.fromkeys(MENTION.findall(text)))
+
+
+def as_lines(tasks: Sequence[Task]) -> list[str]:
+    """``[x] T-20261120-03 (hybrid) Title``; checklist items are indented, a breakpoint says what it waits for."""
+    lines = []
+    for task in tasks:
+        indent = "  " if task.level == "checklist" else ""
+        kind = "" if task.level == "checklist" else f" ({task.archetype})"
+        stop = f" BREAKPOINT: {task.question or 'ask the user'}" if task.breakpoint else ""
+        lines.append(f"{indent}[{_MARKS[task.state]}] {task.id}{kind} {task.title}{stop}")
+    return lines
+
+
+def accept(
+    changes: Sequence[Change], messages: Sequence[StoredMessage], known: Sequence[Task]
+) -> list[Accepted]:
+    """The changes that count: quoted from this exchange, new ones from the user, others of known tasks."""
+    levels = {task.id: task.level for task in known}
+    accepted: list[Accepted] = []
+    for change in changes[:MAX_CHANGES]:
+        users_only = change.op in ("add", "add_item")
+        source = _quoted_in(change.quote, messages, users_only)
+        if source is None or (users_only and not change.title.strip()):
+            continue
+        if change.op != "add" and change.id not in levels:
+            continue
+        if change.op == "add_item" and levels[change.id] != "task":
+            continue
+        accepted.append(Accepted(change, source))
+    return accepted
+
+
+def _quoted_in(quote: str, messages: Sequence[StoredMessage], users_only: bool) -> int | None:
+    wanted = " ".join(quote.split()).casefold()
+    if len(wanted) < _LEAST_QUOTE:
+        return None
+    for message in messages:
+        if message.failed or (users_only and message.role != "user"):
+            continue
+        if wanted in " ".join(message.text.split()).casefold():
+            return message.seq
+    return None
