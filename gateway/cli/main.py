@@ -37,6 +37,9 @@ COMMANDS = {
     "models": _Entry("models", "models", "List known and installed models."),
     "doctor": _Entry("doctor", "doctor", "Say what this machine can run, and why."),
     "log": _Entry("log", "log", "Look at past requests."),
+    "backup": _Entry("backup", "backup", "Copy the database while the server runs."),
+    "export": _Entry("export", "export", "Write conversations, facts and tasks to a file."),
+    "import": _Entry("import_", "import_", "Read what `hearth export` wrote, or other chats."),
     "key": _Entry("key", "key", "Manage API keys."),
     "config": _Entry("config", "config", "Show the configuration."),
 }

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from gateway.catalog import FlowDefaults
 from gateway.inference.interface import Inference
-from gateway.memory.compose import Composition, Ingredients, compose, summary_text
+from gateway.memory.compose import Composition, Ingredients, compose, line_text, summary_text
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.policies import CeilingPolicy, Policy, make_budget, make_policy
 from gateway.memory.situation import Situation
@@ -19,7 +20,7 @@ from gateway.prompts import Prompt, PromptSet
 from gateway.settings import MemorySettings
 from gateway.store.conversations import Conversation
 from gateway.store.db import Database
-from gateway.store.messages import StoredMessage, open_messages
+from gateway.store.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.summaries import Summary, live_summaries
 from model_host.protocol import Message
 
@@ -120,6 +121,7 @@ class ContextBuilder:
         messages, summaries = await parts.database.read(
             lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
         )
+        messages = await self._count_lines(conversation, messages)
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
         extra = [block for source in self._sources for block in await source.blocks(conversation, asked)]
         texts = [summary_text(summary) for summary in summaries]
@@ -151,6 +153,19 @@ class ContextBuilder:
             fixed_tokens=fixed,
             turn_tokens=turn_tokens,
         )
+
+    async def _count_lines(
+        self, conversation: Conversation, messages: list[StoredMessage]
+    ) -> list[StoredMessage]:
+        """Imported lines come without token counts; they get them when they are first used."""
+        named = conversation.kind == "channel"
+        missing = [message for message in messages if message.tokens < 0]
+        if not missing:
+            return messages
+        counts = await self._parts.inference.count([line_text(message, named) for message in missing])
+        known = {message.seq: count for message, count in zip(missing, counts, strict=True)}
+        await self._parts.database.write(lambda c: set_tokens(c, known))
+        return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
         """Core, persona, and the summaries, with their tokens."""
@@ -184,4 +199,4 @@ def _named(blocks: Sequence[Block], name: str) -> Block | None:
 
 
 def _recounted(summary: Summary, tokens: int) -> Summary:
-    return Summary(**{**{n: getattr(summary, n) for n in summary.__struct_fields__}, "tokens": tokens})
+    return msgspec.structs.replace(summary, tokens=tokens)

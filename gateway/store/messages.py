@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import apsw
@@ -125,6 +126,13 @@ def open_messages(connection: apsw.Connection, conversation: str, at_least: int)
         "ORDER BY seq DESC LIMIT ?2)), 9e18))"
     )
     return [_loaded(row) for row in load_all(_Row, _select(connection, where, (conversation, at_least)))]
+
+
+def set_tokens(connection: apsw.Connection, counts: Mapping[int, int]) -> None:
+    """Write token counts by ``seq``, for lines that came from elsewhere without any."""
+    connection.executemany(
+        "UPDATE messages SET tokens = ? WHERE seq = ?", [(n, seq) for seq, n in counts.items()]
+    )
 
 
 def mark_failed(connection: apsw.Connection, message: int) -> None:

@@ -1,0 +1,58 @@
+"""`hearth backup`: a verified copy of the database, made while the server runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import msgspec
+from tqdm import tqdm
+
+from gateway.cli.options import json_option, local_options, settings_of
+from gateway.errors import ConfigurationError
+from gateway.store.backup import copy_database
+
+
+@click.command()
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@json_option
+@local_options
+def backup(target: Path, force: bool, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+    """Copy the database to TARGET (a file, or a folder) and check the copy. The server may run."""
+    source = settings_of(data_dir, config_file).settings.database_path
+    if not source.is_file():
+        raise ConfigurationError(f"there is no database {source} to back up")
+    if target.is_dir():
+        target = target / source.name
+    if target.exists() and not force:
+        raise ConfigurationError(f"{target} exists; --force replaces it")
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with tqdm(total=None, unit=" pages", disable=None, leave=False) as bar:
+
+            def progress(remaining: int, total: int) -> None:
+                bar.total = total
+                bar.update(total - remaining - bar.n)
+
+            counts = copy_database(source, partial, progress)
+        partial.chmod(0o600)
+        partial.replace(target)
+        _sync_folder(target.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+    if as_json:
+        click.echo(msgspec.json.encode({"file": str(target), "bytes": target.stat().st_size, "rows": counts}))
+        return
+    rows = ", ".join(f"{count} {name}" for name, count in counts.items())
+    click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB, checked; {rows}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new name is on disk when this returns."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

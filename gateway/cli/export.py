@@ -1,0 +1,148 @@
+"""`hearth export`: conversations, facts and tasks as JSON Lines, or as the documents' JSON files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import msgspec
+
+from gateway.cli.database import opened_database
+from gateway.cli.options import local_options, settings_of
+from gateway.errors import ConfigurationError
+from gateway.store.db import Database
+from gateway.store.transfer import VERSION, Archive, Header, conversation_ids, read_archive, read_rest
+
+
+@click.command()
+@click.argument("target", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--owner", help="Only what belongs to this owner; `local` without keys.")
+@click.option(
+    "--documents",
+    is_flag=True,
+    help="Write Daily_chat.json, Daily_summary.json and root.json into the folder TARGET.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@local_options
+def export(
+    target: Path,
+    owner: str | None,
+    documents: bool,
+    force: bool,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Write conversations, facts and tasks to TARGET (`-` for standard output)."""
+    path = settings_of(data_dir, config_file).settings.database_path
+    if not path.is_file():
+        raise ConfigurationError(f"there is no database {path} to export from")
+    with opened_database(path) as database:
+        if documents:
+            _write_documents(database, target, owner, force)
+            return
+        with _output(target, force) as out:
+            written = _write_lines(database, out, owner)
+    click.echo(f"{written} conversations", err=True)
+
+
+def _write_lines(database: Database, out: IO[bytes], owner: str | None) -> int:
+    """A header, a line a conversation, then facts and tasks."""
+    out.write(msgspec.json.encode(Header("hearth", VERSION, time.time())) + b"\n")
+    names = database.read_sync(lambda c: conversation_ids(c, owner))
+    for archive in _archives(database, names):
+        out.write(msgspec.json.encode(archive) + b"\n")
+    for row in database.read_sync(lambda c: list(read_rest(c, owner))):
+        out.write(msgspec.json.encode(row) + b"\n")
+    return len(names)
+
+
+def _write_documents(database: Database, folder: Path, owner: str | None, force: bool) -> None:
+    """The shapes of the design documents: the log by day, the summaries with their spans, and a registry."""
+    folder.mkdir(parents=True, exist_ok=True)
+    archives = list(_archives(database, database.read_sync(lambda c: conversation_ids(c, owner))))
+    files: dict[str, Any] = {
+        "Daily_chat.json": _by_day(archives),
+        "Daily_summary.json": [_summary(archive, each) for archive in archives for each in archive.summaries],
+        "root.json": {
+            archive.conversation.id: {
+                "name": archive.conversation.title,
+                "kind": archive.conversation.kind,
+                "last_accessed": _time(archive.conversation.updated_at),
+                "stats": {"messages": len(archive.messages), "summaries": len(archive.summaries)},
+            }
+            for archive in archives
+        },
+    }
+    for name in files:
+        if (folder / name).exists() and not force:
+            raise ConfigurationError(f"{folder / name} exists; --force replaces it")
+    for name, content in files.items():
+        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
+    click.echo(f"{', '.join(files)} in {folder}", err=True)
+
+
+def _archives(database: Database, names: list[str]) -> Iterator[Archive]:
+    for name in names:
+        yield database.read_sync(partial(read_archive, conversation=name))
+
+
+def _by_day(archives: list[Archive]) -> dict[str, list[dict[str, Any]]]:
+    days: dict[str, list[dict[str, Any]]] = {}
+    for archive in archives:
+        for message in archive.messages:
+            day = datetime.fromtimestamp(message.created_at).astimezone().date().isoformat()
+            days.setdefault(day, []).append(
+                {
+                    "conversation": archive.conversation.id,
+                    "id": message.id,
+                    "role": message.role,
+                    "speaker": message.speaker,
+                    "text": message.text,
+                    "time": _time(message.created_at),
+                }
+            )
+    return dict(sorted(days.items()))
+
+
+def _summary(archive: Archive, summary: Any) -> dict[str, Any]:
+    return {
+        "conversation": archive.conversation.id,
+        "level": summary.level,
+        "from": _time(summary.from_time),
+        "to": _time(summary.to_time),
+        "messages": [m.id for m in archive.messages if summary.first <= m.seq <= summary.last],
+        "text": summary.text,
+        "pins": summary.pins,
+        "prompt": f"{summary.prompt_name} {summary.prompt_version}",
+        "model": summary.model,
+        "live": summary.superseded_by is None,
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+
+
+@contextmanager
+def _output(target: Path, force: bool) -> Iterator[IO[bytes]]:
+    """Standard output, or a file that appears only when it is complete."""
+    if str(target) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if target.exists() and not force:
+        raise ConfigurationError(f"{target} exists; --force replaces it")
+    unfinished = target.with_name(f".{target.name}.partial")
+    try:
+        with unfinished.open("wb") as out:
+            yield out
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)

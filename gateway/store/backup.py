@@ -1,0 +1,48 @@
+"""A consistent copy of a database that others are writing to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from gateway.errors import HearthError
+from gateway.store.faults import translated
+
+_PAGES_A_STEP = 256
+_COUNTED = ("conversations", "messages", "summaries", "facts", "tasks", "keys", "wiki_pages", "requests")
+
+
+def copy_database(source: Path, target: Path, progress: Callable[[int, int], None]) -> dict[str, int]:
+    """Copy ``source`` to ``target`` page by page and check the copy; returns the rows of its tables.
+
+    ``progress`` gets the remaining and all pages. A writer may go on meanwhile: SQLite starts over what changed.
+    Raises HearthError when the copy does not pass its check, ConfigurationError as opening does.
+    """
+    with translated(source):
+        original = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+        original.set_busy_timeout(10_000)
+        copy = apsw.Connection(str(target))
+        try:
+            original.execute("BEGIN")  # one moment for the whole copy, however long it takes
+            original.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            with copy.backup("main", original, "main") as running:
+                while not running.done:
+                    running.step(_PAGES_A_STEP)
+                    progress(running.remaining, running.page_count)
+            original.execute("COMMIT")
+            copy.pragma("journal_mode", "DELETE")  # one file, nothing beside it
+            return _checked(copy)
+        finally:
+            copy.close()
+            original.close()
+
+
+def _checked(copy: apsw.Connection) -> dict[str, int]:
+    found = copy.pragma("integrity_check")
+    broken = copy.pragma("foreign_key_check")
+    if found != "ok" or broken is not None:
+        raise HearthError(f"the copy is damaged: {found if found != 'ok' else broken}", code="backup_damaged")
+    tables = {str(row[0]) for row in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    return {name: copy.execute(f"SELECT count(*) FROM {name}").get for name in _COUNTED if name in tables}
