@@ -132,7 +132,7 @@ class Compactor:
             prompt_name=draft.prompt_name,
             prompt_version=draft.prompt_version,
             model=parts.model_name,
-            created_at=time.time(),
+            created_at=self._parts.clock(),
         )
 
     async def _messages(self, context: Context, compaction: Compaction) -> list[StoredMessage]:

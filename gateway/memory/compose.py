@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from gateway.errors import PromptTooLongError
@@ -47,6 +48,19 @@ _DROPPED_FIRST = (
 # Turns go in steps, so that the next prompts begin where this one does and share what the model has read.
 _DROPPED_TURNS = 8
 _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
+
+
+class _Variable(Struct):
+    name: str
+    type: str
+    description: str
+
+
+class _CodeSummary(Struct):
+    """The JSON of the policy ``rounds``, with the field names of its prompts."""
+
+    ConversationSummary: str
+    Variables: list[_Variable] = []
 
 
 class Ingredients(Struct, frozen=True, kw_only=True):
@@ -116,7 +130,17 @@ class Composition(Struct, frozen=True, kw_only=True):
 def summary_text(summary: Summary) -> str:
     """A summary as it stands in a prompt: heading, text, and the lines that are pinned to it."""
     pinned = "\n".join(f"- {line}" for line in summary.pins)
-    return "\n".join(part for part in (HEADINGS[summary.level], summary.text.strip(), pinned) if part)
+    return "\n".join(part for part in (HEADINGS[summary.level], readable(summary.text), pinned) if part)
+
+
+def readable(text: str) -> str:
+    """A summary's text for people and models: JSON with variables becomes lines, other text stays as it is."""
+    try:
+        value = msgspec.json.decode(text, type=_CodeSummary)
+    except msgspec.DecodeError:
+        return text.strip()
+    variables = [f"{each.name} ({each.type}): {each.description}" for each in value.Variables]
+    return "\n".join([value.ConversationSummary.strip(), *(["Variables:", *variables] if variables else [])])
 
 
 def line_text(message: StoredMessage, named: bool) -> str:

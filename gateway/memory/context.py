@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -43,6 +43,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     defaults: FlowDefaults
     model_name: str
     record: Record
+    clock: Callable[[], float] = time.time  # Unix seconds
 
     def model(self, conversation: Conversation) -> MemoryModel:
         """The model for one conversation."""
@@ -66,13 +67,14 @@ class Context(Struct, frozen=True, kw_only=True):
     policy: Policy
     fixed_tokens: int
     turn_tokens: int
+    now: float
 
     def situation(self, *, force: bool = False) -> Situation:
         """For the planner: the messages that no summary covers."""
         return Situation(
             messages=[message for message in self.messages if message.summarized_by is None],
             summaries=self.summaries,
-            now=time.time(),
+            now=self.now,
             budget=self.budget,
             fixed_tokens=self.fixed_tokens,
             turn_tokens=self.turn_tokens,
@@ -152,6 +154,7 @@ class ContextBuilder:
             policy=policy,
             fixed_tokens=fixed,
             turn_tokens=turn_tokens,
+            now=parts.clock(),
         )
 
     async def _count_lines(

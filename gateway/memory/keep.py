@@ -25,6 +25,7 @@ _IDENTIFIER = re.compile(
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d(?:[\d.,:/-]*\d)(?![\w])")
 _NAME = re.compile(r"\b[^\W\d_a-z](?:[^\W\d_]|['’-](?=[^\W\d_]))+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
+_SPEAKER = re.compile(r"^[^\n:.!?]{1,60}: ", re.M)
 _FIRST_WORD = re.compile(r"^[\W_]*")
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
 _LONGEST_PIN = 240
@@ -40,7 +41,7 @@ _NO_NAMES = frozenset(
 
 
 class Items(Struct, frozen=True):
-    """What a text holds that can be checked; keys are compared, values count how often they occur."""
+    """What a text holds that can be checked: each item with how often it occurs, in the order of first occurrence."""
 
     identifiers: dict[str, int]
     numbers: dict[str, int]
@@ -48,11 +49,11 @@ class Items(Struct, frozen=True):
 
     @property
     def all(self) -> list[str]:
-        """Every item, the kind that hurts most when lost first, and the most frequent first in its kind."""
+        """Every item: the kind that hurts most when lost first; in its kind the most frequent, then the newest."""
         return [
             item
             for kind in (self.identifiers, self.numbers, self.names)
-            for item in sorted(kind, key=lambda each: -kind[each])
+            for _, item in sorted(enumerate(kind), key=lambda each: (-kind[each[1]], -each[0]))
         ]
 
 
@@ -70,7 +71,7 @@ def items(text: str, speakers: Sequence[str] = ()) -> Items:
     rest = _IDENTIFIER.sub(" ", text)
     numbers = Counter(match[0].rstrip(".,:/-") for match in _NUMBER.finditer(rest))
     names: Counter[str] = Counter()
-    for sentence in _SENTENCE_END.split(rest):
+    for sentence in _SENTENCE_END.split(_SPEAKER.sub("", rest)):
         inside = _FIRST_WORD.sub("", sentence)
         names.update(
             match[0]

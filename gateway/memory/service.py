@@ -7,7 +7,6 @@ one transaction. Work on a conversation yields to its next message at once.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -178,7 +177,7 @@ class Conversations:
         """Begin ``new``, which continues ``conversation`` from its summaries, and archive that one."""
         async with self._locks[conversation.id], self._worker.holding(conversation.id):
             summary = await self._compactor.close_off(conversation)
-            archived = msgspec.structs.replace(conversation, archived_at=time.time())
+            archived = msgspec.structs.replace(conversation, archived_at=self._parts.clock())
 
             def store(connection: apsw.Connection) -> None:
                 save_conversation(connection, archived)
@@ -257,7 +256,7 @@ class Conversations:
             text=text,
             tokens=tokens,
             redactions=redactions,
-            created_at=time.time(),
+            created_at=self._parts.clock(),
         )
 
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:
@@ -311,7 +310,7 @@ class Conversations:
             text=clean,
             tokens=tokens,
             redactions=redactions,
-            created_at=time.time(),
+            created_at=self._parts.clock(),
             failed=failed,
         )
 
@@ -327,7 +326,7 @@ class Conversations:
         """The jobs that an exchange causes; a compaction looks itself whether it is due."""
         kinds: list[JobKind] = [*self._handlers, "compact"]
         for kind in kinds:
-            add_job(connection, kind, conversation.id, now=time.time())
+            add_job(connection, kind, conversation.id, now=self._parts.clock())
 
     async def _after(self, conversation: Conversation) -> str:
         """Set the worker going; whether the planner wants something now."""

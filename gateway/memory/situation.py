@@ -74,15 +74,18 @@ def compaction(
     folds: Sequence[Summary],
     target: int,
 ) -> Compaction:
-    """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens, less when half the source is less."""
+    """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens.
+
+    It needs no more than the folded ones have and half of what the messages have.
+    """
     messages = [message for each in rounds for message in each]
-    source = situation.prompt_tokens(messages) + sum(summary.tokens for summary in folds)
+    enough = situation.prompt_tokens(messages) // 2 + sum(summary.tokens for summary in folds)
     return Compaction(
         level=level,
         first=messages[0].seq if messages else None,
         last=messages[-1].seq if messages else None,
         folds=tuple(summary.seq for summary in folds),
-        target_tokens=max(MIN_TARGET_TOKENS, min(target, source // 2)),
+        target_tokens=max(MIN_TARGET_TOKENS, min(target, enough)),
     )
 
 

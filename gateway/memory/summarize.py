@@ -13,7 +13,7 @@ import structlog
 from msgspec import Struct
 
 from gateway.errors import HearthError
-from gateway.memory.compose import HEADINGS, Composition, summary_text
+from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.dialogue import dialogue, split_dialogue
 from gateway.memory.keep import check, cut_at_sentence
 from gateway.memory.model import MemoryModel
@@ -67,7 +67,7 @@ class Source(Struct, frozen=True, kw_only=True):
     @staticmethod
     def fold_text(fold: Summary) -> str:
         """A summary without its heading."""
-        return "\n".join([fold.text.strip(), *fold.pins]).strip()
+        return "\n".join([readable(fold.text), *fold.pins]).strip()
 
 
 class Draft(Struct, frozen=True, kw_only=True):

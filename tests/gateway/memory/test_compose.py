@@ -200,3 +200,15 @@ def _common(one: str, other: str) -> int:
             break
         length += 1
     return length
+
+
+def test_variables_read_as_lines() -> None:
+    text = (
+        '{"ConversationSummary": "Plotted 100 numbers.", '
+        '"Variables": [{"name": "top_5", "type": "array", "description": "the largest"}]}'
+    )
+    made = summary_text(summary(1, "round", 1, 2, text=text, pins=["see plot.png"]))
+    assert made == (
+        "The conversation so far:\nPlotted 100 numbers.\nVariables:\ntop_5 (array): the largest\n- see plot.png"
+    )
+    assert summary_text(summary(1, "round", 1, 2, text="{plain")).endswith("{plain")

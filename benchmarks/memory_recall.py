@@ -1,0 +1,213 @@
+"""What each policy remembers of a long conversation, and what it costs: 2,000 messages with 40 planted facts.
+
+The whole service runs, with a scripted model: it answers in a sentence, and its summaries keep the sentences of
+their source that hold a number, as many as the prompt allows words. So the figures show what the policies
+and the checks do, not how well a particular model writes. Usage: ``python benchmarks/memory_recall.py [MESSAGES]``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gateway.catalog import FlowDefaults
+from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
+from gateway.memory.context import MemoryParts
+from gateway.memory.service import Conversations, Done, PostCall
+from gateway.prompts import load_prompts
+from gateway.settings import MemorySettings
+from gateway.store.conversations import Conversation, PolicyName, add_conversation
+from gateway.store.db import Database
+from gateway.store.request_log import RequestRecord
+from model_host.protocol import Delta, Finished, Message, Started
+
+PLANTED = 40
+POLICIES: tuple[PolicyName, ...] = ("ceiling", "rounds", "window", "conversations")
+_LETTERS_A_TOKEN = 4
+# An exchange every 30 seconds; after six of them two hours of silence.
+_PAUSE, _EPISODE, _SILENCE = 30.0, 6, 7200.0
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+
+
+@dataclass
+class ExtractiveModel:
+    """The scripted model; counts what it is asked."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    replies: int = 0
+    largest_prompt: int = 0
+    chance: random.Random = field(default_factory=lambda: random.Random(2))
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+        text = _text(call.messages or [])
+        tokens = len(text) // _LETTERS_A_TOKEN
+        reply = self._summary(text) if call.lane == "background" else _small_talk(self.chance)
+        if call.json_schema is not None:
+            reply = msgspec.json.encode({"ConversationSummary": reply}).decode()
+        if call.lane == "background":
+            self.calls += 1
+            self.prompt_tokens += tokens
+            self.completion_tokens += len(reply) // _LETTERS_A_TOKEN
+        else:
+            self.replies += 1
+            self.largest_prompt = max(self.largest_prompt, tokens)
+        yield Started(call.id, tokens, 0, 0.0)
+        yield Delta(call.id, reply, 1)
+        yield Finished(
+            id=call.id, reason="stop", prompt_tokens=tokens, cached_tokens=0, completion_tokens=len(reply) // 4,
+            queue_seconds=0.0, prefill_seconds=0.0, decode_seconds=0.0, seed=1,
+        )  # fmt: skip
+
+    def _summary(self, text: str) -> str:
+        """Sentences with a number, the newest first, within the words that the prompt allows."""
+        body, _, instruction = text.rpartition("Pause the conversation")
+        body, instruction = (body, instruction) if body else (text, text)
+        words = int((re.search(r"in (\d+) words|of (\d+) words", instruction) or ["", "60"])[1] or 60)
+        kept: list[str] = []
+        for sentence in reversed(_SENTENCE.findall(body)):
+            said = " ".join(sentence.split())
+            if re.search(r"\d\d", said) and said not in kept:
+                words -= len(said.split())
+                if words < 0:
+                    break
+                kept.append(said)
+        return " ".join(reversed(kept)) or "Nothing of note."
+
+    async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
+        return [len(text) // _LETTERS_A_TOKEN + 1 for text in texts]
+
+    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
+        return len(_text(messages)) // _LETTERS_A_TOKEN + 6 * len(messages)
+
+    async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
+        return ModelInfo(name="extractive", n_ctx=16_384, n_ctx_train=16_384, fingerprint="x")
+
+    def health(self) -> HostHealth:
+        return HostHealth(state="ready")
+
+    async def refresh_stats(self) -> None: ...
+
+    async def warm(self) -> None: ...
+
+    async def unload(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def _text(messages: list[Message]) -> str:
+    return "\n".join(
+        m.content if isinstance(m.content, str) else "".join(part.text for part in m.content)
+        for m in messages
+    )
+
+
+_WORDS = re.findall(
+    r"\w+", "the weather stays mild and we talk about plans food music and how slow the bus was again"
+)
+
+
+def _small_talk(chance: random.Random) -> str:
+    return f"{' '.join(chance.choices(_WORDS, k=chance.randint(8, 60))).capitalize()}."
+
+
+def _planted(number: int) -> tuple[str, str]:
+    """A sentence and what must be found again of it."""
+    name = "".join(chr(97 + (number * 7 + i * 5) % 26) for i in range(6)).capitalize()
+    return f"By the way, my friend {name} lives at number {1000 + number * 37}.", f"{1000 + number * 37}"
+
+
+async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
+    """One conversation under one policy."""
+    model, chance, now = ExtractiveModel(), random.Random(1), 1_763_700_000.0
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(Path(folder) / "hearth.db")
+        database.open()
+
+        async def forget(record: RequestRecord) -> None: ...
+
+        parts = MemoryParts(
+            database=database, inference=model, prompts=load_prompts(), defaults=FlowDefaults(),
+            settings=MemorySettings(facts=False, tasks=False), model_name="extractive", record=forget,
+            clock=lambda: now,
+        )  # fmt: skip
+        service = Conversations(parts)
+        await service.start()
+        talk = Conversation(
+            id=policy, owner="o", kind="chat", policy=policy, title="", participants=[], persona="",
+            instructions="", model="", previous=None, created_at=0.0, updated_at=0.0,
+        )  # fmt: skip
+        await database.write(lambda c: add_conversation(c, talk))
+        begun, wanted = time.monotonic(), []
+        every = messages // 2 // PLANTED
+        for number in range(messages // 2):
+            text = _small_talk(chance)
+            if number % every == every // 2 and len(wanted) < PLANTED:
+                sentence, item = _planted(len(wanted))
+                wanted.append(item)
+                text = f"{text} {sentence}"
+            async for event in service.post(PostCall(id=f"r{number}", conversation=talk, text=text)):
+                if isinstance(event, Done):
+                    break
+            now += _PAUSE if (number + 1) % _EPISODE else _SILENCE
+            await _idle(database)
+        await service.close()
+        context = await service.context(talk)
+        prompt = "\n".join(block.text for block in context.composition.blocks)
+        seconds = time.monotonic() - begun
+        database.close()
+    return {
+        "policy": policy,
+        "found": sum(item in prompt for item in wanted),
+        "found_newest_half": sum(item in prompt for item in wanted[PLANTED // 2 :]),
+        "planted": len(wanted),
+        "calls": model.calls,
+        "calls_per_message": model.calls / messages,
+        "tokens_read": model.prompt_tokens,
+        "tokens_written": model.completion_tokens,
+        "largest_prompt": model.largest_prompt,
+        "final_prompt": context.composition.total,
+        "seconds": seconds,
+    }
+
+
+async def _idle(database: Database) -> None:
+    """Wait until the jobs of the last exchange are done."""
+    for _ in range(100_000):
+        if not await database.read(lambda c: c.execute("SELECT count(*) FROM jobs WHERE not_before = 0").get):
+            return
+        await asyncio.sleep(0)
+    raise RuntimeError("a job does not end")
+
+
+async def main(messages: int) -> None:
+    """Print a Markdown table."""
+    heads = ["policy", "planted facts in the prompt", "of the newer half", "calls", "calls a message"]
+    heads += ["tokens read", "tokens written", "largest prompt"]
+    print(f"| {' | '.join(heads)} |")
+    print("|---" * len(heads) + "|")
+    for policy in POLICIES:
+        r = await run(policy, messages)
+        cells = [
+            policy,
+            f"{r['found']} of {r['planted']}",
+            f"{r['found_newest_half']} of {r['planted'] // 2}",
+        ]
+        cells += [f"{r['calls']}", f"{r['calls_per_message']:.1%}", f"{r['tokens_read']:,}"]
+        cells += [f"{r['tokens_written']:,}", f"{r['largest_prompt']:,}"]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000))

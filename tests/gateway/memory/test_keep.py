@@ -1,0 +1,88 @@
+"""What a summary must keep, what is pinned, and how a dialogue is cut into parts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.memory.dialogue import dialogue, split_dialogue
+from gateway.memory.keep import check, contains, cut_at_sentence, items, line_with
+from tests.gateway.memory.test_compose import line
+
+SOURCE = """Ann: The train to Huế leaves at 18:45 and costs 1,200 dong. Please tell Bảo Trâm.
+Bob: I put the key of AuthService.login into /etc/hearth/key_file and mailed ann@example.org.
+Ann: TODO call the landlord about T-20261120-03.c2 before Friday."""
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def test_items_are_names_numbers_and_identifiers() -> None:
+    found = items(SOURCE, ["Ann", "Bob"])
+    assert set(found.numbers) == {"18:45", "1,200"}
+    assert {"AuthService", "/etc/hearth/key_file", "ann@example.org", "T-20261120-03.c2"} <= set(
+        found.identifiers
+    )
+    assert {"Huế", "Trâm", "Ann", "Bob"} <= set(found.names)
+    assert not {"The", "Please", "Friday", "I"} & set(found.names)
+
+
+def test_what_is_lost_is_pinned_in_its_sentence() -> None:
+    kept = check(SOURCE, "Ann and Bob spoke about the train to Huế.", room=200, cost=words)
+    assert kept.lost == [] and 0 < kept.share < 1
+    text = "\n".join(kept.pins)
+    for item in ("18:45", "AuthService", "ann@example.org", "T-20261120-03.c2", "Trâm", "TODO"):
+        assert item in text, item
+
+
+def test_without_room_the_loss_is_told() -> None:
+    kept = check(SOURCE, "They spoke.", room=0, cost=words)
+    assert kept.pins == [] and "18:45" in kept.lost
+
+
+@given(st.text(max_size=300), st.text(max_size=100), st.integers(0, 60))
+def test_every_item_is_kept_pinned_or_told(source: str, summary: str, room: int) -> None:
+    kept = check(source, summary, room=room, cost=words)
+    assert sum(map(words, kept.pins)) <= room
+    everything = "\n".join([summary, *kept.pins])
+    for item in items(source).all:
+        assert contains(everything, item) or item in kept.lost
+
+
+def test_numbers_are_the_same_with_and_without_commas() -> None:
+    assert contains("it cost 1200 dong", "1,200") and not contains("it cost 12001 dong", "1,200")
+    assert not contains("T-20261120-031", "T-20261120-03") and contains("(T-20261120-03)", "T-20261120-03")
+
+
+def test_long_sentences_are_pinned_around_the_item() -> None:
+    sentence = f"{'word ' * 200}the number 4711 {'word ' * 200}"
+    pin = line_with(sentence, "4711")
+    assert "4711" in pin and len(pin) < 260 and pin.startswith("…") and pin.endswith("…")
+
+
+@given(st.text(alphabet="ab .!?\n", max_size=200), st.integers(0, 40))
+def test_a_cut_ends_at_a_sentence_and_fits(text: str, most: int) -> None:
+    cut = cut_at_sentence(text, most, words)
+    assert text.startswith(cut) and words(cut) <= most
+
+
+async def _count(texts: list[str]) -> list[int]:
+    return [(len(text) + 3) // 4 for text in texts]
+
+
+@given(st.text(alphabet="abc .\n", max_size=6000), st.integers(1, 400))
+async def test_parts_have_every_character_and_fit(text: str, most: int) -> None:
+    parts = await split_dialogue(text, most, _count)
+    assert "".join(parts) == text
+    assert all(count <= most for count in await _count(parts))
+
+
+def test_lines_of_one_speaker_in_a_row_are_one() -> None:
+    talk = [
+        line(1, text="one"),
+        line(2, text="two"),
+        line(3, "assistant", "yes", speaker=""),
+        line(4, text="three"),
+    ]
+    assert dialogue(talk) == "Ann: one\ntwo\nAssistant: yes\nAnn: three"
