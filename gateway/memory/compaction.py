@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import apsw
+import msgspec
 
 from gateway.aio import side_by_side
 from gateway.errors import NotFoundError
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.convert import outdated
 from gateway.memory.hub import Hub
 from gateway.memory.planner import plan
+from gateway.memory.situation import MIN_TARGET_TOKENS
 from gateway.memory.summarize import REJECTED_SECONDS, Source, Summarizer, SummaryRejectedError, spans
 from gateway.memory.types import Compaction
 from gateway.store.conversations import Conversation
@@ -94,11 +98,38 @@ class Compactor:
         )
         return await self._summary(context, everything)
 
-    async def _make(self, context: Context, compaction: Compaction) -> None:
-        summary = await self._summary(context, compaction)
+    async def convert(self, conversation: Conversation, version: int | None) -> int:
+        """Make the summaries of other prompt versions again, from the messages they stand for.
 
+        The old rows stay, superseded. Returns how many were made. Raises as :meth:`run`, and InvalidRequestError.
+        """
+        context = await self._builder.build(conversation, compacting=True)
+        old = outdated(context.summaries, self._parts.prompts, version)
+        for summary in old:
+            messages = await self._parts.database.read(
+                partial(
+                    messages_between, conversation=conversation.id, first=summary.first, last=summary.last
+                )
+            )
+            again = Compaction(
+                level=summary.level,
+                first=messages[0].seq if messages else None,
+                last=messages[-1].seq if messages else None,
+                folds=() if messages else (summary.seq,),
+                target_tokens=max(MIN_TARGET_TOKENS, summary.tokens),
+            )
+            made = msgspec.structs.replace(
+                await self._summary(context, again), first=summary.first, last=summary.last
+            )
+            await self._store(made, (summary.seq,))
+        return len(old)
+
+    async def _make(self, context: Context, compaction: Compaction) -> None:
+        await self._store(await self._summary(context, compaction), compaction.folds)
+
+    async def _store(self, summary: NewSummary, folds: Sequence[int]) -> None:
         def store(connection: apsw.Connection) -> None:
-            add_summary(connection, summary, compaction.folds)
+            add_summary(connection, summary, folds)
 
         await self._parts.database.write(store)
 

@@ -173,6 +173,11 @@ class Conversations:
         async with self._locks[conversation.id], self._worker.holding(conversation.id):
             return await self._compactor.run(conversation, force=True)
 
+    async def convert(self, conversation: Conversation, version: int | None) -> int:
+        """Make summaries of other prompt versions again; returns how many."""
+        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+            return await self._compactor.convert(conversation, version)
+
     async def rollover(self, conversation: Conversation, new: Conversation) -> Conversation:
         """Begin ``new``, which continues ``conversation`` from its summaries, and archive that one."""
         async with self._locks[conversation.id], self._worker.holding(conversation.id):

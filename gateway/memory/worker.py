@@ -46,6 +46,7 @@ class Worker:
         self._handlers = handlers
         self._wake = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._begun: dict[str, asyncio.Event] = {}
         self._held: dict[str, int] = {}
         self._loop: asyncio.Task[None] | None = None
 
@@ -60,7 +61,8 @@ class Worker:
         """Interrupt what runs and end; interrupted jobs wait in the database."""
         if self._loop is not None:
             await stop([self._loop])
-        await stop(list(self._running.values()))
+        for conversation in list(self._running):
+            await self._interrupt(conversation)
 
     def wake(self) -> None:
         """There may be a new job."""
@@ -76,15 +78,20 @@ class Worker:
         """No job of this conversation runs inside the block; one that does is interrupted first."""
         self._held[conversation] = self._held.get(conversation, 0) + 1
         try:
-            task = self._running.get(conversation)
-            if task is not None:
-                await stop([task])
+            await self._interrupt(conversation)
             yield
         finally:
             self._held[conversation] -= 1
             if not self._held[conversation]:
                 del self._held[conversation]
             self.wake()
+
+    async def _interrupt(self, conversation: str) -> None:
+        """Stop the job of a conversation, if one runs. A task that has not begun could not put its job back."""
+        task = self._running.get(conversation)
+        if task is not None:
+            await self._begun[conversation].wait()
+            await stop([task])
 
     async def _run(self) -> None:
         while True:
@@ -96,6 +103,7 @@ class Worker:
                     async with asyncio.timeout(pause):
                         await self._wake.wait()
                 continue
+            self._begun[job.conversation] = asyncio.Event()
             task = asyncio.create_task(self._work(job))
             self._running[job.conversation] = task
             task.add_done_callback(partial(self._ended, job.conversation))
@@ -123,9 +131,11 @@ class Worker:
 
     def _ended(self, conversation: str, _: asyncio.Task[None]) -> None:
         self._running.pop(conversation, None)
+        self._begun.pop(conversation, None)
         self.wake()
 
     async def _work(self, job: Job) -> None:
+        self._begun[job.conversation].set()
         try:
             await self._handlers[job.kind](job)
         except asyncio.CancelledError:

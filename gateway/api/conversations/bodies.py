@@ -42,6 +42,12 @@ class NewMessageBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
 
 
+class Conversion(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST …/convert. ``to`` insists on a prompt version; by default the loaded one of each prompt."""
+
+    to: Annotated[int, Meta(ge=1)] | None = None
+
+
 class ConversationReply(Struct, frozen=True, kw_only=True):
     """A conversation, as its owner sees it."""
 
@@ -114,6 +120,11 @@ class SummaryReply(Struct, frozen=True, kw_only=True):
 def parse_new(body: bytes) -> NewConversation:
     """The body of POST /v1/conversations; an empty one asks for the defaults. Raises InvalidRequestError."""
     return convert(decode_object(body), NewConversation) if body.strip() else NewConversation()
+
+
+def parse_conversion(body: bytes) -> Conversion:
+    """The body of POST …/convert, which may be empty. Raises InvalidRequestError."""
+    return convert(decode_object(body), Conversion) if body.strip() else Conversion()
 
 
 def parse_message(body: bytes) -> NewMessageBody:

@@ -16,6 +16,7 @@ from gateway.api.conversations.bodies import (
     ConversationReply,
     MessageReply,
     SummaryReply,
+    parse_conversion,
     parse_new,
     policy_of,
 )
@@ -126,6 +127,14 @@ async def compact(request: Request) -> Response:
     return _json({"id": conversation.id, "summaries": made})
 
 
+async def convert(request: Request) -> Response:
+    """Make summaries of other prompt versions again; ``{"to": version}`` insists on one."""
+    services, conversation = services_of(request), await conversation_of(request)
+    wanted = parse_conversion(await request.body())
+    work = services.conversations.convert(conversation, wanted.to)
+    return _json({"id": conversation.id, "summaries": await until_disconnect(request.receive, work)})
+
+
 async def rollover(request: Request) -> Response:
     """Archive the conversation and go on in a new one from its summary."""
     services, conversation = services_of(request), await conversation_of(request)
@@ -187,6 +196,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{_ONE}/summaries", summaries, "user"),
     Endpoint("GET", f"{_ONE}/context", context, "user"),
     Endpoint("POST", f"{_ONE}/compact", compact, "user"),
+    Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,)),
     Endpoint("POST", f"{_ONE}/rollover", rollover, "user"),
     Endpoint("GET", f"{_ONE}/events", events, "user"),
 )

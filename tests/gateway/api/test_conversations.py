@@ -13,6 +13,7 @@ import pytest
 from gateway.api.conversations.routes import ENDPOINTS
 from gateway.errors import ModelUnavailableError
 from gateway.inference.interface import GenerateCall
+from gateway.resources import bundled
 from gateway.settings import Settings
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
@@ -272,4 +273,35 @@ async def test_lines_can_be_kept_without_a_reply(client: Client, inference: Scri
         said = await say(client, name, f"hello from {nick}", speaker=nick, reply=False)
         assert said["message"] is None
     await say(client, name, "what did we say?", speaker="ann")
-    assert "ann: hello from ann\nbob: hello from bob\nann: what did we say?" in text_of(replies(inference)[-1])
+    assert "ann: hello from ann\nbob: hello from bob\nann: what did we say?" in text_of(
+        replies(inference)[-1]
+    )
+
+
+async def test_summaries_are_made_again_by_a_newer_prompt(
+    small: Settings, inference: ScriptedInference
+) -> None:
+    """Old rows stay; live ones carry the version of the prompt that made them."""
+    async with in_process(small, inference) as client:
+        name = await start(client)
+        for number in range(12):
+            await say(client, name, f"Fact {number}: Huế is {number * 11 + 100} km away")
+        await client.post(f"/v1/conversations/{name}/compact")
+        before = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+        assert (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"] == 0
+    folder = small.data_dir / "prompts"
+    folder.mkdir()
+    for prompt in ("summary_now", "summary_fold", "history_summary"):
+        shipped = bundled(f"prompts/{prompt}.md").read_text()
+        (folder / f"{prompt}.md").write_text(shipped.replace("version = 1", "version = 2"))
+    async with in_process(small, inference) as client:
+        wrong = await client.post(f"/v1/conversations/{name}/convert", json={"to": 9})
+        assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "to")
+        made = (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"]
+        after = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+        assert made > 0 and len(after) == len(before) + made
+        live_ones = [each for each in after if each["superseded_by"] is None]
+        assert {each["prompt_version"] for each in live_ones} == {2}
+        spans = sorted((each["first"], each["last"]) for each in live_ones)
+        assert spans == sorted((e["first"], e["last"]) for e in before if e["superseded_by"] is None)
+        assert (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"] == 0

@@ -1,0 +1,73 @@
+"""`hearth memory`: the summaries that stand for older messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from gateway.cli.client import Client, connect
+from gateway.cli.options import client_options
+from gateway.cli.text import printable
+
+
+@click.group()
+def memory() -> None:
+    """Look after the summaries of conversations."""
+
+
+@memory.command()
+@click.option(
+    "--to", type=int, help="Insist on this prompt version; by default the loaded one of each prompt."
+)
+@click.option("--conversation", help="Only the conversation of this id.")
+@client_options
+def convert(
+    to: int | None,
+    conversation: str | None,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Make summaries of older prompt versions again. The old ones stay, marked as superseded."""
+    client = connect(url, key, data_dir, config_file)
+    names = [conversation] if conversation else [str(each["id"]) for each in _all(client)]
+    made = 0
+    for name in tqdm(names, unit=" conversations", disable=None, leave=False):
+        made += client.post(f"/v1/conversations/{name}/convert", {} if to is None else {"to": to})[
+            "summaries"
+        ]
+    click.echo(f"{made} summaries made again in {len(names)} conversations")
+
+
+@memory.command()
+@click.argument("conversation")
+@client_options
+def show(
+    conversation: str, url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None
+) -> None:
+    """Show the summaries of a conversation, with the messages each stands for."""
+    client = connect(url, key, data_dir, config_file)
+    for each in client.get(f"/v1/conversations/{conversation}/summaries?limit=200")["data"]:
+        state = "live" if each["superseded_by"] is None else f"superseded by {each['superseded_by']}"
+        prompt = f"{each['prompt_name'] or 'no prompt'} {each['prompt_version']}"
+        head = f"{each['seq']}  {each['level']}  {each['first']}-{each['last']}  {each['tokens']} tokens"
+        click.echo(f"{head}  {prompt}  {state}")
+        click.echo(printable(each["text"]))
+        for pin in each["pins"]:
+            click.echo(f"  - {printable(pin)}")
+
+
+def _all(client: Client) -> Iterator[dict[str, Any]]:
+    """Every conversation of the caller, archived ones too."""
+    before = ""
+    while True:
+        page = client.get(f"/v1/conversations?archived=true&limit=200{before}")
+        yield from page["data"]
+        if page["next"] is None:
+            return
+        before = f"&before={page['next']!r}"
