@@ -1,52 +1,41 @@
-"""Secrets out of text: what is stored or logged never carries a key, a password or a private key."""
+"""Secrets out of text: what is stored or logged never carries a key, a password or a private key.
+
+What counts as a secret is data: ``gateway/redact.toml``.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
+from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 MARK = "[redacted]"
 
-# Every repetition is bounded or cannot overlap with what follows it, so matching stays linear on any text.
-_PATTERNS: list[tuple[re.Pattern[str], str]] = [
-    (
-        re.compile(
-            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
-            r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-            re.DOTALL,
-        ),
-        MARK,
-    ),
-    # user:password@ in a URL; the user stays.
-    (
-        re.compile(
-            r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{1,20}://[^\s/:@?#]{0,128}):(?!\[redacted\]@)[^\s/@]{1,256}@",
-            re.I,
-        ),
-        rf"\1:{MARK}@",
-    ),
-    # Tokens that tell their kind: hearth, OpenAI and Anthropic, Hugging Face, GitHub, GitLab, Slack, npm,
-    # AWS, Google, JSON web tokens.
-    (
-        re.compile(
-            r"\b(?:hk_[\w-]{20,256}|sk-[\w-]{20,256}|hf_[A-Za-z0-9]{20,128}|gh[pousr]_[A-Za-z0-9]{20,256}"
-            r"|github_pat_\w{20,256}|glpat-[\w-]{20,128}|xox[abeoprs]-[\w-]{10,256}|npm_[A-Za-z0-9]{36}"
-            r"|A(?:KIA|SIA)[A-Z0-9]{16}|AIza[\w-]{35}"
-            r"|eyJ[\w-]{10,2048}\.[\w-]{10,4096}\.[\w-]{10,2048})"
-        ),
-        MARK,
-    ),
-    (re.compile(r"\b(Bearer|Basic)(\s{1,8})[\w.~+/=-]{8,4096}", re.I), rf"\1\2{MARK}"),
-    # name = value, as in configuration files, headers, JSON and query strings.
-    (
-        re.compile(
-            r"((?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|client[_-]?secret|access[_-]?token|auth[_-]?token"
-            r"|refresh[_-]?token|password|passwd)[\"']?\s{0,8}[=:]\s{0,8}[\"']?)(?!\[redacted\])[^\s\"',;&]{6,1024}",
-            re.I,
-        ),
-        rf"\1{MARK}",
-    ),
-]
+
+class _Secret(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    pattern: str
+    replace: str = MARK
+
+
+class _Random(Struct, frozen=True, forbid_unknown_fields=True):
+    pattern: str
+    least_bits: float  # of entropy, a character
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True):
+    secret: list[_Secret]
+    random: _Random
+
+
+_DOCUMENT = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=_Document)
+_PATTERNS = [(re.compile(each.pattern), each.replace) for each in _DOCUMENT.secret]
+_RANDOM = re.compile(_DOCUMENT.random.pattern)
 
 
 def redact(text: str) -> tuple[str, int]:
@@ -55,7 +44,30 @@ def redact(text: str) -> tuple[str, int]:
     for pattern, replacement in _PATTERNS:
         text, count = pattern.subn(replacement, text)
         total += count
-    return text, total
+    text, count = _without_random(text)
+    return text, total + count
+
+
+def _without_random(text: str) -> tuple[str, int]:
+    """``text`` without runs that look drawn at random, and how many there were."""
+    found = 0
+
+    def judge(match: re.Match[str]) -> str:
+        nonlocal found
+        if not _looks_random(match[0]):
+            return match[0]
+        found += 1
+        return MARK
+
+    return _RANDOM.sub(judge, text), found
+
+
+def _looks_random(run: str) -> bool:
+    """Capitals, small letters and digits, with a high Shannon entropy of its characters."""
+    if not (any(map(str.isupper, run)) and any(map(str.islower, run)) and any(map(str.isdigit, run))):
+        return False
+    shares = [count / len(run) for count in Counter(run).values()]
+    return -sum(share * math.log2(share) for share in shares) >= _DOCUMENT.random.least_bits
 
 
 def redact_value(value: Any) -> tuple[Any, int]:

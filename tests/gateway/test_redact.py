@@ -26,6 +26,7 @@ SECRETS = [
         "x\n[redacted]\ny",
     ),
     ("-----BEGIN PRIVATE KEY-----\nnever ends", "[redacted]"),
+    ("use Zx81kQ0vLm5tYb7RwNc3HsJd9PgFuA2e now", "use [redacted] now"),
 ]
 
 
