@@ -6,33 +6,24 @@ import random
 from dataclasses import dataclass, field
 
 from facts import GENERAL, KINDS, Row
-from grammar import fill, pick, sentence_case
+from filler import clause, filler, lowered
+from grammar import expand, fill, pick, sentence_case
 from names import SHORT_SIGNS, person_name, stem, thing_name
+from odd import aside, long_word
 from salad import number, phrase, salad
+from words import MONTHS
 
-HEADINGS = (
-    "History",
-    "Overview",
-    "Language",
-    "Commands",
-    "Memory",
-    "Examples",
-    "Implementations",
-    "Semantics",
-    "Syntax",
-    "Design",
-    "Trivia",
-    "Background",
-    "Usage",
-    "Details",
-    "Reception",
-    "Computation",
-    "Origin",
-    "Life",
-    "Work",
-    "Features",
-    "Description",
-    "Notes",
+# What pages tell most often, and people ask.
+OFTEN_ASKED = (
+    "creator",
+    "year",
+    "creator_year",
+    "intro",
+    "implementation",
+    "instructions",
+    "inspiration",
+    "naming",
+    "turing",
 )
 # Share of the evaluation's templates that training never shows.
 FRESH_SHARE = 0.5
@@ -70,14 +61,17 @@ _MADE = {
 
 @dataclass(frozen=True)
 class Fact:
-    """One sentence as printed on the page, as a self-contained answer, and how it is asked for."""
+    """One sentence as printed on the page, which is also the answer, and how it is asked for.
+
+    `mentions` are things that the sentence names without being about them.
+    """
 
     relation: str
     printed: str
-    answer: str
     questions: tuple[str, ...]
     keys: tuple[str, ...]
-    general: bool = False
+    mentions: tuple[str, ...] = ()
+    row: bool = False  # of a table; a line of its own
 
 
 @dataclass
@@ -88,6 +82,7 @@ class Page:
     kind: str
     facts: list[Fact] = field(default_factory=list)
     prose: float = 0.0
+    tables: float = 0.0
 
     def has(self, relation: str) -> bool:
         """Whether a fact of this relation or of an overlapping one is stated."""
@@ -102,12 +97,15 @@ def _fields(rng: random.Random, row: Row, name: str, held_out: bool, others: lis
     return {
         "N": name,
         "P": person_name(rng, held_out),
+        "P2": person_name(rng, held_out),
+        "M": rng.choice(MONTHS),
         "Y": str(rng.randint(1850, 2025)),
         "K": number(rng),
         "T": other,
         "C": rng.choice(row.choices) if row.choices else "",
         "W": phrase(rng),
         "X": stem(rng)[: rng.randint(2, 6)],
+        "L": long_word(rng),
         "G": rng.choice(SHORT_SIGNS)
         if rng.random() < 0.7
         else rng.choice("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),
@@ -115,17 +113,20 @@ def _fields(rng: random.Random, row: Row, name: str, held_out: bool, others: lis
     }
 
 
-def elaborate(statement: str, rng: random.Random) -> str:
+def elaborate(statement: str, rng: random.Random, held_out: bool) -> str:
     """A longer sentence around a statement: an opening, or a clause that says something more."""
     tail = statement.endswith(".") and rng.random() < 0.75
     if tail:
-        made = salad(rng, general=True).statement
-        clause = made[:-1] if made[0].isdigit() else made[0].lower() + made[1:-1]
+        if rng.random() < 0.5:
+            more = clause(rng, held_out)
+        else:
+            made = salad(rng, general=True).statement
+            more = made[:-1] if made[0].isdigit() else made[0].lower() + made[1:-1]
         joint = rng.choice(
             (", and ", ", so ", ", but ", " because ", "; ", ", since ", " while ", ", although ", " and ")
         )
         if rng.random() < 0.45:
-            joint, clause = (
+            joint, more = (
                 rng.choice(
                     (
                         ", which is ",
@@ -144,7 +145,7 @@ def elaborate(statement: str, rng: random.Random) -> str:
                 ),
                 phrase(rng),
             )
-        statement = statement[:-1] + joint + clause + (")." if joint == " (" else ".")
+        statement = statement[:-1] + joint + more + (")." if joint == " (" else ".")
     if not tail or rng.random() < 0.15:
         lead = rng.choice(
             (
@@ -163,22 +164,18 @@ def elaborate(statement: str, rng: random.Random) -> str:
                 "As a rule, ",
             )
         )
-        rest = (
-            statement
-            if statement[:3] in ("{S}", "{N}") or statement[1:2].isupper()
-            else statement[:1].lower() + statement[1:]
-        )
-        statement = lead + rest.replace("{S}", "{N}", 1)
+        statement = lead + lowered(statement).replace("{S}", "{N}", 1)
     return statement
 
 
-def _render(statement: str, name: str, kind: str, rng: random.Random, first: bool) -> tuple[str, str]:
-    """The sentence on the page (perhaps with a pronoun) and the same with the name."""
-    answer = sentence_case(statement) if statement[:3] not in ("{S}", "{N}") else statement
-    answer = answer.replace("{S}", name).replace("{N}", name)
-    if not first and statement.startswith("{S}") and rng.random() < 0.5:
-        return rng.choice(KINDS[kind].pronouns) + statement[3:].replace("{N}", name), answer
-    return answer, answer
+def _render(statement: str, page: Page, rng: random.Random, note: str = "") -> str:
+    """The sentence on the page: the subject by name or, later on the page, by a pronoun."""
+    subject = page.name + note
+    if statement.startswith("{S}"):
+        if page.facts and rng.random() < 0.5:
+            subject = rng.choice(KINDS[page.kind].pronouns)
+        return subject + statement[3:].replace("{N}", page.name).replace("{S}", page.name)
+    return sentence_case(statement).replace("{S}", page.name).replace("{N}", page.name)
 
 
 def relation_question(kind: str, relation: str, name: str, rng: random.Random, held_out: bool) -> str:
@@ -191,25 +188,48 @@ def relation_question(kind: str, relation: str, name: str, rng: random.Random, h
 def row_fact(page: Page, row: Row, rng: random.Random, held_out: bool, others: list[str]) -> Fact:
     """A fact of a relation for the page, its questions drawn from the row."""
     values = _fields(rng, row, page.name, held_out, others)
-    longer = rng.random() < page.prose
     fresh = held_out and rng.random() < FRESH_SHARE
-    template = pick(row.statements, rng, fresh)
-    statement = fill(template, values | {"S": "{S}", "N": "{N}"})
-    if longer:
-        statement = elaborate(statement, rng)
-    printed, answer = _render(statement, page.name, page.kind, rng, not page.facts)
+    in_table = bool(row.label) and rng.random() < page.tables
+    if in_table:
+        template = (
+            expand(row.label, rng)
+            + rng.choice((": ", ": ", " | ", " = "))
+            + ", ".join("{" + k + "}" for k in row.keys)
+        )
+        printed = fill(template, values)
+    else:
+        template = pick(row.statements, rng, fresh)
+        spaces = [i for i, c in enumerate(template) if c == " "]
+        if spaces and rng.random() < 0.4 * page.prose:
+            at = rng.choice(spaces)
+            template = f"{template[:at]} {aside(rng)}{template[at:]}"
+        statement = fill(template, values | {"S": "{S}", "N": "{N}"})
+        if rng.random() < page.prose:
+            statement = elaborate(statement, rng, held_out)
+        note = " " + aside(rng) if rng.random() < 0.25 * page.prose else ""
+        printed = _render(statement, page, rng, note)
     questions = tuple(fill(pick(row.questions, rng, fresh), values) for _ in range(3))
-    keys = tuple(values[k] for k in row.keys if "{" + k + "}" in template)
-    return Fact(row.relation, printed, answer, questions, keys)
+    fields = [k for k in row.keys if "{" + k + "}" in template] or [
+        k for k in "PLTW" if "{" + k + "}" in template
+    ]
+    keys = tuple(values[k] for k in fields)
+    mentions = (values["T"],) if "{T}" in template else ()
+    return Fact(row.relation, printed, questions, keys, mentions, in_table)
 
 
-def salad_fact(page: Page, rng: random.Random, general: bool) -> Fact:
+def salad_fact(page: Page, rng: random.Random, general: bool, held_out: bool = False) -> Fact:
     """A senseless sentence for the page."""
     made = salad(rng, general=general)
-    statement = elaborate(made.statement, rng) if rng.random() < page.prose else made.statement
-    printed, answer = _render(statement, page.name, page.kind, rng, not page.facts)
+    statement = elaborate(made.statement, rng, held_out) if rng.random() < page.prose else made.statement
     questions = tuple(q.replace("{N}", page.name) for q in made.questions)
-    return Fact("salad", printed, answer, questions, (made.key.replace("{N}", page.name),), general)
+    return Fact("salad", _render(statement, page, rng), questions, (made.key.replace("{N}", page.name),))
+
+
+def filler_fact(page: Page, rng: random.Random, held_out: bool) -> Fact:
+    """A real sentence for the page."""
+    statement, asked, key, _ = filler(rng, held_out, held_out and rng.random() < FRESH_SHARE)
+    questions = tuple(q.replace("{N}", page.name) for q in asked)
+    return Fact("filler", _render(statement, page, rng), questions, (key,))
 
 
 def make_page(
@@ -219,56 +239,35 @@ def make_page(
     share of long sentences."""
     kind = "language" if rng.random() < 0.7 else rng.choice(GENERAL)
     page = Page(
-        thing_name(rng, held_out) if kind != "person" else person_name(rng, held_out), kind, prose=prose
+        thing_name(rng, held_out) if kind != "person" else person_name(rng, held_out),
+        kind,
+        prose=prose,
+        tables=rng.choice((0.0, 0.0, 0.0, 0.3, 0.8)),
     )
     rows = list(KINDS[kind].rows)
     rng.shuffle(rows)
+    rows.sort(key=lambda r: r.relation not in OFTEN_ASKED or rng.random() < 0.6)
     rows.sort(key=lambda r: r.relation not in ("definition", "intro") or rng.random() < 0.15)
     if size == 1 and rng.random() < 0.8:
         rng.shuffle(rows)
     while len(page.facts) < size:
         if rng.random() < salad_share and page.facts:
-            page.facts.append(salad_fact(page, rng, rng.random() < 0.35))
+            filled = rng.random() < 0.75
+            page.facts.append(
+                filler_fact(page, rng, held_out)
+                if filled
+                else salad_fact(page, rng, rng.random() < 0.35, held_out)
+            )
             continue
         row = rows.pop(0) if rows else None
         if row is None:
-            page.facts.append(salad_fact(page, rng, rng.random() < 0.35))
+            page.facts.append(salad_fact(page, rng, rng.random() < 0.35, held_out))
         elif not page.has(row.relation):
             page.facts.append(row_fact(page, row, rng, held_out, others))
     if rng.random() < 0.5:
         head, rest = page.facts[:1], page.facts[1:]
         rng.shuffle(rest)
         page.facts = head + rest
+    if rng.random() < 0.8:
+        page.facts.sort(key=lambda f: f.row, reverse=rng.random() < 0.5)
     return page
-
-
-def background(pages: list[Page], rng: random.Random) -> str:
-    """Numbered pages as the answer prompts show them: a header line, then passages that end with `[n]`."""
-    blocks = []
-    for n, page in enumerate(pages, 1):
-        lines = [f"[{n}] {page.name}"]
-        sectioned = rng.random() < 0.3
-        at = 0
-        while at < len(page.facts):
-            take = rng.choice((1, 1, 2, 2, 3))
-            text = " ".join(f.printed for f in page.facts[at : at + take])
-            if sectioned and at and rng.random() < 0.6:
-                text = f"{rng.choice(HEADINGS)}: {text}"
-            lines.append(f"{text} [{n}]")
-            at += take
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)
-
-
-def article_text(page: Page, rng: random.Random) -> str:
-    """The page as plain text: paragraphs, with `== Heading ==` lines in longer ones."""
-    blocks: list[str] = []
-    at = 0
-    sectioned = len(page.facts) > 3 and rng.random() < 0.6
-    while at < len(page.facts):
-        take = rng.choice((1, 2, 2, 3, 4))
-        if sectioned and at and rng.random() < 0.7:
-            blocks.append(f"== {rng.choice(HEADINGS)} ==")
-        blocks.append(" ".join(f.printed for f in page.facts[at : at + take]))
-        at += take
-    return "\n\n".join(blocks)

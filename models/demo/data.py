@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from dialogue import history_tree
 from numpy.typing import NDArray
-from tasks import Tree, answer_tree, compact_tree, small_talk_tree, terms_tree
+from small_talk import small_talk_tree
+from tasks import answer_tree, compact_tree
+from terms import terms_tree
 from tokenizer import BOS, END_TURN, PAD, TURN, Tokenizer
+from trees import Tree
 
 Ints = NDArray[np.int32]
 
@@ -32,27 +35,34 @@ class Stage:
 STAGES = {
     "copy": Stage(12, 384, (1, 1, 2), (1, 2), 4, (1, 2), (2, 3), (0.15, 0.45, 0.25, 0.12, 0.03)),
     "short": Stage(
-        9, 512, (1, 1, 2, 2, 3), (1, 2, 2, 3), 6, (1, 2, 3, 4), (2, 3, 4, 5), (0.10, 0.52, 0.25, 0.11, 0.02)
+        9,
+        512,
+        (1, 1, 2, 2, 3),
+        (1, 2, 3, 3),
+        6,
+        (1, 2, 3, 4),
+        (2, 3, 4, 5, 6),
+        (0.16, 0.48, 0.23, 0.12, 0.01),
     ),
     "mixed": Stage(
-        8,
-        640,
+        7,
+        704,
         (1, 1, 2, 2, 3),
-        (1, 2, 2, 3, 4),
+        (1, 2, 3, 4, 5),
         6,
         (1, 2, 2, 3, 4, 6),
-        (2, 3, 4, 6, 8, 10),
-        (0.24, 0.31, 0.27, 0.16, 0.02),
+        (2, 4, 6, 8, 10, 12),
+        (0.16, 0.42, 0.25, 0.16, 0.01),
     ),
     "long": Stage(
         5,
-        1152,
-        (1, 2, 2, 3, 3),
+        1024,
+        (1, 1, 2, 2, 3),
         (1, 2, 3, 4, 6, 8),
         7,
-        (1, 2, 4, 6, 8, 12),
-        (3, 5, 8, 12),
-        (0.10, 0.36, 0.32, 0.20, 0.02),
+        (1, 2, 3, 4, 6, 8, 12),
+        (4, 6, 8, 10, 12),
+        (0.24, 0.36, 0.23, 0.16, 0.01),
     ),
 }
 
@@ -62,7 +72,7 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
     jobs = ("terms", "answer", "compact", "history", "talk")
     job = job or rng.choices(jobs, stage.shares)[0]
     if job == "terms":
-        return terms_tree(rng, held_out, stage.branches)
+        return terms_tree(rng, held_out, stage.branches + 4)
     if job == "answer":
         return answer_tree(rng, held_out, rng.choice(stage.pages), rng.choice(stage.facts), stage.branches)
     if job == "compact":
@@ -96,8 +106,10 @@ def encode_tree(tree: Tree, tokenizer: Tokenizer) -> Encoded:
         ids = [*asked, *reply]
         goal = [*ids[1:], -1]
         weight = [0.0] * (len(asked) - 1) + [1.0] * len(reply) + [0.0]
-        weight[len(asked) - 1] = 2.0
-        if b.page:
+        # The first tokens of a reply choose the sentence or the name; what follows is copying.
+        for i in range(len(asked) - 1, min(len(asked) + 4, len(weight) - 1)):
+            weight[i] = 2.0
+        if b.pages:
             weight[-4] = 2.0  # the page number of the final citation
         out.ids.extend(ids)
         out.positions.extend(range(n, n + len(ids)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
-from names import nickname, thing_name
+import articles
+from filler import clause
+from names import nickname, person_name, thing_name
 from salad import number, phrase
-from tasks import Branch, Tree
+from trees import Branch, Tree
 from words import MONTHS, VERBS, past
 
 from prompts import render
@@ -29,6 +31,15 @@ CHATTER = (
     "right",
     "no problem",
     "ok, fine",
+)
+# Turns that are kept for evaluation.
+FRESH_TURNS: tuple[tuple[str, str], ...] = (
+    ("I am learning {T} from {P}.", "{A} is learning {T} from {P}."),
+    ("{B}, did {P} write {T}?", "{A} asked {B} if {P} wrote {T}."),
+    ("I can sell {k} {n} on {d}.", "{A} can sell {k} {n} on {d}."),
+    ("nobody uses {T} since {y}", "{A} said that nobody uses {T} since {y}."),
+    ("I dreamt of {T}", "{A} dreamt of {T}."),
+    ("{T} and {U} are the same", "{A} said that {T} and {U} are the same."),
 )
 # What is typed, and how the summary reports it; {A} speaks, {B} is another speaker.
 TURNS: tuple[tuple[str, str], ...] = (
@@ -60,6 +71,38 @@ TURNS: tuple[tuple[str, str], ...] = (
     ("I think {T} is better than {U}.", "{A} thinks that {T} is better than {U}."),
     ("the version is now {k}", "{A} said that the version is now {k}."),
     ("we still have to {v} {w}.", "{A} said that they still have to {v} {w}."),
+    ("{r}.", "{A} said that {r}."),
+    ("did you know that {r}?", "{A} said that {r}."),
+    ("I am not sure if {r}.", "{A} is not sure if {r}."),
+    ("I read that {r}.", "{A} read that {r}."),
+    ("{B}: {T} is by {P}, from {y}.", "{A} told {B} that {T} is by {P}, from {y}."),
+    ("{B}, no, it was {P} in {y}", "{A} told {B} that it was {P} in {y}."),
+    ("it was {P} who made {T} in {y}", "{A} said that {P} made {T} in {y}."),
+    ("{B}, who wrote {T}?", "{A} asked {B} who wrote {T}."),
+    ("{B}, when was {T} made?", "{A} asked {B} when {T} was made."),
+    ("why does {T} {v} {w}?", "{A} asked why {T} has to {v} {w}."),
+    ("how do I {v} {w} in {T}?", "{A} asked how to {v} {w} in {T}."),
+    ("I agree with {B}.", "{A} agrees with {B}."),
+    ("I disagree, {T} is better.", "{A} prefers {T}."),
+    ("has anyone seen {P}?", "{A} asked if anyone has seen {P}."),
+    ("my name is {P}", "The name of {A} is {P}."),
+    ("call me {T}", "{A} wants to be called {T}."),
+    ("I am from {T}", "{A} is from {T}."),
+    ("I was born in {y}.", "{A} was born in {y}."),
+    ("{P} told me about {T}.", "{A} heard about {T} from {P}."),
+    ("the bug is in {T}, line {k}", "{A} said that the bug is in {T}, line {k}."),
+    ("I fixed {T}, it took {k} hours", "{A} fixed {T} in {k} hours."),
+    ("I bought {k} {n} for {T}", "{A} bought {k} {n} for {T}."),
+    ("{T} costs {k} euros", "{A} said that {T} costs {k} euros."),
+    ("{B}: send {T} to {P} by {d}", "{A} asked {B} to send {T} to {P} by {d}."),
+    ("{B}, remember to {v} {w} on {d}", "{A} reminded {B} to {v} {w} on {d}."),
+    ("I do not know {T}.", "{A} does not know {T}."),
+    ("I never liked {T}", "{A} never liked {T}."),
+    ("let us {v} {w}", "{A} suggested to {v} {w}."),
+    ("my plan is to {v} {w} with {P}", "{A} plans to {v} {w} with {P}."),
+    ("task for {B}: {v} {w}", "Open task of {B}: {v} {w}."),
+    ("{T} is written in {U}.", "{A} said that {T} is written in {U}."),
+    ("is {T} older than {U}?", "{A} asked if {T} is older than {U}."),
 )
 
 
@@ -76,7 +119,8 @@ def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
         if rng.random() < 0.2 and (told or i < turns - 1):
             lines.append(f"{speaker}: {rng.choice(CHATTER)}")
             continue
-        said, report = rng.choice(TURNS)
+        fresh = held_out and rng.random() < articles.FRESH_SHARE
+        said, report = rng.choice(FRESH_TURNS if fresh else TURNS)
         verb = rng.choice(VERBS)
         values = {
             "A": speaker,
@@ -88,7 +132,9 @@ def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
             "n": phrase(rng).split()[-1].rstrip("s") + "s",
             "T": thing_name(rng, held_out),
             "U": thing_name(rng, held_out),
-            "P": nickname(rng, held_out),
+            "P": nickname(rng, held_out) if rng.random() < 0.5 else person_name(rng, held_out),
+            "r": clause(rng, held_out),
+            "y": str(rng.randint(1850, 2025)),
             "d": f"{rng.randint(1, 28)} {rng.choice(MONTHS)}"
             if rng.random() < 0.5
             else rng.choice(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import articles
+from checked import background_of, checked
 from data import STAGES, make_tree
 from dialogue import history_tree
 from llama_cpp import Llama
-from tasks import Tree, answer_tree, compact_tree
+from tasks import answer_tree, compact_tree
+from trees import Tree
 
 from prompts import NOTHING, REFUSAL, render
 
@@ -57,17 +59,28 @@ def holds(reply: str, keys: tuple[str, ...]) -> bool:
     return all(k.casefold() in reply.casefold() for k in keys)
 
 
-def score_answer(reply: str, keys: tuple[str, ...], page: int, scores: Scores, label: str) -> None:
-    """Key fact, citation and refusals of one answer; no keys means that a refusal is right."""
+def score_answer(
+    reply: str, keys: tuple[str, ...], pages: tuple[int, ...], scores: Scores, label: str
+) -> None:
+    """Key fact, citations and refusals of one answer; no keys means that a refusal is right."""
     refused = "does not say" in reply
     if not keys:
-        scores[f"answer {label}: refusal"].append(refused)
+        scores[f"{label}: refusal"].append(refused)
         return
     right = holds(reply, keys)
-    scores[f"answer {label}: key fact"].append(right)
-    scores[f"answer {label}: false refusal"].append(refused)
+    scores[f"{label}: key fact"].append(right)
+    scores[f"{label}: false refusal"].append(refused)
     if right:
-        scores[f"answer {label}: citation right"].append(set(re.findall(r"\[(\d+)\]", reply)) == {str(page)})
+        cited = {int(n) for n in re.findall(r"\[(\d+)\]", reply)}
+        scores[f"{label}: citation right"].append(cited == set(pages))
+
+
+def score_both(
+    prompt: str, reply: str, keys: tuple[str, ...], pages: tuple[int, ...], scores: Scores, label: str
+) -> None:
+    """An answer as the model gave it, and as the product shows it after its citation check."""
+    score_answer(reply, keys, pages, scores, f"answer {label}")
+    score_answer(checked(reply, background_of(prompt)), keys, pages, scores, f"checked answer {label}")
 
 
 def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[str, str]]:
@@ -81,7 +94,7 @@ def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[
             scores["terms: entity among terms"].append(all(e.casefold() in found for e in b.entities))
             scores["terms: exact"].append(reply == b.target)
         elif tree.job == "answer":
-            score_answer(reply, b.keys, b.page, scores, label)
+            score_both(tree.prefix + b.suffix, reply, b.keys, b.pages, scores, label)
         elif tree.job == "compact":
             if b.target == NOTHING:
                 scores[f"compaction {label}: nothing relevant"].append(NOTHING[:7] in reply)
@@ -123,10 +136,10 @@ def score_sample(runner: Runner, path: Path, scores: Scores) -> list[tuple[str, 
     pairs = []
     for row in json.loads(path.read_text()):
         keys = tuple(row["keys"])
-        for style in ("answer_plain",):
-            reply = runner.reply(render(style, background=row["background"], question=row["question"]))
-            pairs.append((f"{row['question']} -> {reply}", " / ".join(keys) or REFUSAL))
-            score_answer(reply, keys, row["page"], scores, "sample wiki")
+        prompt = render("answer_plain", background=row["background"], question=row["question"])
+        reply = runner.reply(prompt)
+        pairs.append((f"{row['question']} -> {reply}", " / ".join(keys) or REFUSAL))
+        score_both(prompt, reply, keys, (row["page"],), scores, "sample wiki")
         if row["name"]:
             reply = runner.reply(
                 render("search_terms", subject="esoteric programming languages", question=row["question"])
@@ -145,36 +158,49 @@ def score_sample(runner: Runner, path: Path, scores: Scores) -> list[tuple[str, 
     return pairs
 
 
+def summary(scores: Scores) -> dict[str, str]:
+    """Mean and number of cases of each score."""
+    return {k: f"{sum(v) / len(v):.3f} of {len(v)}" for k, v in sorted(scores.items())}
+
+
 def main() -> None:
     """Print the scores as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=HERE / "hearth-demo.gguf")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=77)
-    parser.add_argument("--fresh", type=float, default=0.5, help="share of templates never seen in training")
+    parser.add_argument(
+        "--fresh",
+        type=float,
+        nargs="+",
+        default=[0.0, 1.0],
+        help="shares of wordings that training never shows",
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, help="print this many wrong replies of each job")
     parser.add_argument("--sample", type=Path, default=HERE / "sample_questions.json")
     args = parser.parse_args()
-    articles.FRESH_SHARE = args.fresh
     runner = Runner(args.model, args.threads)
-    scores: Scores = defaultdict(list)
-    shown: dict[str, int] = defaultdict(int)
-    for label, tree in trees(random.Random(args.seed), runner, args.count):
-        for reply, target in score(runner, tree, scores, label):
-            if reply != target and shown[tree.job + label] < args.show:
-                shown[tree.job + label] += 1
-                print(f"# {tree.job} {label}\n#   got  {reply!r}\n#   want {target!r}")
+    every: dict[str, Scores] = {}
+    for fresh in args.fresh:
+        articles.FRESH_SHARE = fresh
+        scores = every[f"wordings new by {fresh:.0%}"] = defaultdict(list)
+        shown: dict[str, int] = defaultdict(int)
+        for label, tree in trees(random.Random(args.seed), runner, args.count):
+            for reply, target in score(runner, tree, scores, label):
+                if reply != target and shown[tree.job + label] < args.show:
+                    shown[tree.job + label] += 1
+                    print(f"# {tree.job} {label}\n#   got  {reply!r}\n#   want {target!r}")
     if args.sample.exists():
+        scores = every["sample wiki"] = defaultdict(list)
         for reply, target in score_sample(runner, args.sample, scores):
             if args.show:
                 print(f"# sample {reply!r} want {target!r}")
-    result = {k: {"score": round(sum(v) / len(v), 3), "n": len(v)} for k, v in sorted(scores.items())}
     print(
         json.dumps(
             {
                 "model": args.model.name,
-                "scores": result,
+                "scores": {name: summary(scores) for name, scores in every.items()},
                 "prompt_tokens": runner.prompt_tokens,
                 "reply_tokens": runner.reply_tokens,
                 "seconds": round(runner.seconds, 1),

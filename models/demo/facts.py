@@ -1,23 +1,26 @@
-"""The facts that made-up pages state, read from `facts_language.toml` and `facts_general.toml`."""
+"""The facts that made-up pages state, read from `facts_*.toml` and, for more wordings, `wordings.toml`."""
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
 class Row:
-    """A relation: the fields that carry the fact, choices for `{C}`, templates of statements and questions."""
+    """A relation: the fields that carry the fact, templates of statements and questions, choices for `{C}`, and
+    the label of its row in a table of facts."""
 
     relation: str
     keys: str
     statements: tuple[str, ...]
     questions: tuple[str, ...]
     choices: tuple[str, ...] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,22 @@ class Kind:
     rows: tuple[Row, ...]
 
 
-def _load(path: Path) -> dict[str, Kind]:
+def _load(path: Path, more: dict[str, Any]) -> dict[str, Kind]:
     kinds = {}
     for name, table in tomllib.loads(path.read_text()).items():
-        rows = tuple(
-            Row(**{k: tuple(v) if isinstance(v, list) else v for k, v in r.items()}) for r in table["facts"]
-        )
-        kinds[name] = Kind(tuple(table["pronouns"]), rows)
+        rows = []
+        for r in table["facts"]:
+            added = more.get(name, {}).get(r["relation"], {})
+            values = {k: tuple(v) if isinstance(v, list) else v for k, v in r.items()}
+            for part in ("statements", "questions"):
+                values[part] += tuple(added.get(part, ()))
+            rows.append(Row(**values, label=added.get("label", "")))
+        kinds[name] = Kind(tuple(table["pronouns"]), tuple(rows))
     return kinds
 
 
-KINDS: dict[str, Kind] = _load(HERE / "facts_language.toml") | _load(HERE / "facts_general.toml")
+_MORE: dict[str, Any] = tomllib.loads((HERE / "wordings.toml").read_text())
+KINDS: dict[str, Kind] = _load(HERE / "facts_language.toml", _MORE) | _load(
+    HERE / "facts_general.toml", _MORE
+)
 GENERAL: tuple[str, ...] = tuple(k for k in KINDS if k != "language")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from words import ADJECTIVES, FIRST_NAMES, LISTS, NOUNS
 
 ONSETS, VOWELS, TAILS = LISTS["onsets"], LISTS["vowels"], LISTS["tails"]
+WHOLE = [*NOUNS, *LISTS["tech_nouns"], *LISTS["verbs"], *ADJECTIVES]
 VIETNAMESE = LISTS["vietnamese"]
 CODAS = ["", "", "", "", *LISTS["codas"]]
 ACCENTS = {
@@ -63,7 +64,9 @@ def syllable(rng: random.Random) -> str:
 
 
 def stem(rng: random.Random) -> str:
-    """A lower-case made-up word of one to three syllables."""
+    """A lower-case made-up word of one to three syllables, now and then a longer one with parts that repeat."""
+    if rng.random() < 0.07:
+        return long_stem(rng)
     word = "".join(syllable(rng) for _ in range(rng.choice((1, 1, 1, 2, 2, 2, 3))))
     if rng.random() < 0.45:
         word += rng.choice(TAILS)
@@ -72,10 +75,55 @@ def stem(rng: random.Random) -> str:
         if letters:
             at = rng.choice(letters)
             word = word[:at] + rng.choice(ACCENTS[word[at]]) + word[at + 1 :]
-    return word[:12] if len(word) > 2 else word + rng.choice(TAILS)
+    return word[:14] if len(word) > 2 else word + rng.choice(TAILS)
+
+
+def long_stem(rng: random.Random) -> str:
+    """A long lower-case word; parts of it may repeat, so that a copy must keep its place inside the word."""
+    parts = [
+        syllable(rng) if rng.random() < 0.6 else rng.choice(WHOLE)[: rng.randint(3, 9)]
+        for _ in range(rng.randint(2, 4))
+    ]
+    if rng.random() < 0.35:
+        at = rng.randrange(len(parts))
+        parts.insert(at, parts[at][: rng.randint(2, 5)])
+    return "".join([*parts, rng.choice(("", "", *TAILS))])[:24]
+
+
+def _signed(rng: random.Random) -> str:
+    """A name with signs, digits or capitals inside."""
+    a, b = stem(rng), stem(rng)
+    digits = "".join(rng.choice("0123456789") for _ in range(rng.randint(1, 3)))
+    hexed = "".join(rng.choice("0123456789ABCDEF") for _ in range(rng.randint(3, 7)))
+    return rng.choice(
+        (
+            f"{a.capitalize()}.{b[:3]}",
+            f"{a}.{b[:4]}",
+            f"{a.capitalize()}-{b.capitalize()}",
+            f"{a.capitalize()}'s {rng.choice(NOUNS).capitalize()}",
+            f"{a}_{b}"[:18],
+            f"{a[:4].upper()}/{b[:4].upper()}",
+            f"{a.capitalize()} {digits}",
+            digits + a.upper()[:4] + digits[:1],
+            hexed,
+            f"{a[:2]}{b.upper()[:3]}{a[-2:]}",
+            f"{a.capitalize()} ({rng.choice(('language', 'esolang', 'machine', rng.choice(NOUNS)))})",
+            f"{a.capitalize()}{b.capitalize()}{rng.choice(WHOLE).capitalize()}"[:24],
+            f"{rng.choice(SIGNS)}{a}",
+            f"{a.capitalize()}, {b.capitalize()}"[:20],
+            f"{a.capitalize()} of {b.capitalize()}",
+            f"{rng.choice(NOUNS)} {rng.choice(NOUNS)}s",
+            f"{a}lang",
+            f"{a[:6]}fuck",
+            f"{a.capitalize()} & {b.capitalize()}",
+            f"{a.capitalize()}: {rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}",
+        )
+    )
 
 
 def _thing(rng: random.Random) -> str:
+    if rng.random() < 0.14:
+        return _signed(rng)
     shape = rng.random()
     word = stem(rng)
     if shape < 0.46:
@@ -144,13 +192,34 @@ def person_name(rng: random.Random, held_out: bool = False) -> str:
     return _until_split(_person, rng, held_out)
 
 
+def _nick(rng: random.Random) -> str:
+    word = stem(rng)[:10]
+    shape = rng.random()
+    if shape < 0.5:
+        return word.capitalize()
+    if shape < 0.72:
+        return word
+    return rng.choice(
+        (
+            f"{word}{rng.randint(0, 99)}",
+            f"{word}_",
+            f"{word[:6]}_{stem(rng)[:5]}",
+            f"{word}-{rng.choice(NOUNS)}",
+            word.upper()[:6],
+            f"{rng.choice(FIRST_NAMES)}{rng.randint(1, 9)}",
+            f"{rng.choice(FIRST_NAMES).lower()}",
+            f"{word}|{rng.choice(('away', 'work', 'afk'))}",
+            f"{rng.choice(ADJECTIVES).capitalize()}{rng.choice(NOUNS).capitalize()}",
+            rng.choice(VIETNAMESE),
+        )
+    )
+
+
 def nickname(rng: random.Random, held_out: bool = False) -> str:
     """A chat nickname: a plain first name or a made-up one."""
-    if rng.random() < 0.55:
+    if rng.random() < 0.35:
         return rng.choice(FIRST_NAMES)
-    return _until_split(
-        lambda r: stem(r)[:8].capitalize() if r.random() < 0.7 else stem(r)[:8], rng, held_out
-    )
+    return _until_split(_nick, rng, held_out)
 
 
 def typo(text: str, rng: random.Random) -> str:

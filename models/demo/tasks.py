@@ -1,194 +1,31 @@
-"""Examples of every job in the product's prompts: a shared beginning and the branches that continue it.
-
-A tree is one prompt beginning with several endings (questions on the same background), each with its target.
-Training runs the beginning once; each branch sees only the beginning and itself, exactly as a separate prompt.
-"""
+"""Answers with citations and compaction, in the product's prompts."""
 
 from __future__ import annotations
 
-import json
 import random
-from dataclasses import dataclass, field
 
-from articles import Fact, Page, article_text, background, make_page, relation_question, salad_fact
+import articles
+from articles import (
+    Fact,
+    Page,
+    make_page,
+    relation_question,
+    row_fact,
+    salad_fact,
+)
+from asking import ASKING, typed
 from facts import KINDS
-from names import nickname, thing_name, typo
-from salad import vague
-from words import ADJECTIVES, ADVERBS, NOUNS, TECH_NOUNS, VERBS
+from grammar import expand, fill
+from layout import article_text, background
+from names import thing_name
+from trees import Branch, Tree, split
 
 from prompts import NOTHING, REFUSAL, answer_styles, render
-
-SMALL = (
-    "what",
-    "who",
-    "the",
-    "of",
-    "is",
-    "does",
-    "a",
-    "in",
-    "how",
-    "why",
-    "when",
-    "and",
-    "to",
-    "was",
-    "for",
-    "do",
-    "about",
-    "with",
-    "me",
-    "idea",
-    "person",
-    "name",
-    "sort",
-    "kind",
-    "people",
-    "language",
-    "thing",
-    "used",
-    "made",
-    "write",
-    "term",
-)
-COMMON = frozenset(NOUNS + TECH_NOUNS + VERBS + ADVERBS + ADJECTIVES)
-LEADS = (
-    "please tell me, ",
-    "hey, ",
-    "hi, ",
-    "quick question: ",
-    "i wonder ",
-    "hearth: ",
-    "hearth, ",
-    "ok so ",
-    "well, ",
-)
-
-
-@dataclass(frozen=True)
-class Branch:
-    """One ending of a prompt, its target text and what an evaluation looks for in the reply."""
-
-    suffix: str
-    target: str
-    keys: tuple[str, ...] = ()
-    page: int = 0
-    entities: tuple[str, ...] = ()
-
-
-@dataclass
-class Tree:
-    """A job's shared prompt beginning with its branches; the texts join without a separator."""
-
-    job: str
-    prefix: str
-    branches: list[Branch] = field(default_factory=list)
-
-
-def typed(question: str, names: tuple[str, ...], rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """The question as a person types it, and the names as they then stand in it."""
-    text, shown = question, names
-    if rng.random() < 0.3:
-        text, shown = text.lower(), tuple(n.lower() for n in names)
-    elif rng.random() < 0.5:
-        text = text[:1].upper() + text[1:]
-    if rng.random() < 0.08:
-        for _ in range(4):
-            slipped = typo(text, rng)
-            if all(n in slipped for n in shown):
-                text = slipped
-                break
-    if rng.random() < 0.08:
-        text = rng.choice(LEADS) + text
-    end = rng.random()
-    if end < 0.5:
-        text += "?"
-    elif end < 0.54:
-        text += rng.choice((" ?", "??", "...", ".", " pls", " thanks"))
-    return text, tuple(n if n in text else n[:1].upper() + n[1:] for n in shown)
-
-
-def split(text: str, marker: str) -> tuple[str, str]:
-    """Cut a prompt before the last occurrence of a marker."""
-    at = text.rindex(marker)
-    return text[:at], text[at:]
-
-
-def scattered(name: str, rng: random.Random) -> str:
-    """A name among common words in no order: what is not common is the name."""
-    common = [
-        rng.choice(rng.choice((NOUNS, TECH_NOUNS, VERBS, ADVERBS, ADJECTIVES, SMALL, SMALL)))
-        for _ in range(rng.randint(1, 6))
-    ]
-    at = rng.randint(0, len(common))
-    return " ".join([*common[:at], name, *common[at:]])
-
-
-def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
-    """Search terms: the names in the question, or its key phrase when it has none."""
-    subject = "esoteric programming languages" if rng.random() < 0.5 else vague(rng)
-    tree = Tree("terms", "")
-    for _ in range(branches):
-        page = make_page(rng, held_out, 2, [], 0.3)
-        shape = rng.random()
-        names: tuple[str, ...] = (page.name,)
-        if shape < 0.2 and COMMON.isdisjoint(page.name.lower().split()):
-            question = scattered(page.name, rng)
-        elif shape < 0.75:
-            question = rng.choice(rng.choice(page.facts).questions)
-            if page.name not in question:
-                continue
-        elif shape < 0.9:
-            other = thing_name(rng, held_out)
-            question = rng.choice(
-                (
-                    "which is older, {a} or {b}",
-                    "what do {a} and {b} have in common",
-                    "compare {a} and {b}",
-                    "is {a} based on {b}",
-                    "what is the difference between {a} and {b}",
-                    "{a} vs {b}",
-                    "does {a} have more {c} than {b}",
-                    "who made {a} and {b}",
-                    "is {a} faster than {b}",
-                    "can {a} be compiled to {b}",
-                    "how is {a} related to {b}",
-                )
-            ).format(a=page.name, b=other, c=vague(rng).split()[-1])
-            names = (page.name, other)
-        else:
-            topic = vague(rng)
-            question = rng.choice(
-                (
-                    "which languages use {t}",
-                    "list languages with {t}",
-                    "what languages are about {t}",
-                    "is there a language made of {t}",
-                    "which language has {t}",
-                    "languages based on {t}",
-                    "who likes {t}",
-                    "how do {t} work",
-                    "what are {t}",
-                    "find something about {t}",
-                    "why do people use {t}",
-                    "where can i read about {t}",
-                    "are there any {t} here",
-                )
-            ).format(t=topic)
-            names = (topic,)
-        if rng.random() < 0.25:
-            question, names = question.lower(), tuple(n.lower() for n in names)
-        question, shown = typed(question, names, rng)
-        text = render("search_terms", subject=subject, question=question)
-        tree.prefix, suffix = split(text, "Question: ")
-        target = json.dumps(list(shown), ensure_ascii=False)
-        tree.branches.append(Branch(suffix, target, entities=shown))
-    return tree if tree.branches else terms_tree(rng, held_out, branches)
 
 
 def cited(fact: Fact, page: int) -> str:
     """A fact as an answer with its source."""
-    return f"{fact.answer} [{page}]"
+    return f"{fact.printed} [{page}]"
 
 
 def missing_question(
@@ -219,57 +56,101 @@ def missing_question(
     return relation_question(page.kind, relation, page.name, rng, held_out), relation
 
 
+def pair_branch(
+    pages: list[Page], rng: random.Random
+) -> tuple[str, str, tuple[str, ...], tuple[int, ...]] | None:
+    """A question that two pages answer together, its answer with both citations, the keys and the pages."""
+    asked: dict[str, list[str]] = ASKING["pairs"]
+    stated = [
+        {f.relation: (n, p, f) for f in p.facts} for n, p in enumerate(pages, 1) if p.kind == "language"
+    ]
+    for relation in rng.sample(list(asked), len(asked)):
+        having = [s[relation] for s in stated if relation in s]
+        if len(having) > 1:
+            (n, page, fact), (m, other, second) = rng.sample(having, 2)
+            question = fill(expand(rng.choice(asked[relation]), rng), {"a": page.name, "b": other.name})
+            return question, f"{cited(fact, n)} {cited(second, m)}", (*fact.keys, *second.keys), (n, m)
+    return None
+
+
+def stranger_question(pages: list[Page], rng: random.Random, held_out: bool) -> tuple[str, str] | None:
+    """A question about something else than the pages, with its name: a fact that a page states of its own subject,
+    asked of a thing that the pages only mention or do not mention at all."""
+    shown = [
+        (p, f) for p in pages for f in p.facts if f.relation not in ("salad", "filler", "command", "limit")
+    ]
+    mentioned = [m for _, f in shown for m in f.mentions if m not in [p.name for p in pages]]
+    name = rng.choice(mentioned) if mentioned and rng.random() < 0.5 else thing_name(rng, held_out)
+    if shown and rng.random() < 0.7:
+        page, fact = rng.choice(shown)
+        question = relation_question(page.kind, fact.relation, name, rng, held_out)
+    else:
+        kind = rng.choice(list(KINDS))
+        question = relation_question(kind, rng.choice(KINDS[kind].rows).relation, name, rng, held_out)
+    about_page = any(p.name.lower() in question.lower() for p in pages)
+    return None if about_page or name not in question else (question, name)
+
+
 def answer_tree(
     rng: random.Random, held_out: bool, pages: int, facts: int, branches: int, refusals: float = 0.25
 ) -> Tree:
     """Answers with citations from numbered pages, refusals included."""
     made: list[Page] = []
-    salad_share = rng.choice((0.0, 0.0, 0.2, 0.5))
-    prose = rng.choice((0.0, 0.0, 0.0, 0.3, 0.6))
+    salad_share = rng.choice((0.0, 0.15, 0.3, 0.5))
+    prose = rng.choice((0.0, 0.0, 0.3, 0.6, 0.9))
     for _ in range(pages):
-        size = max(1, facts + rng.randint(-1, 1))
+        size = max(1, facts + rng.randint(-1, 1)) * (2 if pages == 1 and rng.random() < 0.5 else 1)
         made.append(make_page(rng, held_out, size, [p.name for p in made], salad_share, prose))
+    if pages > 1 and rng.random() < 0.25:
+        relation = rng.choice(list(ASKING["pairs"]))
+        row = next(r for r in KINDS["language"].rows if r.relation == relation)
+        for page in rng.sample(made, 2):
+            if page.kind == "language" and not page.has(relation):
+                page.facts.append(row_fact(page, row, rng, held_out, []))
     back = background(made, rng)
     tree = Tree("answer", "")
     style = rng.choice(answer_styles())
     open_facts = [(n, p, f) for n, p in enumerate(made, 1) for f in p.facts]
     rng.shuffle(open_facts)
+    every = list(open_facts)
     stated = [f.relation for p in made for f in p.facts]
+    asked: set[str] = set()
     for _ in range(branches):
-        n, page, entities, keys = 0, made[0], (), ()
-        if rng.random() < refusals or not open_facts:
-            if rng.random() < 0.3:
-                stranger = make_page(rng, held_out, 2, [], 0.2)
-                question = rng.choice(rng.choice(stranger.facts).questions)
-                if stranger.name not in question:
-                    continue
-                entities = (stranger.name,)
-            else:
-                page = rng.choice(made)
-                found = missing_question(page, rng, held_out, stated)
-                if found is None:
-                    continue
-                question, entities = found[0], (page.name,)
+        keys: tuple[str, ...] = ()
+        pages_cited: tuple[int, ...] = ()
+        page = rng.choice(made)
+        names = (page.name,)
+        pair = pair_branch(made, rng) if rng.random() < 0.12 else None
+        if pair:
+            question, target, keys, pages_cited = pair
+        elif rng.random() < refusals:
             target = REFUSAL
+            if rng.random() < 0.4:
+                found = stranger_question(made, rng, held_out)
+            else:
+                missing = missing_question(page, rng, held_out, stated)
+                found = missing and (missing[0], page.name)
+            if not found:
+                continue
+            question, names = found[0], (found[1],)
         else:
-            n, page, fact = open_facts.pop()
+            n, page, fact = open_facts.pop() if open_facts else rng.choice(every)
+            names, keys, pages_cited = (page.name,), fact.keys, (n,)
+            question, target = rng.choice(fact.questions), cited(fact, n)
             both = [f for f in page.facts if f.relation == "year"] if fact.relation == "creator" else []
-            question, target, keys, entities = (
-                rng.choice(fact.questions),
-                cited(fact, n),
-                fact.keys,
-                (page.name,),
-            )
             if both and rng.random() < 0.3:
                 question = rng.choice(
                     (f"who made {page.name} and when", f"who created {page.name} and in which year")
                 )
                 target = f"{target} {cited(both[0], n)}"
                 keys = (*keys, *both[0].keys)
-        question, _ = typed(question, entities, rng)
+        if question in asked:
+            continue
+        asked.add(question)
+        question, _ = typed(question, names, rng, held_out and rng.random() < articles.FRESH_SHARE)
         text = render(style, background=back, question=question)
         tree.prefix, suffix = split(text, "Question: ")
-        tree.branches.append(Branch(suffix, target, keys, n, entities))
+        tree.branches.append(Branch(suffix, target, keys, pages_cited, names))
     return tree if tree.branches else answer_tree(rng, held_out, pages, facts, branches, refusals)
 
 
@@ -281,7 +162,7 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
         max(1, facts + rng.randint(-1, 1)),
         [],
         rng.choice((0.0, 0.0, 0.2, 0.5)),
-        rng.choice((0.0, 0.0, 0.0, 0.3, 0.6)),
+        rng.choice((0.0, 0.0, 0.3, 0.6, 0.9)),
     )
     draw = rng.random()
     keys: tuple[str, ...] = ()
@@ -297,8 +178,8 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
             question = f"what is {stranger.name}"
     else:
         fact = rng.choice(page.facts)
-        question, target, keys = rng.choice(fact.questions), fact.answer, fact.keys
-    question, _ = typed(question, (page.name,), rng)
+        question, target, keys = rng.choice(fact.questions), fact.printed, fact.keys
+    question, _ = typed(question, (page.name,), rng, held_out and rng.random() < articles.FRESH_SHARE)
     text = render(
         "compact_article",
         question=question,
@@ -307,79 +188,3 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
         text=article_text(page, rng),
     )
     return Tree("compact", text, [Branch("", target, keys, entities=(page.name,))])
-
-
-def small_talk_tree(rng: random.Random) -> Tree:
-    """Plain turns outside every prompt: the model says what it is."""
-    hello = (
-        "hello",
-        "hi",
-        "hey",
-        "hi there",
-        "hello there",
-        "good morning",
-        "good evening",
-        "yo",
-        "greetings",
-        "hey hearth",
-        "hello hearth",
-        "xin chào",
-    )
-    who = (
-        "who are you",
-        "what are you",
-        "what is your name",
-        "are you a bot",
-        "are you human",
-        "which model are you",
-        "tell me about yourself",
-        "what model is this",
-        "introduce yourself",
-        "are you chatgpt",
-        "are you gemma",
-    )
-    can = (
-        "what can you do",
-        "help",
-        "can you help me",
-        "how do you work",
-        "what are you good at",
-        "write me a poem",
-        "tell me a joke",
-        "what should i ask",
-        "how can i get a better model",
-        "can you code",
-        "sing a song",
-        "how are you",
-        "how are you doing",
-        "what's up",
-    )
-    thanks = (
-        "thanks",
-        "thank you",
-        "thx",
-        "ok",
-        "bye",
-        "good night",
-        "nice",
-        "cool",
-        "see you",
-        "great",
-        "test",
-        "ping",
-    )
-    me = "I am the small demo model of hearth. Run `hearth pull gemma-4-e2b` for a real one."
-    group = rng.choice((hello, who, can, thanks))
-    if group is hello:
-        reply = "Hello! " + me
-    elif group is thanks:
-        reply = "You are welcome. " + me
-    elif group is can:
-        reply = "I answer questions from the wiki. " + me
-    else:
-        reply = me
-    text = rng.choice(group)
-    if rng.random() < 0.2:
-        text = f"{text} {rng.choice(ADJECTIVES)} {nickname(rng)}"
-    text, _ = typed(text, (), rng)
-    return Tree("talk", text, [Branch("", reply, (me,))])

@@ -1,0 +1,112 @@
+"""The demo model's training data: what it must keep apart, and that every answer can be copied from its prompt."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEMO = Path(__file__).resolve().parents[2] / "models" / "demo"
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Any]:
+    """Imports a module of models/demo; they are scripts beside one another and leave no trace here."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(DEMO))
+    yield importlib.import_module
+    sys.path.remove(str(DEMO))
+    for name in set(sys.modules) - before:
+        if str(DEMO) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def trees(demo: Any, job: str, held_out: bool, count: int, seed: int = 5) -> list[Any]:
+    data, rng = demo("data"), random.Random(seed)
+    return [data.make_tree(rng, data.STAGES["mixed"], held_out, job) for _ in range(count)]
+
+
+def expansions(template: str) -> list[str]:
+    """Every choice of the bracketed parts."""
+    parts = re.split(r"\[([^\]]*)\]", template)
+    choices = [part.split("|") if number % 2 else [part] for number, part in enumerate(parts)]
+    return ["".join(each) for each in itertools.product(*choices)]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_names_of_evaluation_never_occur_in_training(demo: Any, held_out: bool) -> None:
+    """The halves are apart whatever the case in which a question shows a name."""
+    names = [e for t in trees(demo, "answer", held_out, 150) for b in t.branches for e in b.entities]
+    assert len(names) > 300
+    assert all(demo("names").is_held_out(name) == held_out for name in names)
+
+
+def test_wordings_of_evaluation_never_occur_in_training(demo: Any) -> None:
+    facts, asking = demo("facts"), demo("asking")
+    for kind in facts.KINDS.values():
+        for row in kind.rows:
+            for templates in (row.statements, row.questions):
+                kept = {e for t in templates if t.startswith("~") for e in expansions(t[1:])}
+                assert kept, f"{row.relation} keeps no wording for evaluation"
+                assert not kept & {e for t in templates if not t.startswith("~") for e in expansions(t)}
+    for name in ("leads", "ends", "comparisons", "topics"):
+        assert not set(asking.ASKING[name]) & set(asking.ASKING["fresh_" + name])
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_answers_are_sentences_of_the_pages_that_they_cite(demo: Any, held_out: bool) -> None:
+    checked = demo("checked")
+    answers = 0
+    for tree in trees(demo, "answer", held_out, 120):
+        for branch in tree.branches:
+            if branch.target == demo("prompts").REFUSAL:
+                assert not branch.keys and not branch.pages
+                continue
+            answers += 1
+            blocks = checked.background_of(tree.prefix + branch.suffix).split("\n\n")
+            parts = re.findall(r"(.+?) \[(\d)\](?: |$)", branch.target, re.DOTALL)
+            assert parts and {int(n) for _, n in parts} == set(branch.pages)
+            assert all(text in blocks[int(n) - 1] for text, n in parts)
+            assert branch.keys and all(key.casefold() in branch.target.casefold() for key in branch.keys)
+    assert answers > 200
+
+
+def test_the_citation_check_lets_right_answers_through(demo: Any) -> None:
+    checked, kept, every = demo("checked"), 0, 0
+    for tree in trees(demo, "answer", True, 60):
+        for branch in tree.branches:
+            if branch.keys:
+                shown = checked.checked(branch.target, checked.background_of(tree.prefix + branch.suffix))
+                every += 1
+                kept += all(key.casefold() in shown.casefold() for key in branch.keys)
+    assert kept / every > 0.9, f"{kept} of {every}"
+
+
+def test_search_terms_are_words_of_the_question(demo: Any) -> None:
+    for tree in trees(demo, "terms", False, 60):
+        for branch in tree.branches:
+            assert branch.entities and all(term in branch.suffix for term in branch.entities)
+
+
+def test_the_same_seed_gives_the_same_batch(demo: Any) -> None:
+    data, tokenizer = demo("data"), demo("tokenizer")
+    cutter = tokenizer.Tokenizer(tokenizer.Vocabulary.load(DEMO / "vocabulary.json"))
+    first, second, other = (data.make_batch(cutter, data.STAGES["short"], seed, 0.1) for seed in (3, 3, 4))
+    assert (first.ids == second.ids).all() and (first.weight == second.weight).all()
+    assert not (first.ids == other.ids).all()
+
+
+@pytest.mark.parametrize(
+    "text", ["Who made ><>?", "Tiếng Việt: Nguyễn Thảo", "아희 Ὀδυσσεύς 🐟", "a  b\n\n c\t`x`"]
+)
+def test_any_text_survives_the_tokenizer(demo: Any, text: str) -> None:
+    tokenizer = demo("tokenizer")
+    cutter = tokenizer.Tokenizer(tokenizer.Vocabulary.load(DEMO / "vocabulary.json"))
+    assert cutter.decode(cutter.encode(text)) == text
