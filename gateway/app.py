@@ -6,25 +6,33 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from gateway.api import facts, tasks
+from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import ask
+from gateway.api.ask_input import AskRequest
 from gateway.api.chat import chat_completions
+from gateway.api.chat_request import ChatRequest
 from gateway.api.context import RequestContext
 from gateway.api.conversations import routes as conversations
-from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint
+from gateway.api.endpoint import FORM, JSON, SSE, TEXT, Endpoint
 from gateway.api.errors import on_http_exception
 from gateway.api.guard import Guard
 from gateway.api.health import admin_health, healthz, metrics, readyz, unload_host, warm_host
 from gateway.api.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.models import get_model, list_models
+from gateway.api.ollama import routes as ollama
+from gateway.api.openapi import openapi
 from gateway.api.services import Services, store_record
 from gateway.api.streams import Drain
+from gateway.ask.cache import CompactionCache
 from gateway.ask.flow import AskFlow
+from gateway.ask.types import AskResult
 from gateway.auth import Authenticator
 from gateway.catalog import resolve_model
 from gateway.inference.host import HostInference
@@ -41,17 +49,22 @@ from gateway.wiki.sample import load_sample
 from gateway.wiki.source import WikiSource
 
 ENDPOINTS = (
-    Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, "")),
-    Endpoint("POST", "/v1/chat/completions", chat_completions, "user", (JSON,)),
-    Endpoint("GET", "/v1/models", list_models, "user"),
-    Endpoint("GET", "/v1/models/{id:path}", get_model, "user"),
-    Endpoint("GET", "/healthz", healthz, "public"),
-    Endpoint("GET", "/readyz", readyz, "public"),
+    Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
+    Endpoint(
+        "POST", "/v1/chat/completions", chat_completions, "user", (JSON,), ChatRequest, dict[str, Any], SSE
+    ),
+    Endpoint("GET", "/v1/models", list_models, "user", reply=dict[str, Any]),
+    Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=dict[str, Any]),
+    Endpoint("GET", "/healthz", healthz, "public", reply=dict[str, Any]),
+    Endpoint("GET", "/readyz", readyz, "public", reply=dict[str, Any]),
     Endpoint("GET", "/metrics", metrics, "user"),
-    Endpoint("GET", "/admin/health", admin_health, "admin"),
-    Endpoint("POST", "/admin/host/warm", warm_host, "admin"),
-    Endpoint("POST", "/admin/host/unload", unload_host, "admin"),
+    Endpoint("GET", "/admin/health", admin_health, "admin", reply=dict[str, Any]),
+    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=dict[str, Any]),
+    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=dict[str, Any]),
+    Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),
     *conversations.ENDPOINTS,
+    *ollama.ENDPOINTS,
+    *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,
 )
@@ -90,6 +103,7 @@ def create_app(
     # A redirect would carry the Host header's name; a path is right or it is not.
     app.router.redirect_slashes = False
     app.state.metrics = measured
+    app.state.endpoints = ENDPOINTS
     app.state.drain = Drain()
     return app
 
@@ -141,6 +155,7 @@ async def _open(
             notice=model.notice,
             fetch_timeout=settings.wiki.fetch_timeout_seconds,
             record=lambda record: store_record(settings, opened, record),
+            cache=CompactionCache(opened),
         ),
         conversations=memory,
         auth=auth,

@@ -1,7 +1,7 @@
-"""Reads the few numbers of a GGUF header that tell how much memory a model's KV cache needs.
+"""Reads what a GGUF header says of a model: its names, its shape, and so how much memory its KV cache needs.
 
 The format: magic ``GGUF``, version, tensor count, pair count, then key/value pairs, all little-endian
-(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Only the pairs before the tokenizer are read.
+(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Of the tokenizer only the chat template is read.
 The file is not trusted: every length is bounded, and whatever does not parse is simply not known here; the
 model host says what is wrong with the file when it loads it.
 """
@@ -9,6 +9,7 @@ model host says what is wrong with the file when it loads it.
 from __future__ import annotations
 
 import struct
+from os import SEEK_CUR
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +32,7 @@ _STRING, _ARRAY = 8, 9
 _MAX_PAIRS = 4096
 _MAX_STRING = 1 << 20
 _MAX_ITEMS = 4096  # an array of the architecture has one item a layer
+_MAX_VOCABULARY = 1 << 22  # of tokens and merges
 _KV_ITEM_BYTES = 2  # F16
 
 
@@ -43,10 +45,7 @@ def kv_cache_bytes(path: Path, context: int) -> int | None:
 
     An upper bound: layers with a sliding window may keep less.
     """
-    try:
-        pairs = _read_pairs(path)
-    except (OSError, _UnreadableError):
-        return None
+    pairs = header_pairs(path)
     arch = pairs.get("general.architecture")
 
     def number(name: str) -> int | None:
@@ -65,13 +64,42 @@ def kv_cache_bytes(path: Path, context: int) -> int | None:
     return heads_in_all * (key + value) * _KV_ITEM_BYTES * context
 
 
+def header_pairs(path: Path) -> dict[str, Value]:
+    """The header's key/value pairs before the tokenizer; none when the file is not there or does not parse."""
+    try:
+        return _read_pairs(path)
+    except (OSError, _UnreadableError):
+        return {}
+
+
+def chat_template(path: Path) -> str | None:
+    """The file's chat template; None when there is none or the header does not parse.
+
+    It comes after the vocabulary: passing 262,144 tokens takes about 0.2 s.
+    """
+    try:
+        with path.open("rb") as file:
+            for _ in range(_pair_count(file)):
+                key, kind = _string(file), _number(file, "<I")
+                if key == "tokenizer.chat_template" and kind == _STRING:
+                    return _string(file)
+                _skip(file, kind)
+    except (OSError, _UnreadableError):
+        pass
+    return None
+
+
+def _pair_count(file: BinaryIO) -> int:
+    magic, version, _tensors, count = struct.unpack("<4sIQQ", _take(file, 24))
+    if magic != b"GGUF" or version not in (2, 3) or count > _MAX_PAIRS:
+        raise _UnreadableError
+    return int(count)
+
+
 def _read_pairs(path: Path) -> dict[str, Value]:
     with path.open("rb") as file:
-        magic, version, _tensors, count = struct.unpack("<4sIQQ", _take(file, 24))
-        if magic != b"GGUF" or version not in (2, 3) or count > _MAX_PAIRS:
-            raise _UnreadableError
         pairs: dict[str, Value] = {}
-        for _ in range(count):
+        for _ in range(_pair_count(file)):
             key = _string(file)
             if key.startswith("tokenizer."):  # megabytes of vocabulary from here on
                 break
@@ -95,6 +123,25 @@ def _value(file: BinaryIO, kind: int) -> Value | None:
     items = [_value(file, item) for _ in range(count)]
     numbers = [each for each in items if isinstance(each, int)]
     return numbers if len(numbers) == len(items) else None
+
+
+def _skip(file: BinaryIO, kind: int) -> None:
+    """Pass a value of any length that a tokenizer may have."""
+    count = 1
+    if kind == _ARRAY:
+        kind, count = _number(file, "<I"), _number(file, "<Q")
+    if count > _MAX_VOCABULARY:
+        raise _UnreadableError
+    if kind in _SCALARS:
+        file.seek(count * struct.calcsize(_SCALARS[kind]), SEEK_CUR)
+        return
+    if kind != _STRING:
+        raise _UnreadableError
+    for _ in range(count):
+        length = _number(file, "<Q")
+        if length > _MAX_STRING:
+            raise _UnreadableError
+        file.seek(length, SEEK_CUR)
 
 
 def _number(file: BinaryIO, form: str) -> int:

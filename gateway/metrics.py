@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import cast, get_args
 
@@ -20,7 +20,7 @@ from gateway.inference.interface import (
     KeepAlive,
     ModelInfo,
 )
-from model_host.protocol import Delta, Finished, Message
+from model_host.protocol import Delta, Finished, Message, Tool, ToolDelta
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -119,11 +119,11 @@ class MeteredInference:
         source = cast("AsyncGenerator[GenerationEvent, None]", self._inner.generate(call))
         async with aclosing(source) as events:
             async for event in events:
-                if isinstance(event, Delta):
+                if isinstance(event, Delta | ToolDelta):
                     now = time.monotonic()
                     if first:
                         self._metrics.first_token.observe(now - begun)
-                    elif event.tokens:
+                    elif isinstance(event, Delta) and event.tokens:
                         self._metrics.inter_token.observe((now - last) / event.tokens)
                     first, last = False, now
                 elif isinstance(event, Finished):
@@ -138,8 +138,16 @@ class MeteredInference:
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
         return await self._inner.count(texts, keep_alive=keep_alive)
 
-    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
-        return await self._inner.count_prompt(messages, keep_alive=keep_alive)
+    async def count_prompt(
+        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
+    ) -> int:
+        return await self._inner.count_prompt(messages, tools=tools, keep_alive=keep_alive)
+
+    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
+        return await self._inner.tokenize(text, keep_alive=keep_alive)
+
+    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+        return await self._inner.detokenize(tokens, keep_alive=keep_alive)
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         return await self._inner.model_info(keep_alive=keep_alive)

@@ -101,9 +101,23 @@ class Engine:
         """Make a running or the next :meth:`decode` return early, until :meth:`arm`. Any thread may call it."""
         self._abort_flag[0] = b"\1"
 
-    def sampler(self, settings: protocol.Sampling, *, grammar: str | None, ignore_eos: bool) -> SamplerChain:
+    def sampler(
+        self,
+        settings: protocol.Sampling,
+        *,
+        grammar: str | None,
+        ignore_eos: bool,
+        grammar_waits: bool = False,
+    ) -> SamplerChain:
         """A sampler for one request. Raises GrammarError."""
-        return SamplerChain(self._context, self.vocabulary, settings, grammar=grammar, ignore_eos=ignore_eos)
+        return SamplerChain(
+            self._context,
+            self.vocabulary,
+            settings,
+            grammar=grammar,
+            grammar_waits=grammar_waits,
+            ignore_eos=ignore_eos,
+        )
 
     # ------------------------------------------------------------------ slots.Memory
 
@@ -129,12 +143,17 @@ class Engine:
 
     # ------------------------------------------------------------------ facts
 
-    def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
+    @property
+    def name(self) -> str:
+        """What the model file calls itself, else the file's name."""
+        return self._meta("general.name") or self.path.stem
+
+    def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
         """What the gateway is told about the loaded model."""
         return protocol.Ready(
             protocol=protocol.PROTOCOL_VERSION,
             pid=pid,
-            model=self._meta("general.name") or self.path.stem,
+            model=self.name,
             architecture=self._meta("general.architecture") or "unknown",
             description=self._description(),
             parameters=int(llama_cpp.llama_model_n_params(self._model)),
@@ -147,6 +166,7 @@ class Engine:
             build=f"llama-cpp-python {importlib.metadata.version('llama-cpp-python')}",
             load_seconds=round(self.load_seconds, 3),
             fingerprint=_fingerprint(self.path),
+            tools=tools,
         )
 
     # ------------------------------------------------------------------ set-up

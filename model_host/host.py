@@ -12,16 +12,14 @@ from pathlib import Path
 
 from model_host import protocol
 from model_host.engine import Engine, Span
-from model_host.grammar import GrammarError
-from model_host.intake import Intake, Ticket
-from model_host.json_schema import schema_to_grammar
+from model_host.intake import Intake
 from model_host.loop import BatchLoop
 from model_host.output import Output
-from model_host.request import Sequence
+from model_host.preparer import Preparer
+from model_host.renderer import TemplateWorker
 from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable
-from model_host.templates import ChatTemplateError, PromptBuilder, TemplateWorker
-from model_host.text import StopMatcher
+from model_host.templates import PromptBuilder
 
 LOADING_INTERVAL_SECONDS = 0.1  # between two reports of load progress
 
@@ -73,11 +71,15 @@ class ModelHost:
             slots, parallel=options.parallel, max_waiting=options.max_waiting, sequence_limit=limit
         )
         vocabulary = engine.vocabulary
-        prompts = PromptBuilder(engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos)
+        prompts = PromptBuilder(
+            engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos, engine.name
+        )
         self._loop = BatchLoop(_LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk)
         preparer = Preparer(engine, prompts, limit)
         _thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
-        self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
+        self.output.emit(
+            engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
+        )
         self._loop.run()
 
     def _progress(self) -> Callable[[float], bool]:
@@ -103,70 +105,6 @@ class ModelHost:
             self._engine.abort()
 
 
-class Preparer:
-    """Turns accepted requests into sequences: template, tokens, limits, grammar, sampler."""
-
-    def __init__(self, engine: Engine, prompts: PromptBuilder, limit: int) -> None:
-        self._engine = engine
-        self._prompts = prompts
-        self._limit = limit  # tokens one sequence may reach
-
-    def prepare(self, ticket: Ticket) -> Sequence | protocol.Event:
-        """The sequence for a generation, or the event that ends the request."""
-        request = ticket.request
-        try:
-            if isinstance(request, protocol.Count):
-                return self._count(request)
-            return self._sequence(request, ticket.arrived)
-        except ChatTemplateError as failure:
-            return protocol.Failed(request.id, "bad_template", str(failure)[:1000])
-        except GrammarError as failure:
-            return protocol.Failed(request.id, "bad_grammar", str(failure)[:1000])
-
-    def _count(self, request: protocol.Count) -> protocol.Counted:
-        vocabulary = self._engine.vocabulary
-        if request.messages is not None:
-            lists = [self._prompts.build(request.messages)[0]]
-        else:
-            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
-        counts = [len(tokens) for tokens in lists]
-        return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
-
-    def _sequence(self, request: protocol.Generate, arrived: float) -> Sequence | protocol.Failed:
-        tokens, shared = self._prompt(request)
-        if len(tokens) >= self._limit:
-            return protocol.Failed(
-                request.id,
-                "prompt_too_long",
-                f"the prompt has {len(tokens)} tokens; the model's context holds {self._limit}, "
-                "with room for at least one token of the answer",
-                details={"tokens": len(tokens), "limit": self._limit},
-            )
-        if not tokens:
-            return protocol.Failed(request.id, "bad_request", "the prompt is empty")
-        grammar = request.grammar
-        if request.json_schema is not None:
-            grammar = schema_to_grammar(request.json_schema)
-        return Sequence(
-            id=request.id,
-            lane=request.lane,
-            owner=request.owner,
-            tokens=tokens,
-            shared=shared,
-            max_tokens=request.max_tokens or self._limit,
-            sampler=self._engine.sampler(request.sampling, grammar=grammar, ignore_eos=request.ignore_eos),
-            stop=StopMatcher(request.stop),
-            arrived=arrived,
-        )
-
-    def _prompt(self, request: protocol.Generate) -> tuple[list[int], int]:
-        if request.messages is not None:
-            return self._prompts.build(request.messages)
-        vocabulary = self._engine.vocabulary
-        begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
-        return begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin)
-
-
 class _LoopModel:
     """The engine as the batch loop sees it."""
 
@@ -174,6 +112,7 @@ class _LoopModel:
         self._engine = engine
         self.arm = engine.arm
         self.piece = engine.vocabulary.piece
+        self.text = engine.vocabulary.text
         self.ends = engine.vocabulary.ends
 
     def run(self, feeds: SequenceABC[Feed]) -> tuple[str, dict[int, int]]:

@@ -1,8 +1,8 @@
 """Lines in, work out: reads the protocol, prepares prompts, and keeps the table of open requests.
 
 Two threads. The reader parses lines and handles what must not wait (cancel, stats, shutdown). The preparer
-renders, tokenizes and compiles grammars, and answers ``count``, so that neither waits for a decode step. The
-batch loop takes finished :class:`~model_host.request.Sequence` objects from :meth:`Intake.take`.
+renders, tokenizes and compiles grammars, and answers ``count`` and ``detokenize``, so that neither waits for a decode
+step. The batch loop takes finished :class:`~model_host.request.Sequence` objects from :meth:`Intake.take`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ READ_BYTES = 1 << 16
 
 @dataclass(slots=True)
 class Ticket:
-    """An accepted ``generate`` or ``count`` that has no terminal event yet."""
+    """An accepted ``generate``, ``count`` or ``detokenize`` that has no terminal event yet."""
 
-    request: protocol.Generate | protocol.Count
+    request: protocol.Generate | protocol.Count | protocol.Detokenize
     arrived: float
     cancelled: bool = False
 
@@ -113,10 +113,10 @@ class Intake:
             case protocol.Shutdown():
                 if self._open(request.id, None):
                     self.close(request.id)
-            case protocol.Generate() | protocol.Count():
+            case protocol.Generate() | protocol.Count() | protocol.Detokenize():
                 self._accept(request)
 
-    def _accept(self, request: protocol.Generate | protocol.Count) -> None:
+    def _accept(self, request: protocol.Generate | protocol.Count | protocol.Detokenize) -> None:
         if self._output.open_count >= self._max_waiting:
             self._refuse(
                 request.id, "overloaded", f"{self._max_waiting} requests are open already", retriable=True

@@ -12,8 +12,11 @@ import psutil
 from model_host import protocol
 from model_host.intake import Intake
 from model_host.output import Output
+from model_host.reply import Text
+from model_host.reply_parser import CallPiece
 from model_host.request import Sequence
 from model_host.scheduler import Feed, Scheduler
+from model_host.tool_arguments import MalformedCallError
 
 STATS_WINDOW_SECONDS = 60.0
 
@@ -31,6 +34,10 @@ class Model(Protocol):
 
     def piece(self, token: int) -> bytes:
         """Bytes a token adds to the text."""
+        ...
+
+    def text(self, token: int) -> str:
+        """The token as the vocabulary spells it."""
         ...
 
     def ends(self, token: int) -> bool:
@@ -142,6 +149,7 @@ class BatchLoop:
     def _sample(self, sequence: Sequence, row: int, now: float) -> None:
         try:
             token = sequence.sampler.sample(row)
+            logprob = self._logprob(sequence, row, token)
         except Exception as error:
             self._fail(sequence, "internal", f"sampling failed: {type(error).__name__}: {error}"[:500])
             return
@@ -152,8 +160,14 @@ class BatchLoop:
             return
         sequence.tokens.append(token)
         sequence.unreported += 1
-        self._show(sequence, sequence.stop.push(sequence.text.push(self._model.piece(token))))
-        if sequence.stop.matched is not None:
+        try:
+            self._show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
+        except MalformedCallError as error:
+            self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
+            return
+        if sequence.reply.call_opened:
+            sequence.sampler.constrain()
+        if sequence.reply.complete:
             self._finish(sequence, "stop")
         elif (
             sequence.generated >= sequence.max_tokens
@@ -174,10 +188,17 @@ class BatchLoop:
     # ------------------------------------------------------------------ ends
 
     def _finish(self, sequence: Sequence, reason: protocol.FinishReason) -> None:
-        if reason != "cancelled" and sequence.stop.matched is None:
-            # The last characters may complete a stop string, or be one that never came.
-            rest = sequence.stop.push(sequence.text.flush())
-            self._show(sequence, rest if sequence.stop.matched is not None else rest + sequence.stop.flush())
+        reply = sequence.reply
+        if reason != "cancelled":
+            try:
+                self._show(sequence, reply.finish(ended=reason == "stop"))
+            except MalformedCallError as error:
+                self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
+                return
+            if reply.stop_string is not None:
+                reason = "stop"
+            elif reason == "stop" and reply.calls:
+                reason = "tool_calls"
         now = time.monotonic()
         admitted = sequence.admitted if sequence.admitted is not None else now
         first = sequence.first_token if sequence.first_token is not None else now
@@ -185,7 +206,7 @@ class BatchLoop:
             sequence,
             protocol.Finished(
                 id=sequence.id,
-                reason="stop" if sequence.stop.matched is not None and reason == "length" else reason,
+                reason=reason,
                 prompt_tokens=sequence.prompt_length,
                 cached_tokens=sequence.cached,
                 completion_tokens=sequence.generated,
@@ -193,7 +214,7 @@ class BatchLoop:
                 prefill_seconds=round(first - admitted, 6),
                 decode_seconds=round(now - first, 6),
                 seed=sequence.sampler.seed,
-                stop_string=sequence.stop.matched,
+                stop_string=reply.stop_string,
             ),
         )
 
@@ -227,10 +248,27 @@ class BatchLoop:
         ticket = self._output.ticket(sequence.id)
         return ticket is None or ticket.cancelled or self._intake.closing is not None
 
-    def _show(self, sequence: Sequence, text: str) -> None:
-        if text:
-            self._emit(protocol.Delta(sequence.id, text, sequence.unreported))
-            sequence.unreported = 0
+    def _show(self, sequence: Sequence, pieces: SequenceABC[Text | CallPiece]) -> None:
+        for piece in pieces:
+            if isinstance(piece, CallPiece):
+                self._emit(
+                    protocol.ToolDelta(sequence.id, piece.index, piece.call_id, piece.name, piece.arguments)
+                )
+            else:
+                self._emit(protocol.Delta(sequence.id, piece.text, sequence.unreported, piece.logprobs))
+                sequence.unreported = 0
+
+    def _logprob(self, sequence: Sequence, row: int, token: int) -> protocol.TokenLogprob | None:
+        if sequence.logprobs is None:
+            return None
+        own, best = sequence.sampler.logprobs(row, token, sequence.logprobs)
+        top = [protocol.TopLogprob(*self._token(one), _finite(value)) for one, value in best]
+        return protocol.TokenLogprob(*self._token(token), _finite(own), top)
+
+    def _token(self, token: int) -> tuple[str, list[int]]:
+        """A token's text, and the bytes it adds to the output: none for a control token."""
+        piece = self._model.piece(token)
+        return piece.decode("utf-8", "replace") if piece else self._model.text(token), list(piece)
 
     def _emit(self, event: protocol.Event) -> None:
         self._lines.append(protocol.encode(event))
@@ -282,6 +320,11 @@ class Meter:
             uptime_seconds=round(time.monotonic() - self._started, 3),
             rss_bytes=psutil.Process().memory_info().rss,
         )
+
+
+def _finite(logprob: float) -> float:
+    """JSON has no infinity; OpenAI's number for the impossible."""
+    return round(max(logprob, -9999.0), 6)
 
 
 def _rate(tokens: int, seconds: float) -> float:

@@ -14,47 +14,48 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 1
+from model_host.parts import (
+    Lane,
+    Message,
+    Owner,
+    Penalty,
+    RequestId,
+    Role,
+    Sampling,
+    StopString,
+    TextPart,
+    TokenId,
+    TokenLogprob,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolName,
+    TopLogprob,
+    Unit,
+)
+
+__all__ = [  # besides what is defined here
+    "Lane",
+    "Message",
+    "Owner",
+    "Penalty",
+    "RequestId",
+    "Role",
+    "Sampling",
+    "StopString",
+    "TextPart",
+    "TokenId",
+    "TokenLogprob",
+    "Tool",
+    "ToolCall",
+    "ToolChoice",
+    "ToolName",
+    "TopLogprob",
+    "Unit",
+]
+
+PROTOCOL_VERSION = 2
 MAX_LINE_BYTES = 8 * 1024 * 1024
-
-Lane = Literal["interactive", "retrieval", "background"]
-Role = Literal["system", "user", "assistant"]
-
-RequestId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
-Owner = Annotated[str, Meta(max_length=128)]
-Unit = Annotated[float, Meta(ge=0.0, le=1.0)]
-Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
-TokenCount = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-StopString = Annotated[str, Meta(min_length=1, max_length=256)]
-
-
-class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the next token is chosen. ``temperature`` 0 is greedy; ``seed`` None draws one and reports it."""
-
-    temperature: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.7
-    top_k: Annotated[int, Meta(ge=0, le=1_000_000)] = 64
-    top_p: Unit = 0.95
-    min_p: Unit = 0.0
-    repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] = 1.0
-    presence_penalty: Penalty = 0.0
-    frequency_penalty: Penalty = 0.0
-    penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] = 64
-    seed: Annotated[int, Meta(ge=0, le=2**32 - 2)] | None = None
-
-
-class TextPart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A piece of message text. ``shared`` text (templates, wiki pages) may be reused for other owners."""
-
-    text: str
-    shared: bool = False
-
-
-class Message(Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn of a prompt. ``content`` is always plain text: it can never become a control token."""
-
-    role: Role
-    content: str | list[TextPart]
-
 
 # --------------------------------------------------------------------------------------- requests
 
@@ -64,8 +65,9 @@ class Generate(
 ):
     """Generate text after a chat (``messages``) or after plain text (``prompt``): exactly one of the two.
 
-    ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``) and
-    ``json_schema`` constrains the output.
+    ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``),
+    ``json_schema`` and ``tools`` shapes the output. ``tool_choice`` is ``auto``, ``none``, ``required`` or
+    ``function:NAME``. ``logprobs`` asks for that many alternatives of each token (0: the token's own only).
     """
 
     id: RequestId
@@ -79,15 +81,27 @@ class Generate(
     lane: Lane = "interactive"
     owner: Owner = ""
     ignore_eos: bool = False
+    tools: Annotated[list[Tool], Meta(max_length=128)] = []
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
+    logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
 
 
 class Count(Struct, frozen=True, tag_field="op", tag="count", forbid_unknown_fields=True, omit_defaults=True):
-    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` rendered as a whole prompt."""
+    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt."""
 
     id: RequestId
     texts: Annotated[list[str], Meta(max_length=65_536)] | None = None
     messages: Annotated[list[Message], Meta(min_length=1, max_length=4096)] | None = None
     return_tokens: bool = False
+    tools: Annotated[list[Tool], Meta(max_length=128)] = []
+
+
+class Detokenize(Struct, frozen=True, tag_field="op", tag="detokenize", forbid_unknown_fields=True):
+    """The text of token ids; control tokens add nothing to it."""
+
+    id: RequestId
+    tokens: Annotated[list[TokenId], Meta(max_length=1_048_576)]
 
 
 class Cancel(Struct, frozen=True, tag_field="op", tag="cancel", forbid_unknown_fields=True):
@@ -109,11 +123,11 @@ class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unkno
     id: RequestId
 
 
-Request = Generate | Count | Cancel | GetStats | Shutdown
+Request = Generate | Count | Detokenize | Cancel | GetStats | Shutdown
 
 # ----------------------------------------------------------------------------------------- events
 
-FinishReason = Literal["stop", "length", "cancelled"]
+FinishReason = Literal["stop", "length", "cancelled", "tool_calls"]
 
 # What went wrong, for programs. ``message`` says it for people.
 FailureCode = Literal[
@@ -123,6 +137,8 @@ FailureCode = Literal[
     "prompt_too_long",  # details: tokens, limit
     "bad_grammar",
     "bad_template",
+    "tools_unsupported",  # the model's chat template has no tools
+    "bad_tool_call",  # the model broke off a call, or wrote one that is none
     "overloaded",  # queue full; retriable
     "out_of_memory",  # the model or its KV cache did not fit
     "model_missing",
@@ -157,6 +173,7 @@ class Ready(Struct, frozen=True, tag_field="event", tag="ready", kw_only=True):
     build: str  # llama-cpp-python version
     load_seconds: float
     fingerprint: str  # BLAKE2b of the GGUF's size, head and tail: names the weights in logs and snapshots
+    tools: bool = False  # the chat template takes tools, in a format that is understood
 
 
 class Started(Struct, frozen=True, tag_field="event", tag="started"):
@@ -176,12 +193,26 @@ class Prefill(Struct, frozen=True, tag_field="event", tag="prefill"):
     total: int
 
 
-class Delta(Struct, frozen=True, tag_field="event", tag="delta"):
-    """New text, whole characters only. ``tokens`` sampled since the last delta."""
+class Delta(Struct, frozen=True, tag_field="event", tag="delta", omit_defaults=True):
+    """New text, whole characters only. ``tokens`` sampled since the last delta; ``logprobs`` where asked for."""
 
     id: str
     text: str
     tokens: int
+    logprobs: list[TokenLogprob] = []
+
+
+class ToolDelta(Struct, frozen=True, tag_field="event", tag="tool_delta"):
+    """A piece of a tool call. The first one of each ``index`` (0, 1, …) has the call's id and the tool's name.
+
+    The ``arguments`` of an index join to the text of a JSON object.
+    """
+
+    id: str
+    index: int
+    call_id: str | None
+    name: str | None
+    arguments: str
 
 
 class Finished(Struct, frozen=True, tag_field="event", tag="finished", kw_only=True):
@@ -215,6 +246,13 @@ class Counted(Struct, frozen=True, tag_field="event", tag="counted", omit_defaul
     id: str
     counts: list[int]
     tokens: list[list[int]] | None = None
+
+
+class Detokenized(Struct, frozen=True, tag_field="event", tag="detokenized"):
+    """Terminal event of ``detokenize``. Bytes that are no UTF-8 are U+FFFD in ``text``."""
+
+    id: str
+    text: str
 
 
 class Cancelled(Struct, frozen=True, tag_field="event", tag="cancelled"):
@@ -251,9 +289,21 @@ class Closing(Struct, frozen=True, tag_field="event", tag="closing"):
 
 
 Event = (
-    Loading | Ready | Started | Prefill | Delta | Finished | Failed | Counted | Cancelled | Stats | Closing
+    Loading
+    | Ready
+    | Started
+    | Prefill
+    | Delta
+    | ToolDelta
+    | Finished
+    | Failed
+    | Counted
+    | Detokenized
+    | Cancelled
+    | Stats
+    | Closing
 )
-TERMINAL = (Finished, Failed, Counted, Cancelled, Stats, Closing)
+TERMINAL = (Finished, Failed, Counted, Detokenized, Cancelled, Stats, Closing)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
@@ -309,6 +359,25 @@ def _check(request: Request) -> str | None:
             return "`grammar` and `json_schema` exclude each other"
     if isinstance(request, Count) and (request.messages is None) == (request.texts is None):
         return "exactly one of `messages` and `texts` is needed"
+    if isinstance(request, Generate | Count) and request.tools and request.messages is None:
+        return "`tools` need `messages`"
+    return _check_tools(request) if isinstance(request, Generate) else None
+
+
+def _check_tools(request: Generate) -> str | None:
+    names = [tool.name for tool in request.tools]
+    if len(set(names)) < len(names):
+        return f"`tools` has two tools of one name: {next(name for name in names if names.count(name) > 1)}"
+    for tool in request.tools:
+        if tool.parameters.get("type", "object") != "object":
+            return f"the `parameters` of the tool {tool.name} must be a schema of an object"
+    kind, _, wanted = request.tool_choice.partition(":")
+    if wanted and wanted not in names:
+        return f"`tool_choice` names the tool {wanted!r}, which is not in `tools`"
+    if kind != "none" and names and (request.grammar is not None or request.json_schema is not None):
+        return "`tools` exclude `grammar` and `json_schema`, unless `tool_choice` is none"
+    if kind == "required" and not names:
+        return "`tool_choice` required needs `tools`"
     return None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from model_host.protocol import Lane
-from model_host.text import IncrementalText, StopMatcher
+from model_host.reply import Reply
 
 if TYPE_CHECKING:
     from model_host.slots import Slot
@@ -21,6 +21,14 @@ class Sampler(Protocol):
 
     def sample(self, row: int) -> int:
         """The next token from row ``row`` of the last batch's outputs."""
+        ...
+
+    def constrain(self) -> None:
+        """From the next token on a grammar that waits holds."""
+        ...
+
+    def logprobs(self, row: int, token: int, top: int) -> tuple[float, list[tuple[int, float]]]:
+        """The log-probability of ``token``, and the ``top`` likeliest tokens with theirs, from row ``row``."""
         ...
 
     def close(self) -> None:
@@ -44,10 +52,10 @@ class Sequence:
     shared: int  # leading tokens that come from shared text only
     max_tokens: int
     sampler: Sampler
-    stop: StopMatcher
+    reply: Reply
     arrived: float  # monotonic seconds
+    logprobs: int | None = None  # alternatives to report for each token; None: report nothing
     prompt_length: int = 0
-    text: IncrementalText = field(default_factory=IncrementalText)
     slot: Slot | None = None
     done: int = 0
     cached: int = 0

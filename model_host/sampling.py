@@ -33,12 +33,14 @@ class SamplerChain:
         settings: protocol.Sampling,
         *,
         grammar: str | None = None,
+        grammar_waits: bool = False,
         ignore_eos: bool = False,
     ) -> None:
         self.seed = settings.seed if settings.seed is not None else secrets.randbelow(2**32 - 1)
         self._context = context
         self._size = vocabulary.size
         self._grammar = self._make_grammar(vocabulary, grammar) if grammar is not None else None
+        self._constrained = self._grammar is not None and not grammar_waits
         self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         if ignore_eos:
             self._add(self._ban(vocabulary.ending_ids))
@@ -47,7 +49,7 @@ class SamplerChain:
 
     def sample(self, row: int) -> int:
         """Choose and accept the next token from output ``row`` of the last batch."""
-        if self._grammar is None:
+        if not self._constrained:
             return int(llama_cpp.llama_sampler_sample(self._chain, self._context, row))
         token = self._draw(row, constrained=False)
         if not self._allowed(token):
@@ -55,6 +57,25 @@ class SamplerChain:
         llama_cpp.llama_sampler_accept(self._grammar, token)
         llama_cpp.llama_sampler_accept(self._chain, token)
         return token
+
+    def constrain(self) -> None:
+        """From the next token on the grammar holds, if there is one that waits."""
+        self._constrained = self._grammar is not None
+
+    def logprobs(self, row: int, token: int, top: int) -> tuple[float, list[tuple[int, float]]]:
+        """Natural logarithms of the model's probabilities: of ``token``, and of the ``top`` likeliest tokens.
+
+        They come from the raw logits, before penalties, temperature and grammar.
+        """
+        logits = np.ctypeslib.as_array(
+            llama_cpp.llama_get_logits_ith(self._context, row), shape=(self._size,)
+        ).astype(np.float64)
+        logits -= logits.max()
+        logits -= np.log(np.exp(logits).sum())
+        top = min(top, self._size)
+        best = np.argpartition(-logits, top - 1)[:top] if top else np.empty(0, np.int64)
+        best = best[np.argsort(-logits[best], kind="stable")]
+        return float(logits[token]), [(int(one), float(logits[one])) for one in best]
 
     def close(self) -> None:
         """Free the C side."""

@@ -9,6 +9,7 @@ this process when an answer takes too long. One JSON object per line: ``{"templa
 from __future__ import annotations
 
 import datetime
+import json
 import resource
 import sys
 from typing import Any, NoReturn
@@ -17,6 +18,8 @@ import msgspec
 from jinja2 import TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from model_host.placeholders import ESCAPED, OPEN
 
 MEMORY_LIMIT_BYTES = 512 * 1024 * 1024
 OUTPUT_LIMIT_CHARS = 4 * 1024 * 1024
@@ -30,8 +33,16 @@ def _strftime_now(format_: str) -> str:
     return datetime.datetime.now().astimezone().strftime(format_)
 
 
-def _tojson(value: Any, **_: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """JSON as Hugging Face's templates expect it (`json.dumps`, not HTML-safe), its placeholders marked as escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
+    return text.replace(OPEN, ESCAPED + OPEN)
 
 
 def _environment() -> ImmutableSandboxedEnvironment:

@@ -40,7 +40,7 @@ class StopMatcher:
             at, self.matched = min(hits, key=lambda hit: (hit[0], -len(hit[1])))
             shown, self._held = self._held[:at], ""
             return shown
-        keep = max((self._overlap(stop) for stop in self._stops), default=0)
+        keep = max((overlap(self._held, stop) for stop in self._stops), default=0)
         cut = len(self._held) - keep
         shown, self._held = self._held[:cut], self._held[cut:]
         return shown
@@ -50,9 +50,15 @@ class StopMatcher:
         shown, self._held = self._held, ""
         return shown
 
-    def _overlap(self, stop: str) -> int:
-        """Length of the longest proper prefix of ``stop`` that ends the held text."""
-        for length in range(min(len(stop) - 1, len(self._held)), 0, -1):
-            if self._held.endswith(stop[:length]):
-                return length
-        return 0
+    @property
+    def held(self) -> int:
+        """Characters that are held back."""
+        return len(self._held)
+
+
+def overlap(text: str, marker: str) -> int:
+    """Length of the longest proper beginning of ``marker`` that ends ``text``: the marker may be coming."""
+    for length in range(min(len(marker) - 1, len(text)), 0, -1):
+        if text.endswith(marker[:length]):
+            return length
+    return 0

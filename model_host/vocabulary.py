@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import cached_property
 
 import llama_cpp
@@ -53,6 +54,19 @@ class Vocabulary:
     def ends(self, token: int) -> bool:
         """Whether the token ends a generation (end of turn, end of text, …)."""
         return bool(llama_cpp.llama_vocab_is_eog(self.handle, token))
+
+    def control(self, spelling: str) -> int | None:
+        """The control token of this spelling, where there is one."""
+        tokens = self._tokenize(spelling, special=True)
+        return tokens[0] if len(tokens) == 1 and tokens[0] in self._reserved else None
+
+    @cached_property
+    def control_pattern(self) -> re.Pattern[str]:
+        """Matches the spelling of any control token."""
+        spellings = sorted({self.text(token) for token in self._reserved} - {""}, key=len, reverse=True)
+        first = "".join(sorted({re.escape(spelling[0]) for spelling in spellings}))
+        # Looking at the first character first: there are thousands of spellings, and they rarely begin here.
+        return re.compile(f"(?=[{first}])(?:{'|'.join(map(re.escape, spellings))})" if spellings else "(?!)")
 
     @property
     def bos(self) -> str:

@@ -23,8 +23,6 @@ import numpy as np
 import sentencepiece
 
 ROOT = Path(__file__).resolve().parent.parent
-TEMPLATE = (ROOT / "models" / "gemma_turns.jinja").read_text()
-SPECIAL = ("<start_of_turn>", "<end_of_turn>")
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,31 @@ class Shape:
     window: int
     context: int
 
+
+@dataclass(frozen=True)
+class Chat:
+    """A chat template of this folder, the control tokens it wants, and the one that ends a turn."""
+
+    file: str
+    control: tuple[str, ...] = ("<start_of_turn>", "<end_of_turn>")
+    end: str = "<end_of_turn>"
+
+    @property
+    def template(self) -> str:
+        """The text of the template."""
+        return (ROOT / "models" / self.file).read_text(encoding="utf-8")
+
+
+_GEMMA_4 = ("turn", "tool", "tool_call", "tool_response", "channel")
+CHATS = {
+    "turns": Chat("gemma_turns.jinja"),  # Gemma 3: no tools
+    "hermes": Chat("hermes_tools.jinja"),  # the markers of calls are plain text
+    "gemma": Chat(
+        "gemma_tools.jinja",  # the markers are control tokens
+        (*(f"<|{name}>" for name in _GEMMA_4), *(f"<{name}|>" for name in _GEMMA_4), '<|"|>'),
+        "<turn|>",
+    ),
+}
 
 # tiny is for tests; the other two are the published shapes of Gemma 3 270M and 1B.
 SHAPES = {
@@ -58,8 +81,10 @@ def project_text() -> Iterator[str]:
         yield from (line for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
 
 
-def train_vocabulary(lines: Iterable[str], size: int) -> sentencepiece.SentencePieceProcessor:
-    """A SentencePiece model in Gemma's manner: byte fallback, no prefix space, turn markers as control tokens."""
+def train_vocabulary(
+    lines: Iterable[str], size: int, control: Iterable[str]
+) -> sentencepiece.SentencePieceProcessor:
+    """A SentencePiece model in Gemma's manner: byte fallback, no prefix space, and ``control`` tokens."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -77,16 +102,16 @@ def train_vocabulary(lines: Iterable[str], size: int) -> sentencepiece.SentenceP
         eos_id=1,
         bos_id=2,
         unk_id=3,
-        control_symbols=list(SPECIAL),
+        control_symbols=list(control),
         num_threads=1,
         minloglevel=2,
     )
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
 
 
-def add_trained_vocabulary(writer: gguf.GGUFWriter, size: int) -> int:
+def add_trained_vocabulary(writer: gguf.GGUFWriter, size: int, chat: Chat) -> int:
     """Train a vocabulary and write it; returns its size."""
-    pieces = train_vocabulary(project_text(), size)
+    pieces = train_vocabulary(project_text(), size, chat.control)
     tokens, scores, kinds = [], [], []
     for token in range(pieces.vocab_size()):
         kind = gguf.TokenType.NORMAL
@@ -105,12 +130,12 @@ def add_trained_vocabulary(writer: gguf.GGUFWriter, size: int) -> int:
     writer.add_token_scores(scores)
     writer.add_token_types(kinds)
     writer.add_pad_token_id(0)
-    writer.add_eos_token_id(pieces.piece_to_id("<end_of_turn>"))
+    writer.add_eos_token_id(pieces.piece_to_id(chat.end))
     writer.add_bos_token_id(2)
     writer.add_unk_token_id(3)
     writer.add_add_bos_token(True)
     writer.add_add_space_prefix(False)
-    writer.add_chat_template(TEMPLATE)
+    writer.add_chat_template(chat.template)
     return len(tokens)
 
 
@@ -131,7 +156,7 @@ def copy_vocabulary(writer: gguf.GGUFWriter, source: Path) -> int:
         size = len(value) if key == "tokenizer.ggml.tokens" else size
         has_template |= key == "tokenizer.chat_template"
     if not has_template:
-        writer.add_chat_template(TEMPLATE)
+        writer.add_chat_template(CHATS["turns"].template)
     return size
 
 
@@ -170,6 +195,7 @@ def write(
     kind: str = "q8_0",
     vocabulary: Path | None = None,
     vocabulary_size: int = 2048,
+    chat: str = "turns",
     seed: int = 1,
 ) -> None:
     """Write the model to ``target``, through a temporary name so that a broken run leaves no half file."""
@@ -189,7 +215,7 @@ def write(
     writer.add_rope_freq_base(1_000_000.0)
     writer.add_sliding_window(sizes.window)
     if vocabulary is None:
-        tokens = add_trained_vocabulary(writer, vocabulary_size)
+        tokens = add_trained_vocabulary(writer, vocabulary_size, CHATS[chat])
     else:
         tokens = copy_vocabulary(writer, vocabulary)
     writer.add_vocab_size(tokens)
@@ -215,6 +241,9 @@ def main() -> None:
     parser.add_argument("--type", choices=sorted(TYPES), default="q8_0")
     parser.add_argument("--vocabulary", type=Path, help="copy the tokenizer of this GGUF")
     parser.add_argument("--vocabulary-size", type=int, default=2048, help="of the trained tokenizer")
+    parser.add_argument(
+        "--chat", choices=sorted(CHATS), default="turns", help="chat template, with the trained tokenizer"
+    )
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     write(
@@ -223,6 +252,7 @@ def main() -> None:
         kind=arguments.type,
         vocabulary=arguments.vocabulary,
         vocabulary_size=arguments.vocabulary_size,
+        chat=arguments.chat,
         seed=arguments.seed,
     )
     print(f"{arguments.target}: {arguments.target.stat().st_size:,} bytes")

@@ -18,3 +18,16 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = ROOT / "models" / "random_gemma.py"
     subprocess.run([sys.executable, str(script), str(target)], check=True, capture_output=True)
     return target
+
+
+@pytest.fixture(scope="session")
+def tool_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Tiny random models whose chat templates have tools, by the form in which they write calls."""
+    folder = tmp_path_factory.mktemp("tool-models")
+    made = {chat: folder / f"{chat}.gguf" for chat in ("hermes", "gemma")}
+    script = ROOT / "models" / "random_gemma.py"
+    for chat, target in made.items():
+        # Few tokens, so that chance hits one of the few control tokens now and then.
+        command = [sys.executable, str(script), str(target), "--chat", chat, "--vocabulary-size", "512"]
+        subprocess.run(command, check=True, capture_output=True)
+    return made

@@ -22,6 +22,7 @@ HEIGHTS: dict[str, int] = {
     "app": 60,
     "api": 50,
     "connection": 50,
+    "evaluation": 50,
     "ask": 40,
     "memory": 40,
     "tasks": 40,
@@ -50,6 +51,7 @@ BASE = {
 # What one unit may see of another at the same height: values, never insides.
 VALUES = {
     ("ask", "gateway.wiki.source"),
+    ("ask", "gateway.wiki.sketch"),
     ("memory", "gateway.tasks.values"),
     ("connection", "gateway.api.errors"),
 }
@@ -187,6 +189,7 @@ def _host_imports(module: Module) -> Iterator[str]:
         elif _inside(each.module, MODEL_CODE) and module.name not in {
             *MODEL_CODE,
             "model_host.host",
+            "model_host.preparer",
             "model_host.__main__",
         }:
             yield _at(module, each.line, f"{module.name} imports model code: {each.module}")

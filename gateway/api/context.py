@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.api.dialect import Dialect, dialect_of
 from gateway.api.endpoint import Endpoint, find
 from gateway.api.errors import ClientGoneError, error_response, internal_error
 from gateway.errors import HearthError
@@ -43,7 +44,10 @@ class RequestContext:
             return
         request_id = request_id_from(Headers(scope=scope))
         endpoint = find(self._endpoints, scope["method"], scope["path"])
-        scope.setdefault("state", {}).update(request_id=request_id, endpoint=endpoint, origin=None)
+        dialect = dialect_of(scope["path"])
+        scope.setdefault("state", {}).update(
+            request_id=request_id, endpoint=endpoint, dialect=dialect, origin=None
+        )
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         reply = _Reply(send, scope["state"])
@@ -82,7 +86,8 @@ class RequestContext:
                 raise  # the server closes the connection: the client sees a reply cut short, not a false end
             error = internal_error()
         if reply.status is None:
-            await error_response(error, reply.request_id)(scope, receive, reply.send)
+            response = error_response(error, reply.request_id, reply.dialect.envelope)
+            await response(scope, receive, reply.send)
 
 
 class _Reply:
@@ -92,6 +97,7 @@ class _Reply:
         self._send = send
         self._state = state
         self.request_id: str = state["request_id"]
+        self.dialect: Dialect = state["dialect"]
         self.status: int | None = None
 
     async def send(self, message: Message) -> None:
@@ -99,8 +105,10 @@ class _Reply:
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers["X-Request-ID"] = self.request_id
+            if self.dialect.id_header is not None:
+                headers[self.dialect.id_header] = self.request_id
             if self._state["origin"] is not None:  # one of settings.allowed_origins, set by the guard
                 headers["Access-Control-Allow-Origin"] = self._state["origin"]
-                headers["Access-Control-Expose-Headers"] = "X-Request-ID, Retry-After"
+                headers["Access-Control-Expose-Headers"] = "X-Request-ID, Request-ID, Retry-After"
                 headers.add_vary_header("Origin")
         await self._send(message)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import Route, compile_path
@@ -16,19 +17,30 @@ from gateway.auth import Access
 JSON = "application/json"
 TEXT = "text/plain"
 FORM = "application/x-www-form-urlencoded"
+SSE = "text/event-stream"
+NDJSON = "application/x-ndjson"
 
 Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One method on one path. ``accepts`` lists the media types of a request body ("": none named)."""
+    """One method on one path. ``accepts`` lists the media types of a request body ("": none named).
+
+    The rest describes it in the OpenAPI document: ``body`` and ``reply`` are the types of JSON (None: no JSON, or
+    of no fixed shape), ``streams`` the media type of a streamed reply, ``status`` that of success. The summary is the
+    first sentence of the handler's docstring.
+    """
 
     method: str
     path: str
     handler: Handler
     access: Access
     accepts: tuple[str, ...] = ()
+    body: Any = None
+    reply: Any = None
+    streams: str = ""
+    status: int = 200
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

@@ -1,8 +1,9 @@
-"""Errors as HTTP replies, in the envelope that OpenAI clients understand."""
+"""Errors as HTTP replies, in the envelope that OpenAI clients understand; others are in ``gateway.api.dialect``."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -84,14 +85,16 @@ def headers_of(error: HearthError) -> dict[str, str]:
     return headers
 
 
-def error_response(error: HearthError, request_id: str) -> Response:
-    """The reply for an error that arose before anything was sent."""
-    body = msgspec.json.encode(envelope(error, request_id))
+def error_response(
+    error: HearthError, request_id: str, enclose: Callable[[HearthError, str], dict[str, Any]]
+) -> Response:
+    """The reply for an error that arose before anything was sent; ``enclose`` makes its body."""
+    body = msgspec.json.encode(enclose(error, request_id))
     return Response(body, error.status, headers_of(error), media_type="application/json")
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """Starlette's own 404 and 405, in our envelope."""
+    """Starlette's own 404 and 405, in the client's envelope."""
     assert isinstance(error, HTTPException)
     path, method = request.scope["path"], request.scope["method"]
     known: HearthError
@@ -101,6 +104,6 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
         known = MethodNotAllowedError(f"{path} does not take {method}")
     else:
         known = HearthError(error.detail, status=error.status_code, code="http_error")
-    response = error_response(known, request.state.request_id)
+    response = error_response(known, request.state.request_id, request.state.dialect.envelope)
     response.headers.update(error.headers or {})
     return response

@@ -58,6 +58,20 @@ class FactReply(Struct, frozen=True, kw_only=True):
         return cls(**{name: getattr(fact, name) for name in cls.__struct_fields__})
 
 
+class FactPage(Struct, frozen=True):
+    """A page of facts, newest first; ``next`` is the cursor of the page after it."""
+
+    data: list[FactReply]
+    next: int | None
+
+
+class Undone(Struct, frozen=True):
+    """The fact as it is now; null when its creation was undone."""
+
+    id: str
+    fact: FactReply | None
+
+
 async def list_all(request: Request) -> Response:
     """The caller's facts, the newest first; ``ended=true`` shows all versions."""
     limit, before, owner = limit_of(request), before_of(request), caller_of(request).owner
@@ -117,7 +131,7 @@ async def undo(request: Request) -> Response:
     """Take the last change back; ``{"id", "fact": null}`` when that was its creation."""
     name, owner = request.path_params["id"], caller_of(request).owner
     left = await services_of(request).database.write(lambda c: undo_fact(c, name, owner))
-    return _json({"id": name, "fact": FactReply.of(left) if left else None})
+    return _json(Undone(name, FactReply.of(left) if left else None))
 
 
 def _entered(owner: str, key: str, text: str) -> NewFact:
@@ -141,10 +155,10 @@ def _json(value: object, status: int = 200) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/facts", list_all, "user"),
-    Endpoint("POST", "/v1/facts", create, "user", (JSON,)),
-    Endpoint("GET", "/v1/facts/{id}", show, "user"),
-    Endpoint("PATCH", "/v1/facts/{id}", change, "user", (JSON,)),
-    Endpoint("DELETE", "/v1/facts/{id}", delete, "user"),
-    Endpoint("POST", "/v1/facts/{id}/undo", undo, "user"),
+    Endpoint("GET", "/v1/facts", list_all, "user", reply=FactPage),
+    Endpoint("POST", "/v1/facts", create, "user", (JSON,), NewFactBody, FactReply, status=201),
+    Endpoint("GET", "/v1/facts/{id}", show, "user", reply=FactReply),
+    Endpoint("PATCH", "/v1/facts/{id}", change, "user", (JSON,), FactChange, FactReply),
+    Endpoint("DELETE", "/v1/facts/{id}", delete, "user", reply=FactReply),
+    Endpoint("POST", "/v1/facts/{id}/undo", undo, "user", reply=Undone),
 )

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import AppStatus
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.errors import ClientGoneError, internal_error
 from gateway.errors import DeadlineError, HearthError, OverloadedError
@@ -23,6 +23,7 @@ T = TypeVar("T")
 # Items a slow client may be behind before the flow waits for it.
 _BUFFERED_ITEMS = 256
 _PING_SECONDS = 15
+_PING = ServerSentEvent(comment="ping", sep="\n")
 _SEND_TIMEOUT_SECONDS = 60.0
 # A stream's status line is held back this long, so that an error at the start is still an HTTP status.
 _HOLD_SECONDS = 5.0
@@ -193,12 +194,25 @@ async def _disconnect(receive: Receive) -> None:
         pass
 
 
-class StreamReply(Generic[T]):
-    """An ASGI reply that turns a relay's items into server-sent events.
+def event_stream(body: AsyncIterator[bytes], ping: ServerSentEvent = _PING) -> ASGIApp:
+    """Server-sent events; ``ping`` keeps the connection open while there are none."""
+    return EventSourceResponse(
+        body,
+        headers={"Cache-Control": "no-cache"},
+        sep="\n",
+        ping=_PING_SECONDS,
+        ping_message_factory=lambda: ping,
+        send_timeout=_SEND_TIMEOUT_SECONDS,
+    )
 
-    ``render`` yields encoded events and turns errors into a last one. With ``hold`` the status line waits for
-    the first item that satisfies it, so that early failures are plain HTTP errors. ``during`` is entered
-    before anything is sent and left when the stream has ended.
+
+class StreamReply(Generic[T]):
+    """An ASGI reply that turns a relay's items into a stream.
+
+    ``render`` yields encoded items and turns errors into a last one; ``response`` makes an HTTP reply of them,
+    by default of server-sent events. With ``hold`` the status line waits for the first item that satisfies it,
+    so that early failures are plain HTTP errors. ``during`` is entered before anything is sent and left when the
+    stream has ended.
     """
 
     def __init__(
@@ -208,9 +222,11 @@ class StreamReply(Generic[T]):
         *,
         hold: Callable[[T], bool] | None = None,
         during: AbstractContextManager[None] | None = None,
+        response: Callable[[AsyncIterator[bytes]], ASGIApp] = event_stream,
     ) -> None:
         self._relay = relay
         self._render = render
+        self._response = response
         self._hold = hold
         self._during = during or nullcontext()
 
@@ -222,12 +238,4 @@ class StreamReply(Generic[T]):
         async with self._relay:
             if self._hold is not None:
                 await until_disconnect(receive, self._relay.hold(self._hold))
-            response = EventSourceResponse(
-                self._render(self._relay),
-                headers={"Cache-Control": "no-cache"},
-                sep="\n",
-                ping=_PING_SECONDS,
-                ping_message_factory=lambda: ServerSentEvent(comment="ping", sep="\n"),
-                send_timeout=_SEND_TIMEOUT_SECONDS,
-            )
-            await response(scope, receive, send)
+            await self._response(self._render(self._relay))(scope, receive, send)

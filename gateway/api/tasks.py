@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gateway.api.conversations.bodies import Erased
 from gateway.api.conversations.paging import limit_of
 from gateway.api.endpoint import JSON, Endpoint
 from gateway.api.fields import convert, decode_object
@@ -92,6 +93,13 @@ class TaskReply(Struct, frozen=True, kw_only=True):
         return cls(**{name: getattr(task, name) for name in cls.__struct_fields__})
 
 
+class TaskPage(Struct, frozen=True):
+    """Tasks, the newest day first; there is one page only."""
+
+    data: list[TaskReply]
+    next: None
+
+
 async def list_all(request: Request) -> Response:
     """The caller's tasks, the newest day first; ``day=YYYY-MM-DD`` or ``today``, ``state``, ``limit``."""
     limit, owner = limit_of(request), caller_of(request).owner
@@ -103,7 +111,7 @@ async def list_all(request: Request) -> Response:
     rows = await services_of(request).database.read(
         lambda c: list_tasks(c, owner, limit=limit, day=day, state=state)  # type: ignore[arg-type]
     )
-    return _json({"data": [TaskReply.of(row) for row in rows], "next": None})
+    return _json(TaskPage([TaskReply.of(row) for row in rows], None))
 
 
 async def show(request: Request) -> Response:
@@ -150,7 +158,7 @@ async def delete(request: Request) -> Response:
     """Delete a task with all that is below it."""
     name, owner = request.path_params["id"], caller_of(request).owner
     await services_of(request).database.write(lambda c: delete_task(c, name, owner))
-    return _json({"id": name, "deleted": True})
+    return _json(Erased(name, True))
 
 
 def _today(request: Request) -> str:
@@ -172,9 +180,9 @@ def _json(value: object, status: int = 200) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/tasks", list_all, "user"),
-    Endpoint("POST", "/v1/tasks", create, "user", (JSON,)),
-    Endpoint("GET", "/v1/tasks/{id}", show, "user"),
-    Endpoint("PATCH", "/v1/tasks/{id}", change, "user", (JSON,)),
-    Endpoint("DELETE", "/v1/tasks/{id}", delete, "user"),
+    Endpoint("GET", "/v1/tasks", list_all, "user", reply=TaskPage),
+    Endpoint("POST", "/v1/tasks", create, "user", (JSON,), NewTaskBody, TaskReply, status=201),
+    Endpoint("GET", "/v1/tasks/{id}", show, "user", reply=TaskReply),
+    Endpoint("PATCH", "/v1/tasks/{id}", change, "user", (JSON,), TaskChange, TaskReply),
+    Endpoint("DELETE", "/v1/tasks/{id}", delete, "user", reply=Erased),
 )

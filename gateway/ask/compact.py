@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from gateway.ask.cache import CompactionCache, compaction_key
 from gateway.ask.draft import Draft, passage_line
 from gateway.ask.evidence import Evidence, claim, supporting
 from gateway.ask.fit import How, Summarize
@@ -35,13 +36,25 @@ class Compactor:
     """Summarizes pages for one question. ``prompt_limit`` and ``context`` are tokens."""
 
     def __init__(
-        self, model: Model, journal: Journal, prompt: Prompt, *, prompt_limit: int, context: int
+        self,
+        model: Model,
+        journal: Journal,
+        prompt: Prompt,
+        *,
+        prompt_limit: int,
+        context: int,
+        cache: CompactionCache | None = None,
+        fingerprint: str = "",
     ) -> None:
         self._model = model
         self._journal = journal
         self._prompt = prompt
         self._prompt_limit = prompt_limit
         self._context = context
+        self._cache = (
+            cache if fingerprint else None
+        )  # without a name for the weights nothing can be known again
+        self._fingerprint = fingerprint
 
     async def run(self, step: Summarize, query: str, n: int, passage_tokens: int) -> Compacted:
         """The page's summary, checked against the page and cut to the step's tokens.
@@ -77,6 +90,12 @@ class Compactor:
             raise HearthError("no passage of the page fits the prompt")
         self._report_left_out(step, len(chosen))
         longest = max(_LEAST_OUTPUT, int((step.tokens - step.draft.head) * _SLACK))
+        key = self._key(step, values)
+        known = await self._cache.get(key) if self._cache else None
+        if known is not None:
+            self._journal.stage("compact", title=step.draft.page.title, words=step.words, cached=True)
+            self._journal.note("summary_cached", step.draft.page.title)
+            return known, True
         generated = await self._model.generate(
             "compact",
             self._prompt,
@@ -84,7 +103,28 @@ class Compactor:
             shared=("title", "text"),
             max_tokens=max(1, min(longest, self._context - tokens)),
         )
+        if self._cache is not None and not generated.cut and generated.text.strip():
+            await self._cache.put(key, generated.text)
         return generated.text, not generated.cut
+
+    def _key(self, step: Summarize, values: Mapping[str, str]) -> bytes:
+        """Everything that the summary depends on; blanks and case of the question are not among it."""
+        question = " ".join(values["question"].split()).casefold()
+        page, prompt, asked = step.draft.page, self._prompt, self._journal.call
+        return compaction_key(
+            [
+                asked.owner,
+                question,
+                page.title,
+                str(page.revision),
+                values["text"],
+                values["words"],
+                prompt.name,
+                str(prompt.version),
+                "\0".join(prompt.pieces),
+                self._fingerprint,
+            ]
+        )
 
     def _values(self, step: Summarize, chosen: Sequence[int]) -> dict[str, str]:
         return {

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import structlog
 
 from gateway.aio import finish, stop
+from gateway.ask.cache import CompactionCache
 from gateway.ask.journal import Journal
 from gateway.ask.run import Parts, QuestionRun
 from gateway.ask.types import AnswerDone, AskCall, AskEvent
@@ -49,6 +50,7 @@ class AskFlow:
         model_name: str,
         fetch_timeout: float,
         record: Record | None,
+        cache: CompactionCache | None = None,
     ) -> None:
         self._parts = Parts(
             settings=settings,
@@ -59,6 +61,7 @@ class AskFlow:
             notice=notice,
             model_name=model_name,
             fetch_timeout=fetch_timeout,
+            cache=cache,
         )
         self._record = record
 

@@ -89,7 +89,7 @@ class Model:
             ended = error.code
             raise
         finally:
-            self._keep(step, prompt, call, "".join(text), ended)
+            self._keep(step, prompt, values, call, "".join(text), ended)
         if not isinstance(ended, Finished):
             raise HearthError("the model ended a generation without saying so")
         return Generated("".join(text), ended)
@@ -116,7 +116,13 @@ class Model:
             self._journal.note("queued_seconds", round(event.queue_seconds, 3))
 
     def _keep(
-        self, step: str, prompt: Prompt, call: GenerateCall, output: str, ended: Finished | str
+        self,
+        step: str,
+        prompt: Prompt,
+        values: dict[str, str],
+        call: GenerateCall,
+        output: str,
+        ended: Finished | str,
     ) -> None:
         numbers: dict[str, Any] = {}
         if isinstance(ended, Finished):
@@ -132,6 +138,8 @@ class Model:
                 prompt_version=str(prompt.version),
                 finish_reason=ended.reason if isinstance(ended, Finished) else ended,
                 sampling=msgspec.to_builtins(call.sampling) | {"max_tokens": call.max_tokens},
+                variables=values,
+                obeyed=call.obeyed,
                 **numbers,
             )
         )

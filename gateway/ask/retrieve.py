@@ -11,6 +11,7 @@ from gateway.aio import side_by_side, stop
 from gateway.ask.draft import Found
 from gateway.ask.journal import Journal
 from gateway.errors import HearthError
+from gateway.wiki.sketch import alike, sketch
 from gateway.wiki.source import Page, PageRef, WikiSource
 
 _FETCHES_AT_ONCE = 4
@@ -62,14 +63,20 @@ class Retrieval:
 
     def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[Found]:
         kept: dict[str, Found] = {}
+        sketches: dict[str, bytes] = {}
         for title, term, page in fetched:
             if isinstance(page, str):
                 self._journal.skip(title, page)
             elif not any(section.text.strip() for section in page.sections):
                 self._journal.skip(page.title, "the page is empty")
-            else:
-                # Two titles may turn out to be one page.
-                kept.setdefault(page.title, Found(page, term))
+            elif page.title not in kept:  # two titles may turn out to be one page
+                found = sketch("\n\n".join(section.text for section in page.sections))
+                twin = next((other for other, known in sketches.items() if alike(found, known)), None)
+                if twin is not None:
+                    self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
+                    continue
+                sketches[page.title] = found
+                kept[page.title] = Found(page, term)
         return list(kept.values())
 
     async def _search(self, term: str) -> tuple[list[PageRef], dict[str, Exception]]:

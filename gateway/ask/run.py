@@ -10,6 +10,7 @@ from msgspec import Struct
 from gateway.aio import side_by_side, stop
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background import Background, BackgroundBuilder
+from gateway.ask.cache import CompactionCache
 from gateway.ask.compact import Compactor
 from gateway.ask.draft import draft_pages
 from gateway.ask.generation import Model
@@ -39,6 +40,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     notice: str | None
     model_name: str
     fetch_timeout: float
+    cache: CompactionCache | None = None
 
 
 class QuestionRun:
@@ -62,7 +64,7 @@ class QuestionRun:
         journal.details["limits"] = msgspec.to_builtins(limits)
         await self._check_question(prompt, limits)
         terms = await self._terms()
-        background = await self._background(terms.terms, prompt, limits)
+        background = await self._background(terms.terms, prompt, limits, info.fingerprint)
         answer = await write_answer(self._model, journal, prompt, background, limits.answer)
         await self._model.settle()
         return self._result(terms, background, answer, limits)
@@ -121,7 +123,9 @@ class QuestionRun:
         journal.details["search"] = msgspec.to_builtins(terms)
         return terms
 
-    async def _background(self, terms: list[str], prompt: Prompt, limits: Limits) -> Background:
+    async def _background(
+        self, terms: list[str], prompt: Prompt, limits: Limits, fingerprint: str
+    ) -> Background:
         parts, journal = self._parts, self._journal
         retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
         found = await retrieval.run(terms)
@@ -131,6 +135,8 @@ class QuestionRun:
             parts.prompts.get("compact_article"),
             prompt_limit=limits.prompt,
             context=limits.context,
+            cache=parts.cache,
+            fingerprint=fingerprint,
         )
 
         async def count_background(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`hearth log`: past requests, in short or with every prompt and raw output. Reads the database alone."""
+"""`hearth log`: past requests, in short, with every prompt and raw output, or run again and compared."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import get_args
 import click
 import msgspec
 
+from gateway.cli.client import connect
 from gateway.cli.database import opened_database
-from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.options import client_options, json_option, settings_of
+from gateway.cli.replay import chosen_prompts, replay_record
 from gateway.cli.text import printable, table
 from gateway.errors import NotFoundError
+from gateway.prompts import load_prompts
 from gateway.store.request_log import (
     GenerationRecord,
     Kind,
@@ -32,19 +35,38 @@ _TEXT_WIDTH = 60
 )
 @click.option("--before", type=int, help="Only records older than this number.")
 @click.option("--kind", type=click.Choice(get_args(Kind)), help="Only requests of this kind.")
+@click.option(
+    "--replay", is_flag=True, help="Run the request's generations again, with their seeds, and compare."
+)
+@click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="NAME=VERSION",
+    help="Replay with this version of a prompt, which must be the loaded one.",
+)
 @json_option
-@local_options
+@client_options
 def log(
     which: str | None,
     limit: int,
     before: int | None,
     kind: Kind | None,
+    replay: bool,
+    prompts: tuple[str, ...],
     as_json: bool,
+    url: str | None,
+    key: str | None,
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
     """Look at past requests: a list, or everything about the request with ID (its beginning is enough)."""
-    path = settings_of(data_dir, config_file).settings.database_path
+    settings = settings_of(data_dir, config_file).settings
+    path = settings.database_path
+    if prompts and not replay:
+        raise click.UsageError("--prompt goes with --replay")
+    if replay and which is None:
+        raise click.UsageError("--replay needs the ID of a request")
     if not path.exists():  # looking creates nothing
         if which is not None:
             raise NotFoundError(f"no requests are logged: there is no database {path}")
@@ -53,6 +75,10 @@ def log(
     with opened_database(path) as database:
         if which is not None:
             record = database.read_sync(lambda connection: get_record(connection, which))
+            if replay:
+                wanted = chosen_prompts(prompts, load_prompts(settings.data_dir / "prompts"))
+                replay_record(connect(url, key, data_dir, config_file), record, wanted, as_json)
+                return
             click.echo(msgspec.json.encode(record) if as_json else printable(long_form(record)))
             return
         found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))

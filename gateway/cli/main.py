@@ -32,6 +32,7 @@ COMMANDS = {
     "chat": _Entry("chat", "chat", "Talk with the model."),
     "facts": _Entry("facts", "facts", "What conversations have taught the server about you."),
     "tasks": _Entry("tasks", "tasks", "Objectives, tasks and checklists."),
+    "eval": _Entry("eval", "evaluate", "Score answers, citations and retrieval on a question set."),
     "memory": _Entry("memory", "memory", "Look after the summaries of conversations."),
     "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
     "pull": _Entry("pull", "pull", "Download a model."),

@@ -90,8 +90,17 @@ def _too_long(event: Failed) -> HearthError:
 
 
 def _invalid(event: Failed) -> HearthError:
-    param = "grammar" if event.code == "bad_grammar" else None
-    return InvalidRequestError(event.message, code=event.code, param=param, details=dict(event.details))
+    details = dict(event.details)
+    field = details.pop("field", _FIELDS.get(event.code))
+    param = field if isinstance(field, str) else None
+    return InvalidRequestError(event.message, code=event.code, param=param, details=details)
+
+
+def _bad_tool_call(event: Failed) -> HearthError:
+    message = (
+        f"{event.message}; try again, or set `tool_choice` to required: then calls are always well-formed"
+    )
+    return HearthError(message, code=event.code, status=503, retry_after=RETRY_SECONDS)
 
 
 def _overloaded(event: Failed) -> HearthError:
@@ -115,11 +124,16 @@ def _internal(event: Failed) -> HearthError:
     return HearthError(message, details=dict(event.details))
 
 
+# The field at fault, where the host does not say.
+_FIELDS = {"bad_grammar": "grammar", "bad_template": "messages", "tools_unsupported": "tools"}
+
 _REQUEST_FAILURES: dict[str, Callable[[Failed], HearthError]] = {
     "prompt_too_long": _too_long,
     "bad_request": _invalid,
     "bad_grammar": _invalid,
     "bad_template": _invalid,
+    "tools_unsupported": _invalid,
+    "bad_tool_call": _bad_tool_call,
     "line_too_long": _invalid,
     "overloaded": _overloaded,
     "shutting_down": _overloaded,

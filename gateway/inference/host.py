@@ -23,7 +23,17 @@ from gateway.inference.link import HostLink, encode
 from gateway.inference.pending import OpenRequest, RequestEvent
 from gateway.inference.supervisor import Supervisor
 from gateway.settings import ModelSettings
-from model_host.protocol import Count, Counted, Failed, Finished, Generate, Message
+from model_host.protocol import (
+    Count,
+    Counted,
+    Detokenize,
+    Detokenized,
+    Failed,
+    Finished,
+    Generate,
+    Message,
+    Tool,
+)
 
 _MAX_ID = 128
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:-]")
@@ -83,18 +93,39 @@ class HostInference:
                 else:
                     counts[text] = known
             for batch in batches(unknown):
-                fresh = await self._counted(link, Count(id=self._wire_id("count"), texts=batch), use)
-                for text, count in zip(batch, fresh, strict=True):
+                answer = await self._counted(link, Count(id=self._wire_id("count"), texts=batch), use)
+                for text, count in zip(batch, answer.counts, strict=True):
                     counts[text] = count
                     self._known_counts.put(text, count)
         return [counts[text] for text in texts]
 
-    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
-        """Tokens of a whole chat prompt, template included."""
+    async def count_prompt(
+        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
+    ) -> int:
+        """Tokens of a whole chat prompt, template and tools included."""
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
-            (count,) = await self._counted(link, Count(id=self._wire_id("count"), messages=messages), use)
-            return count
+            message = Count(id=self._wire_id("count"), messages=messages, tools=list(tools))
+            return (await self._counted(link, message, use)).counts[0]
+
+    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
+        """Token ids of ``text`` as plain text."""
+        with self._idle.begin(keep_alive) as use:
+            link = await self._supervisor.ensure_ready()
+            message = Count(id=self._wire_id("tokenize"), texts=[text], return_tokens=True)
+            answer = await self._counted(link, message, use)
+            if answer.tokens is None or len(answer.tokens) != 1:
+                raise HearthError(f"the model host answered a tokenization with {answer!r:.200}")
+            return answer.tokens[0]
+
+    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+        """The text of token ids."""
+        with self._idle.begin(keep_alive) as use:
+            link = await self._supervisor.ensure_ready()
+            answer = await self._answer(link, Detokenize(id=self._wire_id("detokenize"), tokens=tokens), use)
+            if not isinstance(answer, Detokenized):
+                raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
+            return answer.text
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         """The served model; starts the host when needed."""
@@ -167,17 +198,21 @@ class HostInference:
                     link.cancel(wire_id)
                 link.expect_end(wire_id, self._settings.stop_grace_seconds)
 
-    async def _counted(self, link: HostLink, message: Count, use: Use) -> list[int]:
-        # A count is over within milliseconds, so there is nothing to cancel.
+    async def _counted(self, link: HostLink, message: Count, use: Use) -> Counted:
+        event = await self._answer(link, message, use)
+        expected = 1 if message.texts is None else len(message.texts)
+        if not isinstance(event, Counted) or len(event.counts) != expected:
+            raise HearthError(f"the model host answered a count of {expected} with {event!r}")
+        return event
+
+    async def _answer(self, link: HostLink, message: Count | Detokenize, use: Use) -> RequestEvent:
+        """The one event that answers ``message``. It comes within milliseconds, so there is nothing to cancel."""
         line = encode(message)
         async with self._exchange(link, message.id, line, use, cancellable=False) as request:
             event = await request.next_event()
         if isinstance(event, Failed):
             raise request_failure(event)
-        expected = 1 if message.texts is None else len(message.texts)
-        if not isinstance(event, Counted) or len(event.counts) != expected:
-            raise HearthError(f"the model host answered a count of {expected} with {event!r}")
-        return event.counts
+        return event
 
     def _generate_message(self, call: GenerateCall) -> Generate:
         fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
@@ -192,8 +227,8 @@ class HostInference:
 def _generation_event(event: RequestEvent) -> GenerationEvent:
     if isinstance(event, Failed):
         raise request_failure(event)
-    if isinstance(event, Counted):
-        raise HearthError("the model host answered a generation with a count")
+    if isinstance(event, Counted | Detokenized):
+        raise HearthError(f"the model host answered a generation with {event!r:.200}")
     if isinstance(event, Finished) and event.reason == "cancelled":
         raise stopped("asked").error  # the reader is still here, so it was not the one who cancelled
     return event
@@ -208,6 +243,7 @@ def _model_info(link: HostLink) -> ModelInfo:
         architecture=ready.architecture,
         description=ready.description,
         fingerprint=ready.fingerprint,
+        tools=ready.tools,
     )
 
 

@@ -6,12 +6,22 @@ server answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from model_host.protocol import Delta, Finished, Lane, Message, Prefill, Sampling, Started
+from model_host.protocol import (
+    Delta,
+    Finished,
+    Lane,
+    Message,
+    Prefill,
+    Sampling,
+    Started,
+    Tool,
+    ToolDelta,
+)
 
 # Duration after the last request until the host may be let go: seconds, negative = never, None = the setting.
 KeepAlive = float | None
@@ -33,7 +43,17 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     lane: Lane = "interactive"
     owner: str = ""
     ignore_eos: bool = False
+    tools: list[Tool] = []
+    tool_choice: str = "auto"
+    parallel_tool_calls: bool = True
+    logprobs: int | None = None
     keep_alive: KeepAlive = None
+
+    @property
+    def obeyed(self) -> dict[str, Any]:
+        """What the output has to follow, for the log: ``json_schema``, ``grammar``, or nothing."""
+        given = {"json_schema": self.json_schema, "grammar": self.grammar}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Progress(Struct, frozen=True):
@@ -43,7 +63,7 @@ class Progress(Struct, frozen=True):
     fraction: float
 
 
-GenerationEvent = Progress | Started | Prefill | Delta | Finished
+GenerationEvent = Progress | Started | Prefill | Delta | ToolDelta | Finished
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -55,6 +75,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     architecture: str = ""
     description: str = ""
     fingerprint: str = ""
+    tools: bool = False  # the chat template takes tools
 
 
 class HostHealth(Struct, frozen=True, kw_only=True):
@@ -94,8 +115,18 @@ class Inference(Protocol):
         """Tokens of each text as plain text, by the model's own tokenizer."""
         ...
 
-    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
-        """Tokens of a whole chat prompt, template included."""
+    async def count_prompt(
+        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
+    ) -> int:
+        """Tokens of a whole chat prompt, template and tools included."""
+        ...
+
+    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
+        """Token ids of ``text`` as plain text: never a control token."""
+        ...
+
+    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+        """The text of token ids. Raises InvalidRequestError for an id outside the vocabulary."""
         ...
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:

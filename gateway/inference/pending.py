@@ -6,9 +6,19 @@ import asyncio
 from collections.abc import Callable
 
 from gateway.errors import HearthError
-from model_host.protocol import TERMINAL, Counted, Delta, Failed, Finished, Prefill, Started
+from model_host.protocol import (
+    TERMINAL,
+    Counted,
+    Delta,
+    Detokenized,
+    Failed,
+    Finished,
+    Prefill,
+    Started,
+    ToolDelta,
+)
 
-RequestEvent = Started | Prefill | Delta | Finished | Failed | Counted
+RequestEvent = Started | Prefill | Delta | ToolDelta | Finished | Failed | Counted | Detokenized
 
 
 class OpenRequest:

@@ -106,6 +106,7 @@ class MemoryModel:
             prompt_name=prompt.name,
             prompt_version=str(prompt.version),
             sampling=msgspec.to_builtins(call.sampling) | {"max_tokens": call.max_tokens},
+            obeyed=call.obeyed,
             **counts,
         )
         return RequestRecord(

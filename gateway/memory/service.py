@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Literal
 from uuid import uuid4
 
 import apsw
@@ -102,7 +103,7 @@ class Done(Struct, frozen=True):
 
     message: StoredMessage | None
     report: BudgetReport | None
-    compaction: str  # none, queued
+    compaction: Literal["none", "queued"]
 
 
 PostEvent = Held | Accepted | Loading | Compacting | BudgetKnown | TextDelta | Done
@@ -333,7 +334,7 @@ class Conversations:
         for kind in kinds:
             add_job(connection, kind, conversation.id, now=self._parts.clock())
 
-    async def _after(self, conversation: Conversation) -> str:
+    async def _after(self, conversation: Conversation) -> Literal["none", "queued"]:
         """Set the worker going; whether the planner wants something now."""
         context = await self._builder.build(conversation, compacting=True)
         self._worker.wake()

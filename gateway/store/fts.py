@@ -47,6 +47,11 @@ def any_of(items: list[str]) -> str:
     return " OR ".join(map(_quoted, items))
 
 
+def in_title_or_heading(match: str) -> str:
+    """The expression, for the short columns of the text index alone."""
+    return f"{{title headings}} : ({match})"
+
+
 def trigrams(text: str) -> list[str]:
     """Distinct runs of three characters of a title key, for the trigram index."""
     return list(dict.fromkeys(text[i : i + 3] for i in range(len(text) - 2)))[:_MAX_TRIGRAMS]

@@ -34,6 +34,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     seed: int | None = None
     finish_reason: str = ""
     sampling: dict[str, Any] = {}
+    variables: dict[str, str] = {}  # of the prompt
+    obeyed: dict[str, Any] = {}  # json_schema or grammar that the output had to follow
 
 
 class PageRecord(Struct, frozen=True, kw_only=True):
@@ -235,7 +237,7 @@ def _generations(connection: apsw.Connection, seq: int) -> list[GenerationRecord
     found = []
     for row in cursor:
         values: dict[str, Any] = dict(zip(names, row, strict=True))
-        for name in ("messages", "sampling"):
+        for name in ("messages", "sampling", "variables", "obeyed"):
             values[name] = msgspec.json.decode(values[name])
         found.append(msgspec.convert(values, GenerationRecord))
     return found

@@ -1,7 +1,4 @@
-"""SQL of the local wiki: pages, their names, and the two searches. Every function takes an open connection.
-
-Text given as ``match`` must come from :mod:`gateway.store.fts`.
-"""
+"""SQL of the local wiki: pages and their names. Every function takes an open connection."""
 
 from __future__ import annotations
 
@@ -15,9 +12,6 @@ from gateway.store.rows import columns, load_all, load_one
 
 # A redirect may point at a redirect; MediaWiki calls that a mistake, and more than this is a loop.
 MAX_REDIRECTS = 8
-
-# Weights of a match in the title, in a heading, in the text.
-_TEXT_WEIGHTS = "12.0, 3.0, 1.0"
 
 
 class Name(Struct, frozen=True):
@@ -37,15 +31,11 @@ class PageRow(Struct, frozen=True):
     sections: str
 
 
-class TextHit(Struct, frozen=True):
-    """A page found by its text. ``rank`` is SQLite's bm25: smaller is better."""
-
-    title: str
-    rank: float
-
-
 class NewPage(Struct, frozen=True, kw_only=True):
-    """A page to store. ``sections`` is JSON, ``headings`` and ``body`` are indexed, ``size`` is in bytes."""
+    """A page to store. ``sections`` is JSON, ``headings`` and ``body`` are indexed, ``size`` is in bytes.
+
+    ``extractor`` is the version of the program's extraction, ``sketch`` tells near-copies.
+    """
 
     title: str
     revision: int
@@ -53,15 +43,20 @@ class NewPage(Struct, frozen=True, kw_only=True):
     headings: str
     body: str
     size: int
+    extractor: int
+    sketch: bytes
 
 
 def put_page(connection: apsw.Connection, page: NewPage, origin: str) -> None:
     """Insert or replace the page of that title; a redirect of that title goes."""
     delete_title(connection, page.title)
     connection.execute(
-        "INSERT INTO wiki_pages (title, revision, sections, bytes, updated_at, origin) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (page.title, page.revision, page.sections, page.size, time.time(), origin),
+        "INSERT INTO wiki_pages (title, revision, bytes, updated_at, origin, extractor, sketch, sections) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(page.title, page.revision, page.size, time.time(), origin),
+            *(page.extractor, page.sketch, page.sections),
+        ),
     )
     connection.execute(
         "INSERT INTO wiki_text (rowid, title, headings, body) VALUES (?, ?, ?, ?)",
@@ -71,9 +66,10 @@ def put_page(connection: apsw.Connection, page: NewPage, origin: str) -> None:
 
 
 def put_redirect(connection: apsw.Connection, title: str, target: str, origin: str) -> None:
-    """Insert or replace a redirect; a page of that title goes."""
+    """Insert or replace a redirect; a page of that title goes. One to itself leads nowhere and is not kept."""
     delete_title(connection, title)
-    _put_name(connection, title, target, origin)
+    if title != target:
+        _put_name(connection, title, target, origin)
 
 
 def delete_title(connection: apsw.Connection, title: str) -> None:
@@ -120,47 +116,17 @@ def set_state(connection: apsw.Connection, name: str, value: str) -> None:
     connection.execute("INSERT OR REPLACE INTO wiki_state VALUES (?, ?)", (name, value))
 
 
+def drop_state(connection: apsw.Connection, name: str) -> None:
+    """Forget a value."""
+    connection.execute("DELETE FROM wiki_state WHERE name = ?", (name,))
+
+
 def names_by_key(connection: apsw.Connection, key: str) -> list[Name]:
     """Names equal under :func:`gateway.store.fts.title_key`, pages before redirects."""
     return load_all(
         Name,
         connection.execute(
             f"SELECT {columns(Name)} FROM wiki_names WHERE key = ? ORDER BY target <> name, name", (key,)
-        ),
-    )
-
-
-def names_by_prefix(connection: apsw.Connection, key: str, limit: int) -> list[Name]:
-    """Names whose key begins with ``key``, the shortest first."""
-    return load_all(
-        Name,
-        connection.execute(
-            f"SELECT {columns(Name)} FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
-            "ORDER BY length(key), key LIMIT ?2",
-            (key, limit),
-        ),
-    )
-
-
-def names_by_words(connection: apsw.Connection, match: str, limit: int) -> list[Name]:
-    """Names that contain the words of ``match``, best first."""
-    return _names_in(connection, "wiki_name_words", match, limit)
-
-
-def names_by_trigrams(connection: apsw.Connection, match: str, limit: int) -> list[Name]:
-    """Names that share trigrams with ``match``, best first; most are only vaguely similar."""
-    return _names_in(connection, "wiki_name_trigrams", match, limit)
-
-
-def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
-    """Pages whose title, headings or text match, best first."""
-    return load_all(
-        TextHit,
-        connection.execute(
-            f"SELECT wiki_pages.title, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text "
-            "JOIN wiki_pages ON wiki_pages.id = wiki_text.rowid WHERE wiki_text MATCH ? "
-            "ORDER BY score, wiki_pages.title LIMIT ?",
-            (match, limit),
         ),
     )
 
@@ -195,16 +161,4 @@ def _put_name(connection: apsw.Connection, name: str, target: str, origin: str) 
     connection.execute(
         "INSERT INTO wiki_names (name, key, target, origin) VALUES (?, ?, ?, ?)",
         (name, title_key(name), target, origin),
-    )
-
-
-def _names_in(connection: apsw.Connection, index: str, match: str, limit: int) -> list[Name]:
-    return load_all(
-        Name,
-        connection.execute(
-            f"SELECT {columns(Name, 'wiki_names.')} FROM {index} "
-            f"JOIN wiki_names ON wiki_names.id = {index}.rowid "
-            f"WHERE {index} MATCH ? ORDER BY {index}.rank, wiki_names.name LIMIT ?",
-            (match, limit),
-        ),
     )

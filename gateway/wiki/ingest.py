@@ -7,7 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from gateway.store import wiki as store
+from gateway.wiki import extract as extractor
 from gateway.wiki.extract import extract, redirect_target
+from gateway.wiki.sketch import sketch
 
 
 class NewRedirect(Struct, frozen=True):
@@ -17,19 +19,27 @@ class NewRedirect(Struct, frozen=True):
     target: str
 
 
-def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedirect:
-    """Extract a page. Pure and possibly slow for long pages: call it outside the writer thread."""
-    target = redirect_target(wikitext)
+def prepare(
+    title: str, revision: int, wikitext: str, redirect: str | None = None
+) -> store.NewPage | NewRedirect:
+    """Extract a page. Pure and possibly slow for long pages: call it outside the writer thread.
+
+    ``redirect`` is the target when the source tells it; wikis in other languages have other words for it.
+    """
+    target = redirect or redirect_target(wikitext)
     if target is not None:
         return NewRedirect(title, target)
     sections = extract(wikitext)
+    body = "\n\n".join(section.text for section in sections)
     return store.NewPage(
         title=title,
         revision=revision,
         sections=msgspec.json.encode(sections).decode(),
         headings="\n".join(section.heading for section in sections),
-        body="\n\n".join(section.text for section in sections),
+        body=body,
         size=len(wikitext.encode("utf-8", "surrogatepass")),
+        extractor=extractor.VERSION,
+        sketch=sketch(body),
     )
 
 

@@ -14,6 +14,7 @@ from gateway.store import wiki as store
 from gateway.store.db import Database
 from gateway.wiki.extract import normal_title
 from gateway.wiki.source import Page, PageRef, Section
+from gateway.wiki.texts import search_text
 from gateway.wiki.titles import search_titles
 
 # Left as they are in page addresses, as MediaWiki does.
@@ -32,8 +33,8 @@ class LocalWiki:
         return await self._database.read(lambda connection: search_titles(connection, term, limit))
 
     async def search_text(self, term: str, limit: int) -> list[PageRef]:
-        """Pages with all words of the term, then pages with some; stop words and other than words ignored."""
-        return await self._database.read(lambda connection: _search_text(connection, term, limit))
+        """Pages with all words of the term, then pages with some, no page or copy of one twice."""
+        return await self._database.read(lambda connection: search_text(connection, term, limit))
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for redirects in a circle."""
@@ -49,25 +50,6 @@ class LocalWiki:
         """Address of the page on the wiki it came from."""
         encoded = quote(title.replace(" ", "_"), safe=_SAFE_IN_URL)
         return self._settings.page_url.replace("{title}", encoded)
-
-
-def _search_text(connection: apsw.Connection, term: str, limit: int) -> list[PageRef]:
-    words = fts.words(term)
-    if not words or limit < 1:
-        return []
-    found = {
-        hit.title: 1 + _unit(hit.rank) for hit in store.pages_by_text(connection, fts.all_of(words), limit)
-    }
-    if len(found) < limit and len(words) > 1:
-        for hit in store.pages_by_text(connection, fts.any_of(words), limit):
-            found.setdefault(hit.title, _unit(hit.rank))
-    return [PageRef(title, score) for title, score in found.items()][:limit]
-
-
-def _unit(rank: float) -> float:
-    """bm25 (negative, smaller is better) as a score between 0 and 1."""
-    strength = max(0.0, -rank)
-    return strength / (1.0 + strength)
 
 
 def _find(connection: apsw.Connection, title: str) -> store.PageRow:

@@ -18,14 +18,15 @@ from gateway.wiki.ingest import NewRedirect, prepare, put
 
 ORIGIN = "sample"
 _MARKER = "sample"
+_REPLACED = "replaced"  # by an import; the sample stays away for good
 _SUFFIX = ".wiki"
 
 
 async def load_sample(database: Database, folder: Path) -> int:
     """Bring the store in line with ``folder/*.wiki``; returns how many pages and redirects changed.
 
-    Does nothing when the same sample is already there, or when the store has pages from elsewhere. Raises
-    ConfigurationError when the folder cannot be read or is empty.
+    Does nothing when the same sample is already there, when an import has replaced it, or when the store has
+    pages from elsewhere. Raises ConfigurationError when the folder cannot be read or is empty.
     """
     files = await asyncio.to_thread(_read, folder)
     marker = _digest(files)
@@ -39,10 +40,19 @@ async def load_sample(database: Database, folder: Path) -> int:
     return await database.write(lambda connection: _store(connection, items, set(files), marker))
 
 
+def replace_sample(connection: apsw.Connection) -> int:
+    """Remove the sample, and keep it away, because real pages come; returns how many pages and redirects went."""
+    names = store.names_of(connection, ORIGIN)
+    for title in names:
+        store.delete_title(connection, title)
+    store.set_state(connection, _MARKER, _REPLACED)
+    return len(names)
+
+
 def _present(connection: apsw.Connection, marker: str) -> dict[str, int] | None:
     """Revisions of the sample pages in the store that are still good; None when there is nothing to do."""
     stored = store.get_state(connection, _MARKER)
-    if stored == marker or store.has_other_origin(connection, ORIGIN):
+    if stored in (marker, _REPLACED) or store.has_other_origin(connection, ORIGIN):
         return None
     if stored is None or stored.partition(":")[0] != marker.partition(":")[0]:
         return {}  # extracted by another version of the program
@@ -52,8 +62,8 @@ def _present(connection: apsw.Connection, marker: str) -> dict[str, int] | None:
 def _store(
     connection: apsw.Connection, items: list[store.NewPage | NewRedirect], titles: set[str], marker: str
 ) -> int:
-    if store.has_other_origin(connection, ORIGIN):  # an import came first
-        return 0
+    if store.has_other_origin(connection, ORIGIN) or store.get_state(connection, _MARKER) == _REPLACED:
+        return 0  # an import came first
     names = store.names_of(connection, ORIGIN)
     gone = names.keys() - titles
     new = [

@@ -9,6 +9,8 @@ import apsw
 
 from gateway.store import fts
 from gateway.store import wiki as store
+from gateway.store import wiki_search as search
+from gateway.wiki.sketch import Texts
 from gateway.wiki.source import PageRef
 
 # How sure each kind of match is; scores inside a kind are smaller, never below the next kind's.
@@ -24,11 +26,16 @@ _SHORTEST_MISSPELT = 5  # letters; shorter words resemble too much
 
 
 def search_titles(connection: apsw.Connection, term: str, limit: int) -> list[PageRef]:
-    """Pages by name, best first, no page twice. Misspellings are considered only when nothing else is found."""
+    """Pages by name, best first, no page or copy of one twice. Misspellings count only when nothing else is found."""
     found: dict[str, float] = {}
+    texts = Texts()
+    seen: set[str] = set()
     for name, score in _matches(connection, term, limit, found):
         title = store.resolve(connection, name.name)
-        if title is not None and title not in found:
+        if title is None or title in seen:
+            continue
+        seen.add(title)
+        if texts.add(search.sketch_of(connection, title)):
             found[title] = score
             if len(found) >= limit:
                 break
@@ -46,13 +53,13 @@ def _matches(
         yield name, _EXACT if name.name == name.target else _REDIRECT
     if len(key) > 1:
         # Several names may lead to one page.
-        yield from _scored(store.names_by_prefix(connection, key, 4 * limit), _PREFIX)
+        yield from _scored(search.names_by_prefix(connection, key, 4 * limit), _PREFIX)
     words = fts.words(term)
     if words:
-        yield from _scored(store.names_by_words(connection, fts.all_of(words), 4 * limit), _WORDS)
+        yield from _scored(search.names_by_words(connection, fts.all_of(words), 4 * limit), _WORDS)
     yield from _scored(_names_inside(connection, key), _CONTAINED)
     if len(key) > 2:
-        yield from _scored(store.names_by_trigrams(connection, fts.all_of([key]), 4 * limit), _SUBSTRING)
+        yield from _scored(search.names_by_trigrams(connection, fts.all_of([key]), 4 * limit), _SUBSTRING)
     if found:
         return
     yield from _similar(connection, key, _SIMILAR_TERM)
@@ -87,10 +94,19 @@ def _forms(phrase: str) -> Iterator[str]:
 
 
 def _similar(connection: apsw.Connection, key: str, least: float) -> list[tuple[store.Name, float]]:
-    trigrams = fts.trigrams(key)
+    trigrams = search.name_trigrams(connection, fts.trigrams(key))
     if not trigrams:
         return []
-    candidates = store.names_by_trigrams(connection, fts.any_of(trigrams), _FUZZY_CANDIDATES)
-    rated = [(name, SequenceMatcher(None, key, name.key, autojunk=False).ratio()) for name in candidates]
-    near = [(name, _SIMILAR * ratio) for name, ratio in rated if ratio >= least]
+    candidates = search.names_by_trigrams(connection, fts.any_of(trigrams), _FUZZY_CANDIDATES)
+    near = [
+        (name, _SIMILAR * ratio) for name in candidates if (ratio := _likeness(key, name.key, least)) >= least
+    ]
     return sorted(near, key=lambda pair: -pair[1])
+
+
+def _likeness(one: str, other: str, least: float) -> float:
+    """difflib's ratio; 0 when its quick upper bounds are below ``least`` already."""
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
+        return 0.0
+    return matcher.ratio()

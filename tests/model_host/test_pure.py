@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_host import protocol
+from model_host.reply import Reply
 from model_host.request import Sequence
 from model_host.scheduler import Scheduler
 from model_host.slots import SlotTable
@@ -177,7 +178,7 @@ def simulate(
                     shared=0,
                     max_tokens=answer,
                     sampler=CountingSampler(number),
-                    stop=StopMatcher(()),
+                    reply=Reply(),
                     arrived=now,
                 )
             )
@@ -245,7 +246,7 @@ def test_lanes_and_owners() -> None:
             shared=0,
             max_tokens=5,
             sampler=CountingSampler(1),
-            stop=StopMatcher(()),
+            reply=Reply(),
             arrived=arrived,
         )
 
@@ -281,7 +282,7 @@ def test_interactive_takes_the_place_of_running_background() -> None:
                 shared=0,
                 max_tokens=5,
                 sampler=CountingSampler(1),
-                stop=StopMatcher(()),
+                reply=Reply(),
                 arrived=arrived,
             )
         )

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from gateway.api.fields import convert, decode_object
 from gateway.errors import InvalidRequestError
+from gateway.memory.types import Block, BudgetReport, LeftOut
 from gateway.store.conversations import Conversation, ConversationKind, PolicyName
 from gateway.store.messages import StoredMessage
 from gateway.store.summaries import Summary
@@ -115,6 +116,61 @@ class SummaryReply(Struct, frozen=True, kw_only=True):
     def of(cls, summary: Summary) -> SummaryReply:
         """As the owner sees it."""
         return cls(**{name: getattr(summary, name) for name in cls.__struct_fields__})
+
+
+class ConversationPage(Struct, frozen=True):
+    """A page of conversations; ``next`` is the cursor of the page after it, null on the last one."""
+
+    data: list[ConversationReply]
+    next: float | None
+
+
+class MessagePage(Struct, frozen=True):
+    """A page of messages, oldest first."""
+
+    data: list[MessageReply]
+    next: int | None
+
+
+class SummaryPage(Struct, frozen=True):
+    """A page of summaries, newest first."""
+
+    data: list[SummaryReply]
+    next: int | None
+
+
+class PostReply(Struct, frozen=True):
+    """The reply to a message (null when none was wanted), the message as it was kept, and what the prompt was."""
+
+    message: MessageReply | None
+    accepted: MessageReply
+    budget: BudgetReport | None
+    compaction: Literal["none", "queued"]
+
+
+class ContextReply(Struct, frozen=True, kw_only=True):
+    """The prompt of the next reply, in blocks, and what is not in it."""
+
+    blocks: list[Block]
+    left_out: list[LeftOut]
+    total: int
+    limit: int
+    ceiling: int
+    floor: int
+
+
+class Compacted(Struct, frozen=True):
+    """How many summaries were made."""
+
+    id: str
+    summaries: int
+
+
+class Erased(Struct, frozen=True):
+    """It is gone."""
+
+    id: str
+    deleted: bool
 
 
 def parse_new(body: bytes) -> NewConversation:

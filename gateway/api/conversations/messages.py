@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from gateway.api.conversations.bodies import MessageReply, NewMessageBody, parse_message
+from gateway.api.conversations.bodies import MessageReply, NewMessageBody, PostReply, parse_message
 from gateway.api.endpoint import JSON
 from gateway.api.errors import envelope
 from gateway.api.services import services_of
@@ -73,14 +72,13 @@ async def _collect(relay: Relay[PostEvent]) -> tuple[Accepted, Done]:
     raise AssertionError("a message ends with its reply or an error")
 
 
-def _whole(accepted: Accepted, done: Done) -> dict[str, Any]:
-    """``{"message": the reply, "accepted": the message as it was kept, "budget", "compaction"}``."""
-    return {
-        "message": MessageReply.of(done.message) if done.message else None,
-        "accepted": MessageReply.of(accepted.message),
-        "budget": done.report,
-        "compaction": done.compaction,
-    }
+def _whole(accepted: Accepted, done: Done) -> PostReply:
+    return PostReply(
+        MessageReply.of(done.message) if done.message else None,
+        MessageReply.of(accepted.message),
+        done.report,
+        done.compaction,
+    )
 
 
 async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:

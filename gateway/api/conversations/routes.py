@@ -13,8 +13,18 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.api.conversations.bodies import (
+    Compacted,
+    ContextReply,
+    ConversationPage,
     ConversationReply,
+    Conversion,
+    Erased,
+    MessagePage,
     MessageReply,
+    NewConversation,
+    NewMessageBody,
+    PostReply,
+    SummaryPage,
     SummaryReply,
     parse_conversion,
     parse_new,
@@ -22,7 +32,7 @@ from gateway.api.conversations.bodies import (
 )
 from gateway.api.conversations.messages import post_message
 from gateway.api.conversations.paging import before_of, before_time_of, limit_of, page
-from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.endpoint import JSON, SSE, Endpoint
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, sse, until_disconnect
 from gateway.memory.hub import News
@@ -80,7 +90,7 @@ async def erase(request: Request) -> Response:
     """Erase a conversation with everything that came from it."""
     services, conversation = services_of(request), await conversation_of(request)
     await services.conversations.erase(conversation)
-    return _json({"id": conversation.id, "deleted": True})
+    return _json(Erased(conversation.id, True))
 
 
 async def messages(request: Request) -> Response:
@@ -108,14 +118,14 @@ async def context(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     built = await services.conversations.context(conversation)
     return _json(
-        {
-            "blocks": built.composition.blocks,
-            "left_out": built.composition.left_out,
-            "total": built.composition.total,
-            "limit": built.budget.limit,
-            "ceiling": built.budget.ceiling,
-            "floor": built.budget.floor,
-        }
+        ContextReply(
+            blocks=built.composition.blocks,
+            left_out=built.composition.left_out,
+            total=built.composition.total,
+            limit=built.budget.limit,
+            ceiling=built.budget.ceiling,
+            floor=built.budget.floor,
+        )
     )
 
 
@@ -124,7 +134,7 @@ async def compact(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     work = services.conversations.compact(conversation)
     made = await until_disconnect(request.receive, work)
-    return _json({"id": conversation.id, "summaries": made})
+    return _json(Compacted(conversation.id, made))
 
 
 async def convert(request: Request) -> Response:
@@ -132,7 +142,7 @@ async def convert(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     wanted = parse_conversion(await request.body())
     work = services.conversations.convert(conversation, wanted.to)
-    return _json({"id": conversation.id, "summaries": await until_disconnect(request.receive, work)})
+    return _json(Compacted(conversation.id, await until_disconnect(request.receive, work)))
 
 
 async def rollover(request: Request) -> Response:
@@ -187,16 +197,18 @@ def _json(value: Any, status: int = 200) -> Response:
 
 _ONE = "/v1/conversations/{id}"
 ENDPOINTS = (
-    Endpoint("POST", "/v1/conversations", create, "user", (JSON,)),
-    Endpoint("GET", "/v1/conversations", list_all, "user"),
-    Endpoint("GET", _ONE, show, "user"),
-    Endpoint("DELETE", _ONE, erase, "user"),
-    Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,)),
-    Endpoint("GET", f"{_ONE}/messages", messages, "user"),
-    Endpoint("GET", f"{_ONE}/summaries", summaries, "user"),
-    Endpoint("GET", f"{_ONE}/context", context, "user"),
-    Endpoint("POST", f"{_ONE}/compact", compact, "user"),
-    Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,)),
-    Endpoint("POST", f"{_ONE}/rollover", rollover, "user"),
-    Endpoint("GET", f"{_ONE}/events", events, "user"),
+    Endpoint(
+        "POST", "/v1/conversations", create, "user", (JSON,), NewConversation, ConversationReply, status=201
+    ),
+    Endpoint("GET", "/v1/conversations", list_all, "user", reply=ConversationPage),
+    Endpoint("GET", _ONE, show, "user", reply=ConversationReply),
+    Endpoint("DELETE", _ONE, erase, "user", reply=Erased),
+    Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,), NewMessageBody, PostReply, SSE),
+    Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage),
+    Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage),
+    Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
+    Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=Compacted),
+    Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,), Conversion, Compacted),
+    Endpoint("POST", f"{_ONE}/rollover", rollover, "user", reply=ConversationReply, status=201),
+    Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),
 )

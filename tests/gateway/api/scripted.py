@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from gateway.inference.interface import (
     GenerateCall,
@@ -13,9 +13,9 @@ from gateway.inference.interface import (
     ModelInfo,
     Progress,
 )
-from model_host.protocol import Delta, Finished, Message, Started
+from model_host.protocol import Delta, Finished, Message, Started, Tool, ToolDelta
 
-Script = Callable[[GenerateCall], list[str]]
+Script = Callable[[GenerateCall], Sequence[str | ToolDelta]]
 
 
 def befunge(call: GenerateCall) -> list[str]:
@@ -61,11 +61,11 @@ class ScriptedInference:
             pieces = self.script(call)
             for index, piece in enumerate(pieces, 1):
                 await asyncio.sleep(self.delay)
-                yield Delta(call.id, piece, 1)
+                yield piece if isinstance(piece, ToolDelta) else Delta(call.id, piece, 1)
                 if self.error is not None and index == self.error_after:
                     raise self.error
             completed = True
-            yield self._finished(call, prompt, len(pieces))
+            yield self._finished(call, prompt, pieces)
         finally:
             self.running -= 1
             if completed:
@@ -73,14 +73,17 @@ class ScriptedInference:
             else:
                 self.cancelled.set()
 
-    def _finished(self, call: GenerateCall, prompt: int, pieces: int) -> Finished:
+    def _finished(self, call: GenerateCall, prompt: int, pieces: Sequence[str | ToolDelta]) -> Finished:
         limit = call.max_tokens
+        called = any(isinstance(piece, ToolDelta) for piece in pieces)
         return Finished(
             id=call.id,
-            reason="length" if limit is not None and pieces >= limit else "stop",
+            reason="length"
+            if limit is not None and len(pieces) >= limit
+            else ("tool_calls" if called else "stop"),
             prompt_tokens=prompt,
             cached_tokens=2,
-            completion_tokens=pieces,
+            completion_tokens=len(pieces),
             queue_seconds=0.0,
             prefill_seconds=0.0,
             decode_seconds=0.0,
@@ -91,12 +94,20 @@ class ScriptedInference:
         self.kept.append(keep_alive)
         return [len(text.split()) for text in texts]
 
-    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
+    async def count_prompt(
+        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
+    ) -> int:
         texts = [
             message.content if isinstance(message.content, str) else "".join(p.text for p in message.content)
             for message in messages
         ]
         return 4 * len(messages) + sum(await self.count(texts))
+
+    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
+        return list(text.encode())
+
+    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+        return bytes(tokens).decode()
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         self.kept.append(keep_alive)

@@ -116,10 +116,14 @@ async def test_fields_that_ask_for_nothing_are_accepted(client: Client, fields: 
 @pytest.mark.parametrize(
     ("fields", "param", "code"),
     [
-        ({"n": 2}, "n", "unsupported_field"),
-        ({"n": True}, "n", "unsupported_field"),
-        ({"logprobs": True}, "logprobs", "unsupported_field"),
-        ({"tools": [{"type": "function"}]}, "tools", "unsupported_field"),
+        ({"n": 9}, "n", "invalid_request"),
+        ({"n": True}, "n", "invalid_request"),
+        ({"logprobs": 3}, "logprobs", "invalid_request"),
+        ({"top_logprobs": 2}, "top_logprobs", "invalid_request"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "invalid_request"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function", "invalid_request"),
+        ({"tool_choice": "required"}, "tool_choice", "invalid_request"),
+        ({"functions": [{"name": "f"}]}, "functions", "unsupported_field"),
         ({"logit_bias": {"1": 5}}, "logit_bias", "unsupported_field"),
         ({"reasoning_effort": "high"}, "reasoning_effort", "unsupported_field"),
         ({"temprature": 1}, "temprature", "unknown_field"),
@@ -148,7 +152,7 @@ async def test_fields_that_ask_for_nothing_are_accepted(client: Client, fields: 
         ({"messages": "hi"}, "messages", "invalid_request"),
         ({"messages": ["hi"]}, "messages[0]", "invalid_request"),
         ({"messages": [{"role": "user"}]}, "messages[0].content", "invalid_request"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role", "invalid_request"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id", "invalid_request"),
         (
             {"messages": [{"role": "user", "content": "x", "name": "Al"}]},
             "messages[0].name",

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from gateway.ask.cache import CompactionCache
 from gateway.ask.flow import AskFlow
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
 from gateway.catalog import FlowDefaults
@@ -56,6 +57,7 @@ class Model(ScriptedInference):
     ) -> None:
         super().__init__(self._play)
         self.context = context
+        self.fingerprint = "weights-1"
         self.says: dict[str, str | Callable[[str], str]] = {
             "terms": json.dumps(terms) if isinstance(terms, list) else terms,
             "answer": answer,
@@ -69,7 +71,9 @@ class Model(ScriptedInference):
         return pieces[: call.max_tokens]
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
-        return ModelInfo(name="scripted", n_ctx=self.context, n_ctx_train=self.context)
+        return ModelInfo(
+            name="scripted", n_ctx=self.context, n_ctx_train=self.context, fingerprint=self.fingerprint
+        )
 
     def prompts(self, step: str) -> list[str]:
         return [prompt_of(call) for call in self.calls if step_of(call) == step]
@@ -126,6 +130,7 @@ class Asked:
         *,
         defaults: FlowDefaults | None = None,
         fetch_timeout: float = 5.0,
+        cache: CompactionCache | None = None,
         **settings: Any,
     ) -> None:
         self.records: list[RequestRecord] = []
@@ -140,13 +145,14 @@ class Asked:
             model_name="test-model",
             fetch_timeout=fetch_timeout,
             record=self._keep,
+            cache=cache,
         )
 
     async def _keep(self, record: RequestRecord) -> None:
         self.records.append(record)
 
-    def run(self, question: str, **fields: Any) -> AsyncIterator[AskEvent]:
-        return self.flow.run(AskCall(id="q", question=question, owner="alice", **fields))
+    def run(self, question: str, owner: str = "alice", **fields: Any) -> AsyncIterator[AskEvent]:
+        return self.flow.run(AskCall(id="q", question=question, owner=owner, **fields))
 
     async def ask(self, question: str, **fields: Any) -> AskResult:
         """The result; checks that the deltas joined are the answer."""

@@ -96,10 +96,11 @@ async def test_summaries_run_side_by_side() -> None:
     def compact(prompt: str) -> str:
         nonlocal most
         most = max(most, model.running)
-        return "The fact number 3 of Befunge is word3."
+        return f"The fact number 3 of Befunge is {'term' if 'term3' in prompt else 'item'}3."
 
     model.says["compact"] = compact
-    pages = [page("Befunge", LONG), page("Befunge 2", LONG), page("Befunge 3", LONG)]
+    others = [LONG.replace("word", "term"), LONG.replace("word", "item")]  # copies of a page would be folded
+    pages = [page("Befunge", LONG), page("Befunge 2", others[0]), page("Befunge 3", others[1])]
     asked = Asked(model, MemoryWiki(*pages), prompt_tokens=420, answer_tokens=200, min_space_tokens=30)
     result = await asked.ask("Which is fact number 3 of Befunge?")
     assert [used.title for used in asked.records[0].pages] == ["Befunge", "Befunge 2", "Befunge 3"]

@@ -174,6 +174,15 @@ async def test_the_text_search_has_a_place_of_its_own() -> None:
     assert asked.stages("search")[0]["pages"] == ["Befunge 0", "Befunge 1", "Zoo"]
 
 
+async def test_a_copy_under_another_title_is_skipped() -> None:
+    wiki = MemoryWiki(page("Befunge", *BEFUNGE), page("Befunge (mirror)", *BEFUNGE))
+    result = await Asked(Model(["Befunge"], ANSWER), wiki).ask(QUESTION)
+    assert [each.title for each in result.citations] == ["Befunge"]
+    assert [(each.title, each.reason) for each in result.skipped] == [
+        ("Befunge (mirror)", "it says nearly the same as `Befunge`")
+    ]
+
+
 async def test_no_page_twice_and_a_fixed_order() -> None:
     wiki = befunge_wiki()
     wiki.slow = {"Befunge": 0.05}

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.runfile import running
+from gateway.resources import bundled
 from tests.gateway.cli.conftest import Run, run_command
 
 pytestmark = pytest.mark.model
@@ -282,3 +283,50 @@ def test_no_server_at_an_address_is_temporary(hearth: Run) -> None:
     assert (done.returncode, "no server answers at" in done.stderr) == (75, True)
     wrong = hearth("ask", "x", "--url", "127.0.0.1:1")
     assert (wrong.returncode, "starts with http://" in wrong.stderr) == (78, True)
+
+
+def test_a_logged_request_is_replayed_and_compared(client: Run, served: dict[str, str]) -> None:
+    assert client("ask", "Who created Befunge?").returncode == 0
+    [record] = json.loads(client("log", "--kind", "ask", "--limit", "1", "--json").stdout)["records"]
+    again = client("log", record["id"], "--replay")
+    assert again.returncode == 0, again.stderr
+    assert "--- generation 1: terms, prompt search_terms v1" in again.stdout
+    compared = json.loads(client("log", record["id"], "--replay", "--json").stdout)["generations"]
+    assert compared[0]["step"] == "terms" and compared[0]["same"], "temperature 0 and the same prompt"
+    wrong = client("log", record["id"], "--replay", "--prompt", "search_terms=9")
+    assert wrong.returncode == 1 and "version 1" in wrong.stderr
+    assert client("log", "--replay").returncode == 2
+    folder = Path(served["HEARTH_DATA_DIR"]) / "prompts"
+    folder.mkdir(exist_ok=True)
+    changed = bundled("prompts/search_terms.md").read_text().replace("version = 1", "version = 2")
+    (folder / "search_terms.md").write_text(
+        changed.replace("Question:", "Now this is what somebody would like to know today:")
+    )
+    try:
+        other = client("log", record["id"], "--replay", "--prompt", "search_terms=2", "--json")
+        assert other.returncode == 0, other.stderr
+        first = json.loads(other.stdout)["generations"][0]
+        assert first["version"] == ["1", "2"]
+        assert first["prompt_tokens"][0] != first["prompt_tokens"][1]
+    finally:
+        (folder / "search_terms.md").unlink()
+
+
+def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Path, tmp_path: Path) -> None:
+    def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command(served, tmp_path, "eval", *arguments)
+
+    out, short = str(tmp_path / "run.json"), ["--model", str(tiny_model), "--category", "comparison"]
+    first = evaluate(*short, "--limit", "2", "--out", out)
+    assert first.returncode == 0, first.stderr
+    assert "hit at 3 own words" in first.stdout
+    whole = evaluate(*short, "--out", out, "--json")
+    told = json.loads(whole.stdout)
+    assert told["summary"]["questions"] == 5 and len(told["run"]["rows"]) == 5
+    assert told["run"]["rows"][0]["prompt_tokens"] > 0
+    compared = evaluate("--compare", out, out)
+    assert "0 better, 0 worse of 5" in compared.stdout
+    assert evaluate("--category", "nonsense").returncode == 78
+    assert evaluate("--set", str(tmp_path / "none.toml")).returncode == 78
+    other = evaluate("--model", "hearth-demo", "--category", "comparison", "--limit", "1", "--out", out)
+    assert other.returncode == 78 and "another model" in other.stderr

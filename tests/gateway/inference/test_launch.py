@@ -17,6 +17,7 @@ from gateway.errors import ModelUnavailableError
 from gateway.inference.host import HostInference
 from gateway.inference.launch import REMEMBER_SECONDS, Launcher, child_environment, host_command
 from gateway.settings import ModelSettings
+from model_host.protocol import PROTOCOL_VERSION
 from tests.gateway.inference.helpers import MakeHost, collect
 
 SETTINGS = ModelSettings(memory_headroom_bytes=0)
@@ -57,7 +58,7 @@ def test_the_package_is_found_from_any_folder_and_a_stray_one_is_not(tmp_path: P
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{PROTOCOL_VERSION}\n", "")
 
 
 async def test_the_child_sees_no_secret(

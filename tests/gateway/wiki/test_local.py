@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from gateway.errors import NotFoundError
 from gateway.settings import WikiSettings
 from gateway.store import fts
 from gateway.store import wiki as store
+from gateway.store import wiki_search as search
 from gateway.store.db import Database
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
@@ -222,16 +224,18 @@ async def test_no_term_is_an_operator(wiki: LocalWiki, term: str) -> None:
     ).map("".join)
 )
 def test_any_term_is_searched_safely(database: Database, wiki_filled: None, term: str) -> None:
-    def search(connection: object) -> None:
+    def run(connection: apsw.Connection) -> None:
         words, trigrams = fts.words(term), fts.trigrams(fts.title_key(term))
         for items in (words, trigrams):
             if items:
                 for match in (fts.all_of(items), fts.any_of(items)):
-                    store.pages_by_text(connection, match, 3)  # type: ignore[arg-type]
-                    store.names_by_words(connection, match, 3)  # type: ignore[arg-type]
-                    store.names_by_trigrams(connection, match, 3)  # type: ignore[arg-type]
+                    search.pages_by_text(connection, match, 3)
+                    search.pages_by_text(connection, fts.in_title_or_heading(match), 3)
+                    search.redirects_by_words(connection, match, 3)
+                    search.names_by_words(connection, match, 3)
+                    search.names_by_trigrams(connection, match, 3)
 
-    database.read_sync(search)
+    database.read_sync(run)
 
 
 @pytest.fixture
@@ -253,3 +257,36 @@ async def test_replacing_and_deleting_keeps_the_indexes_true(wiki: LocalWiki, da
     for index in ("wiki_name_words", "wiki_name_trigrams", "wiki_text"):
         check = f"INSERT INTO {index} ({index}) VALUES ('integrity-check')"
         await database.write(lambda c, check=check: c.execute(check) and None)
+
+
+async def test_text_search_weighs_redirects(wiki: LocalWiki, database: Database) -> None:
+    def add(connection: apsw.Connection) -> None:
+        put(connection, prepare("Slashalash", 1, "#REDIRECT [[///]]"), "test")
+        put(connection, prepare("Slashalash manual", 1, "#REDIRECT [[///]]"), "test")
+        put(connection, prepare("Slashalash nowhere", 1, "#REDIRECT [[Missing]]"), "test")
+
+    database.write_sync(add)
+    assert await texts(wiki, "slashalash") == ["///"], "the page itself never says the word"
+    assert (await texts(wiki, "slashalash replacement"))[0] == "///"
+    assert "///" in await texts(wiki, "slashalash letter", 2)
+    assert await texts(wiki, "missing") == []
+
+
+async def test_frequent_words_are_left_out_of_large_queries(
+    wiki: LocalWiki, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add(connection: apsw.Connection) -> None:
+        for number in range(30):
+            text = f"language number {number} with a stack" + (" and a zebra" if number == 7 else "")
+            put(connection, prepare(f"Made up {number}", 1, text), "test")
+        put(connection, prepare("Stack language", 1, "nothing else"), "test")
+
+    database.write_sync(add)
+    monkeypatch.setattr(search, "_TEXT_ROWS", 10)
+    assert database.read_sync(lambda c: search.text_words(c, ["language", "zebra", "befunge"])) == [
+        "zebra",
+        "befunge",
+    ]
+    assert (await texts(wiki, "zebra language"))[0] == "Made up 7"
+    found = await texts(wiki, "stack language", 3)
+    assert found[0] == "Stack language" and len(found) == 3, "titles first, then any page with the words"

@@ -1,0 +1,180 @@
+"""Ollama's view of the models here: what is installed, what is loaded, what a model is."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.api.endpoint import JSON
+from gateway.api.models import check_model
+from gateway.api.ollama.bodies import parse_show
+from gateway.api.ollama.replies import (
+    Details,
+    InstalledModel,
+    LoadedModel,
+    Processes,
+    Shown,
+    Tags,
+    Version,
+)
+from gateway.api.services import Services, services_of
+from gateway.catalog import ResolvedModel
+from gateway.gguf_header import chat_template, header_pairs
+from gateway.inference.interface import HostHealth
+from model_host.protocol import Sampling
+
+# The Ollama release whose API these endpoints follow. Clients compare it with the release a feature came with.
+API_VERSION = "0.12.0"
+
+LATEST = ":latest"
+_FOREVER = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+# general.file_type of a GGUF (llama.cpp's llama_ftype).
+_QUANTIZATIONS = {
+    0: "F32",
+    1: "F16",
+    2: "Q4_0",
+    3: "Q4_1",
+    7: "Q8_0",
+    8: "Q5_0",
+    9: "Q5_1",
+    10: "Q2_K",
+    11: "Q3_K_S",
+    12: "Q3_K_M",
+    13: "Q3_K_L",
+    14: "Q4_K_S",
+    15: "Q4_K_M",
+    16: "Q5_K_S",
+    17: "Q5_K_M",
+    18: "Q6_K",
+    32: "BF16",
+}
+# Options whose name or meaning differs from the field of Sampling.
+_OPTION_NAMES = {"penalty_last_n": "repeat_last_n"}
+
+
+def check_name(services: Services, name: str) -> None:
+    """Raises NotFoundError unless ``name``, with or without the tag ``latest``, is the model that is served."""
+    check_model(services, name.removesuffix(LATEST))
+
+
+async def version(request: Request) -> Response:
+    """The version of the API."""
+    return json_reply(Version(API_VERSION))
+
+
+async def tags(request: Request) -> Response:
+    """The models that can be asked."""
+    return json_reply(Tags([_installed(services_of(request).model)]))
+
+
+async def processes(request: Request) -> Response:
+    """The models in memory. Looking does not count as use."""
+    services = services_of(request)
+    health = services.inference.health()
+    return json_reply(Processes([_loaded(services, health)] if health.state == "ready" else []))
+
+
+async def show(request: Request) -> Response:
+    """What is known of a model. Does not load it."""
+    services = services_of(request)
+    check_name(services, parse_show(await request.body()))
+    path = services.model.path
+    pairs = header_pairs(path)
+    template = await asyncio.to_thread(chat_template, path) or ""
+    loaded = services.inference.health().model
+    # Whether the template's format of calls is understood, the host knows once it is loaded.
+    tools = loaded.tools if loaded is not None else "tools" in template
+    shown = Shown(
+        modified_at=_modified(path),
+        details=_details(pairs),
+        model_info=dict(pairs),
+        capabilities=["completion", "tools"] if tools else ["completion"],
+        parameters=_parameters(services.model),
+        template=template,
+    )
+    return json_reply(shown)
+
+
+def json_reply(value: Any) -> Response:
+    """A whole reply."""
+    return Response(msgspec.json.encode(value), media_type=JSON)
+
+
+def _installed(model: ResolvedModel) -> InstalledModel:
+    name = _tagged(model.name)
+    return InstalledModel(
+        name=name,
+        model=name,
+        modified_at=_modified(model.path),
+        size=model.size_bytes,
+        digest=_digest(model),
+        details=_details(header_pairs(model.path)),
+    )
+
+
+def _loaded(services: Services, health: HostHealth) -> LoadedModel:
+    model = services.model
+    name = _tagged(model.name)
+    return LoadedModel(
+        name=name,
+        model=name,
+        size=health.rss_bytes or 0,
+        size_vram=0,
+        digest=_digest(model),
+        details=_details(header_pairs(model.path)),
+        expires_at=_expires_at(health, services.settings.model.idle_seconds),
+        context_length=health.model.n_ctx if health.model is not None else model.context,
+    )
+
+
+def _expires_at(health: HostHealth, idle_seconds: float) -> datetime:
+    """When the model goes unless it is used again; one in use goes the configured time after its last use."""
+    left = health.idle_seconds_left
+    if left is None and health.open_requests and idle_seconds >= 0:
+        left = idle_seconds
+    if left is None:
+        return _FOREVER
+    now = datetime.now(UTC)
+    return min(_FOREVER, now + timedelta(seconds=min(left, (_FOREVER - now).total_seconds())))
+
+
+def _tagged(name: str) -> str:
+    return name if ":" in name else name + LATEST
+
+
+def _modified(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:  # not there any more
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _digest(model: ResolvedModel) -> str:
+    """64 hexadecimal digits that change with the file. Hashing gigabytes for a list would take seconds."""
+    identity = f"{model.path.name}\0{model.size_bytes}\0{_modified(model.path).isoformat()}"
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _details(pairs: dict[str, Any]) -> Details:
+    family = str(pairs.get("general.architecture", ""))
+    kind = pairs.get("general.file_type")
+    return Details(
+        family=family,
+        families=[family] if family else [],
+        parameter_size=str(pairs.get("general.size_label", "")),
+        quantization_level=_QUANTIZATIONS.get(kind, "unknown") if isinstance(kind, int) else "unknown",
+    )
+
+
+def _parameters(model: ResolvedModel) -> str:
+    defaults = msgspec.structs.asdict(Sampling())
+    lines = [f"{'num_ctx':<30} {model.context}"]
+    lines += [f"{_OPTION_NAMES.get(n, n):<30} {v:g}" for n, v in defaults.items() if v is not None]
+    return "\n".join(lines)

@@ -1,0 +1,147 @@
+"""GET /openapi.json: the API described from the route table and from the types that validate bodies."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway import __version__
+from gateway.api.dialect import dialect_of
+from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint
+from gateway.errors import HearthError
+
+_REFERENCE = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+_TEXTS = {200: "Success", 201: "Made", 400: "The request is wrong", 401: "No key, or an unknown one"}
+_TEXTS |= {403: "Not allowed", 404: "No such thing, or not the caller's", 413: "The body is too large"}
+_TEXTS |= {408: "The request came too slowly", 409: "It is there already, or has changed meanwhile"}
+_TEXTS |= {
+    415: "A media type that is not taken",
+    421: "A name this server does not answer to",
+    499: "The client left",
+}
+_TEXTS |= {
+    500: "An unexpected error",
+    502: "The model gave nothing usable",
+    503: "Busy, or no model",
+    504: "Too slow",
+}
+_ALWAYS = (400, 401, 403, 404, 408, 409, 413, 415, 421, 500, 502, 503, 504)
+
+
+async def openapi(request: Request) -> Response:
+    """The description of this API, OpenAPI 3.1."""
+    return Response(msgspec.json.encode(document(request.app.state.endpoints)), media_type=JSON)
+
+
+def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """The whole document."""
+    types = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.reply) if kind is not None]
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    # Types such as dict[str, Any] cannot be keys of a mapping by value alone: the order is the same.
+    described = iter(schemas)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        body = next(described) if endpoint.body is not None else None
+        reply = next(described) if endpoint.reply is not None else None
+        path = _PARAMETER.sub(r"{\1}", endpoint.path)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, body, reply)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hearth", "version": __version__, "license": {"name": "Apache-2.0"}},
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+            },
+        },
+    }
+
+
+def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
+    told = " ".join((inspect.getdoc(endpoint.handler) or "").split("\n\n")[0].split())
+    operation: dict[str, Any] = {
+        "operationId": f"{endpoint.method.lower()}_{re.sub(r'[^a-z0-9]+', '_', endpoint.path.lower()).strip('_')}",
+        "summary": told,
+        "parameters": [_parameter(name) for name in _PARAMETER.findall(endpoint.path)] + [_REQUEST_ID],
+        "responses": _responses(endpoint, reply),
+    }
+    if endpoint.accepts:
+        content = {
+            kind or TEXT: {"schema": body if kind == JSON and body else {}} for kind in endpoint.accepts
+        }
+        required = _needs_body(endpoint.body)
+        operation["requestBody"] = {"content": content, "required": required}
+    if endpoint.access != "public":
+        operation["security"] = [{"bearer": []}, {"key": []}]
+        operation["description"] = "For admin keys." if endpoint.access == "admin" else "For every key."
+    return operation
+
+
+def _body_schema(kind: str, body: Any) -> dict[str, Any]:
+    """What a body of this media type is."""
+    if kind == JSON:
+        return dict(body) if body else {}
+    return {"type": "object"} if kind == FORM else {"type": "string"}
+
+
+def _needs_body(body: Any) -> bool:
+    """Whether the type has a field without a default."""
+    fields = msgspec.structs.fields(body) if body is not None else ()
+    return any(field.required for field in fields)
+
+
+def _responses(endpoint: Endpoint, reply: Any) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    if reply is not None:
+        content[JSON] = {"schema": reply}
+    if endpoint.streams:
+        content[endpoint.streams] = {"schema": {"type": "string"}}
+    if TEXT in endpoint.accepts or not content:
+        content[TEXT] = {"schema": {"type": "string"}}
+    found = {str(endpoint.status): _response(endpoint.status, content)}
+    error = {JSON: {"schema": _error_schema(endpoint)}}
+    return found | {str(status): _response(status, error) for status in _ALWAYS}
+
+
+def _response(status: int, content: dict[str, Any]) -> dict[str, Any]:
+    headers: dict[str, Any] = {"X-Request-ID": {"schema": {"type": "string"}}}
+    if status in (429, 503):
+        headers["Retry-After"] = {
+            "schema": {"type": "integer"},
+            "description": "Seconds; absent when waiting is in vain.",
+        }
+    return {"description": _TEXTS[status], "headers": headers, "content": content}
+
+
+def _error_schema(endpoint: Endpoint) -> dict[str, Any]:
+    """The shape of an error in the dialect of the path, read off an example."""
+    example = dialect_of(endpoint.path).envelope(HearthError("an error"), "id")
+    return _schema_of(example)
+
+
+def _schema_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        properties = {name: _schema_of(each) for name, each in value.items()}
+        return {"type": "object", "properties": properties, "required": list(value)}
+    return {"type": ["string", "null"]}
+
+
+def _parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+
+_REQUEST_ID = {
+    "name": "X-Request-ID",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
+}

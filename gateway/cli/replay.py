@@ -1,0 +1,134 @@
+"""A logged request run again: the same prompts, sampling and seeds through the running server, output beside output."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.client import Client
+from gateway.cli.text import printable
+from gateway.errors import InvalidRequestError
+from gateway.prompts import Prompt, PromptSet
+from gateway.store.request_log import GenerationRecord, RequestRecord
+
+# Sampling settings that the HTTP API takes under the same name.
+_SAMPLING = (
+    "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "max_tokens",
+)  # fmt: skip
+_LEAST_WIDTH = 30
+
+
+def chosen_prompts(options: Sequence[str], prompts: PromptSet) -> dict[str, Prompt]:
+    """The prompts of ``NAME=VERSION`` options. Raises InvalidRequestError when that version is not loaded."""
+    chosen: dict[str, Prompt] = {}
+    for option in options:
+        name, equals, version = option.partition("=")
+        if not equals or not version.isdigit():
+            raise click.UsageError(f"--prompt takes NAME=VERSION, not `{option}`")
+        prompt = prompts.get(name)
+        if prompt.version != int(version):
+            raise InvalidRequestError(
+                f"the prompt `{name}` is loaded in version {prompt.version}, not {version}; put the other one into "
+                "the data directory's folder `prompts`"
+            )
+        chosen[name] = prompt
+    return chosen
+
+
+def replay_record(
+    client: Client, record: RequestRecord, prompts: Mapping[str, Prompt], as_json: bool
+) -> None:
+    """Run the generations of a record again and print both outputs of each."""
+    if record.redactions:
+        click.echo(
+            f"{record.redactions} secrets are not in the log: the prompts differ from the first run", err=True
+        )
+    unused = set(prompts) - {made.prompt_name for made in record.generations}
+    if unused:
+        raise InvalidRequestError(f"the request did not use the prompt `{sorted(unused)[0]}`")
+    results = []
+    for number, made in enumerate(record.generations, 1):
+        prompt = prompts.get(made.prompt_name)
+        reply = client.post("/v1/chat/completions", _body(made, prompt))
+        output = reply["choices"][0]["message"]["content"] or ""
+        version = str(prompt.version) if prompt else made.prompt_version
+        result = {
+            "step": made.step,
+            "prompt": made.prompt_name,
+            "version": [made.prompt_version, version],
+            "seed": made.seed,
+            "model": [record.model, reply["model"]],
+            "same": output == made.output,
+            "output": [made.output, output],
+            "prompt_tokens": [made.prompt_tokens, reply["usage"]["prompt_tokens"]],
+            "completion_tokens": [made.completion_tokens, reply["usage"]["completion_tokens"]],
+        }
+        results.append(result)
+        if not as_json:
+            click.echo(_shown(number, result))
+    if as_json:
+        click.echo(msgspec.json.encode({"id": record.id, "generations": results}))
+
+
+def _body(made: GenerationRecord, prompt: Prompt | None) -> dict[str, Any]:
+    """The generation as a request; with ``prompt`` its text comes from there, with the stored variables."""
+    sampling = {name: made.sampling[name] for name in _SAMPLING if made.sampling.get(name) is not None}
+    messages, obeyed = made.messages, made.obeyed
+    if prompt is not None:
+        if not made.variables:
+            raise InvalidRequestError(
+                f"the log has no variables of the prompt `{prompt.name}` for this request"
+            )
+        messages = [msgspec.to_builtins(message) for message in prompt.render(**made.variables)]
+        given = {"json_schema": prompt.schema, "grammar": prompt.grammar}
+        obeyed = {name: value for name, value in given.items() if value is not None}
+    if any(message["role"] == "prompt" for message in messages):
+        raise InvalidRequestError("plain text completions cannot be replayed: their prompt was no chat")
+    body: dict[str, Any] = {
+        "messages": [_plain(message) for message in messages],
+        "priority": "background",
+        **sampling,
+    }
+    if made.seed is not None:
+        body["seed"] = made.seed
+    if "grammar" in obeyed:
+        body["grammar"] = obeyed["grammar"]
+    if "json_schema" in obeyed:
+        schema = {"name": made.prompt_name, "schema": obeyed["json_schema"]}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def _plain(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    text = content if isinstance(content, str) else "".join(str(part["text"]) for part in content)
+    return {"role": message["role"], "content": text}
+
+
+def _shown(number: int, result: dict[str, Any]) -> str:
+    """A head line, then the outputs in two columns; once when they are alike."""
+    then, now = result["version"]
+    prompt = (
+        f", prompt {result['prompt']} v{then}{f' → v{now}' if then != now else ''}"
+        if result["prompt"]
+        else ""
+    )
+    tokens = f"{result['completion_tokens'][0]} → {result['completion_tokens'][1]} tokens"
+    same = "the same output" if result["same"] else "another output"
+    head = f"--- generation {number}: {result['step']}{prompt}, seed {result['seed']}, {tokens}: {same}"
+    if result["same"]:
+        return f"{head}\n{printable(result['output'][0])}"
+    width = max(_LEAST_WIDTH, shutil.get_terminal_size().columns // 2 - 2)
+    columns = [_wrapped(text, width) for text in result["output"]]
+    rows = [f"{left:<{width}} | {right}".rstrip() for left, right in zip_longest(*columns, fillvalue="")]
+    return "\n".join([head, f"{'then':<{width}} | now", *rows])
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return [piece for line in printable(text).split("\n") for piece in textwrap.wrap(line, width) or [""]]

@@ -1,0 +1,80 @@
+"""The question set: what is asked, which pages answer it, and which facts a right answer has."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gateway.errors import ConfigurationError
+
+Fact = Annotated[list[str], Meta(min_length=1)]
+
+_THOUSANDS = re.compile(r"(?<=\d)[,  ](?=\d{3}(?!\d))")
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate(
+        re.findall(
+            r"\w+", "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+        )
+    )
+} | {"twenty": "20"}
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One question. Each fact is a list of alternatives; without ``facts`` the wiki does not say."""
+
+    id: str
+    category: str
+    text: str
+    pages: list[str] = []
+    facts: list[Fact] = []
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the wiki has the answer."""
+        return bool(self.facts)
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True):
+    question: Annotated[list[Question], Meta(min_length=1)]
+
+
+def load_questions(path: Path) -> list[Question]:
+    """The set in a TOML file. Raises ConfigurationError naming the file and what is wrong in it."""
+    try:
+        questions = msgspec.toml.decode(path.read_bytes(), type=_Document).question
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
+    seen: set[str] = set()
+    for question in questions:
+        if question.id in seen:
+            raise ConfigurationError(f"the question set {path} has the id `{question.id}` twice")
+        seen.add(question.id)
+        if question.answerable != bool(question.pages):
+            raise ConfigurationError(
+                f"the question `{question.id}` in {path} needs both `pages` and `facts`, or neither"
+            )
+    return questions
+
+
+def has_fact(text: str, fact: list[str]) -> bool:
+    """Whether one of the alternatives stands in ``text`` as whole words; 1,024 is 1024, and seven is 7."""
+    said = normalized(text)
+    return any(_stands_in(normalized(alternative), said) for alternative in fact)
+
+
+def normalized(text: str) -> str:
+    """Text as facts are compared: one form of each character, lower case, digits for small numbers."""
+    plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()).replace("’", "'")
+    return " ".join(re.sub(r"\w+", lambda match: _NUMBERS.get(match[0], match[0]), plain).split())
+
+
+def _stands_in(wanted: str, said: str) -> bool:
+    before = r"(?<!\w)" if wanted[:1].isalnum() else ""
+    after = r"(?!\w)" if wanted[-1:].isalnum() else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", said) is not None

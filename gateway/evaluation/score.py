@@ -1,0 +1,100 @@
+"""Scores of one question, from what the flow returned; citations are checked against the cited text itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from gateway.ask.citations import is_refusal
+from gateway.ask.types import AskResult, Citation
+from gateway.evaluation.questions import Question, has_fact, normalized
+from gateway.wiki.source import Page
+
+_MARKER = re.compile(r"\[(\d{1,3})\]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?!\[)|\n+")
+# A cited passage has so many of the sentence's longer words, and all of its numbers.
+_LEAST_SHARE = 0.5
+_LONGER = 4
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One question's outcome. Ranks count from 1 and are None when no expected page was found in the first three."""
+
+    id: str
+    category: str
+    text: str
+    answerable: bool
+    answer: str = ""
+    refused: bool = False
+    facts: int = 0  # found
+    facts_wanted: int = 0
+    own_rank: int | None = None  # of an expected page, by the question's own words
+    model_rank: int | None = None  # by the model's terms
+    terms: list[str] = []
+    citations: int = 0
+    valid_citations: int = 0
+    right_page: bool = False
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    timings: dict[str, float] = {}
+    error: str | None = None
+
+    @property
+    def right(self) -> bool:
+        """Every fact there, or a refusal where nothing else is right."""
+        if self.error:
+            return False
+        return self.facts == self.facts_wanted if self.answerable else self.refused
+
+
+def score(
+    question: Question, result: AskResult, pages: Mapping[str, Page], own: Sequence[str], model: Sequence[str]
+) -> Row:
+    """The row of an answered question. ``own`` and ``model`` are titles found, in order, by either kind of terms."""
+    found = sum(has_fact(result.answer, fact) for fact in question.facts)
+    return Row(
+        id=question.id,
+        category=question.category,
+        text=question.text,
+        answerable=question.answerable,
+        answer=result.answer,
+        refused=is_refusal(result.answer),
+        facts=found,
+        facts_wanted=len(question.facts),
+        own_rank=rank(own, question.pages),
+        model_rank=rank(model, question.pages),
+        terms=result.search_terms,
+        citations=len(result.citations),
+        valid_citations=sum(
+            _valid(result.answer, cited, pages.get(cited.title)) for cited in result.citations
+        ),
+        right_page=any(cited.title in question.pages for cited in result.citations),
+        timings=result.timings,
+    )
+
+
+def rank(titles: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """The place of the first expected page among the first three, from 1."""
+    return next((place for place, title in enumerate(titles[:3], 1) if title in wanted), None)
+
+
+def _valid(answer: str, cited: Citation, page: Page | None) -> bool:
+    """Whether each sentence that carries the marker has its words and numbers in the cited section or the lead."""
+    if page is None:
+        return False
+    texts = [section.text for section in page.sections if section.heading in ("", cited.section)]
+    source = normalized("\n".join([page.title, cited.section, *texts]))
+    sentences = [s for s in _SENTENCE.split(answer) if str(cited.n) in _MARKER.findall(s)]
+    return bool(sentences) and all(_supported(sentence, source) for sentence in sentences)
+
+
+def _supported(sentence: str, source: str) -> bool:
+    words = re.findall(r"\w+", normalized(_MARKER.sub(" ", sentence)))
+    known = set(re.findall(r"\w+", source))
+    numbers = {word for word in words if word.isdigit()}
+    longer = {word for word in words if len(word) >= _LONGER and not word.isdigit()}
+    share = len(longer & known) / len(longer) if longer else 1.0
+    return numbers <= known and share >= _LEAST_SHARE

@@ -1,0 +1,133 @@
+"""From an accepted request to a sequence: template, tokens, limits, grammar, sampler."""
+
+from __future__ import annotations
+
+from model_host import protocol
+from model_host.engine import Engine
+from model_host.grammar import GrammarError
+from model_host.intake import Ticket
+from model_host.json_schema import schema_to_grammar
+from model_host.markers import Markers
+from model_host.renderer import ChatTemplateError
+from model_host.reply import Reply
+from model_host.reply_parser import ReplyParser
+from model_host.request import Sequence
+from model_host.templates import PromptBuilder, ToolsUnsupportedError
+from model_host.text import StopMatcher
+from model_host.tool_forms import THOUGHTS
+from model_host.tool_grammar import ToolGrammarError, tool_grammar
+
+
+class Preparer:
+    """Turns accepted requests into sequences: template, tokens, limits, grammar, sampler."""
+
+    def __init__(self, engine: Engine, prompts: PromptBuilder, limit: int) -> None:
+        self._engine = engine
+        self._prompts = prompts
+        self._limit = limit  # tokens one sequence may reach
+        spellings = [marker for pair in THOUGHTS for marker in pair]
+        self._markers = Markers(
+            [*spellings, *(prompts.form.markers if prompts.form is not None else [])],
+            engine.vocabulary.control,
+        )
+
+    def prepare(self, ticket: Ticket) -> Sequence | protocol.Event:
+        """The sequence for a generation, or the event that ends the request."""
+        request = ticket.request
+        try:
+            if isinstance(request, protocol.Count):
+                return self._count(request)
+            if isinstance(request, protocol.Detokenize):
+                return self._detokenize(request)
+            return self._sequence(request, ticket.arrived)
+        except ChatTemplateError as failure:
+            return protocol.Failed(request.id, "bad_template", str(failure)[:1000])
+        except ToolsUnsupportedError as failure:
+            return protocol.Failed(request.id, "tools_unsupported", str(failure)[:1000])
+        except GrammarError as failure:
+            field: dict[str, int | float | str] = {"field": "tools"}
+            details = field if isinstance(failure, ToolGrammarError) else {}
+            return protocol.Failed(request.id, "bad_grammar", str(failure)[:1000], details=details)
+
+    def _count(self, request: protocol.Count) -> protocol.Counted:
+        vocabulary = self._engine.vocabulary
+        if request.messages is not None:
+            lists = [self._prompts.build(request.messages, request.tools)[0]]
+        else:
+            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
+        counts = [len(tokens) for tokens in lists]
+        return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
+
+    def _detokenize(self, request: protocol.Detokenize) -> protocol.Detokenized | protocol.Failed:
+        vocabulary = self._engine.vocabulary
+        if request.tokens and max(request.tokens) >= vocabulary.size:
+            return protocol.Failed(
+                request.id,
+                "bad_request",
+                f"`tokens` has {max(request.tokens)}; the vocabulary's last token is {vocabulary.size - 1}",
+            )
+        pieces = b"".join(vocabulary.piece(token) for token in request.tokens)
+        return protocol.Detokenized(request.id, pieces.decode("utf-8", "replace"))
+
+    def _sequence(self, request: protocol.Generate, arrived: float) -> Sequence | protocol.Failed:
+        tokens, shared = self._prompt(request)
+        if len(tokens) >= self._limit:
+            return protocol.Failed(
+                request.id,
+                "prompt_too_long",
+                f"the prompt has {len(tokens)} tokens; the model's context holds {self._limit}, "
+                "with room for at least one token of the answer",
+                details={"tokens": len(tokens), "limit": self._limit},
+            )
+        if not tokens:
+            return protocol.Failed(request.id, "bad_request", "the prompt is empty")
+        grammar, waits = self._grammar(request)
+        sampler = self._engine.sampler(
+            request.sampling, grammar=grammar, grammar_waits=waits, ignore_eos=request.ignore_eos
+        )
+        return Sequence(
+            id=request.id,
+            lane=request.lane,
+            owner=request.owner,
+            tokens=tokens,
+            shared=shared,
+            max_tokens=request.max_tokens or self._limit,
+            sampler=sampler,
+            reply=Reply(StopMatcher(request.stop), self._parser(request)),
+            arrived=arrived,
+            logprobs=request.logprobs,
+        )
+
+    def _grammar(self, request: protocol.Generate) -> tuple[str | None, bool]:
+        """What constrains the output, and whether only from the first tool call on."""
+        if request.json_schema is not None:
+            return schema_to_grammar(request.json_schema), False
+        form, tools = self._prompts.form, _callable(request)
+        if form is None or not tools:
+            return request.grammar, False
+        must = request.tool_choice != "auto"
+        if not must and not form.open:
+            return None, False  # nothing tells a call from text until it is read
+        parallel = request.parallel_tool_calls and not request.tool_choice.startswith("function:")
+        return tool_grammar(form, self._markers, tools, parallel=parallel, opened=not must), not must
+
+    def _parser(self, request: protocol.Generate) -> ReplyParser | None:
+        if request.messages is None:
+            return None  # plain text goes on as it is
+        names = frozenset(tool.name for tool in _callable(request))
+        return ReplyParser(self._markers, self._prompts.form, names, parallel=request.parallel_tool_calls)
+
+    def _prompt(self, request: protocol.Generate) -> tuple[list[int], int]:
+        if request.messages is not None:
+            return self._prompts.build(
+                request.messages, [] if request.tool_choice == "none" else request.tools
+            )
+        vocabulary = self._engine.vocabulary
+        begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
+        return begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin)
+
+
+def _callable(request: protocol.Generate) -> list[protocol.Tool]:
+    """The tools that the reply may call."""
+    kind, _, name = request.tool_choice.partition(":")
+    return [tool for tool in request.tools if kind != "none" and name in ("", tool.name)]

@@ -1,0 +1,122 @@
+"""Tools through the whole program, as the clients of Ollama and Anthropic use them. Random weights call at random."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import ollama
+import pytest
+
+from tests.conftest import ROOT
+from tests.end_to_end.server import Server
+
+pytestmark = pytest.mark.model
+
+HI: list[Any] = [{"role": "user", "content": "paint it"}]
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"color": {"type": "string", "enum": ["red", "green"]}},
+    "required": ["color"],
+    "additionalProperties": False,
+}
+PAINT: Any = {"name": "paint", "description": "Paint it.", "input_schema": SCHEMA}
+NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
+STOP: Any = {"name": "stop", "description": "Stop.", "input_schema": NOTHING}
+
+
+@pytest.fixture(scope="module", params=["hermes", "gemma"])
+def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A model whose template takes tools, in each of the forms that random_gemma.py knows."""
+    folder = tmp_path_factory.mktemp("tools")
+    model = folder / "tools.gguf"
+    script = Path(ROOT) / "models" / "random_gemma.py"
+    command = [sys.executable, str(script), str(model), "--chat", request.param]
+    subprocess.run(command, check=True, capture_output=True)
+    server = Server(folder / "data", model)
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def claude(server: Server) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as made:
+        yield made
+
+
+def the_call(reply: anthropic.types.Message) -> anthropic.types.ToolUseBlock:
+    assert reply.stop_reason == "tool_use"
+    block = reply.content[-1]
+    assert block.type == "tool_use"
+    return block
+
+
+def test_a_forced_call_and_its_result(claude: anthropic.Anthropic) -> None:
+    asked: Any = {"model": "default", "max_tokens": 400, "tools": [PAINT, STOP]}
+    once = {"disable_parallel_tool_use": True}  # or random weights go on calling
+    paint: Any = {"type": "tool", "name": "paint", **once}
+    first = claude.messages.create(messages=HI, tool_choice=paint, **asked)
+    call = the_call(first)
+    assert (call.name, call.input["color"] in ("red", "green")) == ("paint", True)
+    result = {"type": "tool_result", "tool_use_id": call.id, "content": "done"}
+    history: Any = [
+        *HI,
+        {"role": "assistant", "content": first.content},
+        {"role": "user", "content": [result]},
+    ]
+    either: Any = {"type": "any", **once}
+    with claude.messages.stream(messages=history, tool_choice=either, **asked) as stream:
+        pieces = [event.partial_json for event in stream if event.type == "input_json"]
+        second = stream.get_final_message()
+    call = the_call(second)
+    assert call.name in ("paint", "stop")
+    assert pieces or call.input == {}
+
+
+def test_counting_counts_the_tools(claude: anthropic.Anthropic) -> None:
+    plain = claude.messages.count_tokens(model="default", messages=HI).input_tokens
+    with_tools = claude.messages.count_tokens(model="default", messages=HI, tools=[PAINT]).input_tokens
+    assert with_tools > plain + 10
+    reply = claude.messages.create(model="default", max_tokens=1, messages=HI, tools=[PAINT])
+    assert reply.usage.input_tokens + (reply.usage.cache_read_input_tokens or 0) == with_tools
+
+
+def test_ollama(server: Server) -> None:
+    with ollama.Client(host=server.url) as llama:
+        tool = {
+            "type": "function",
+            "function": {"name": "paint", "description": "Paint it.", "parameters": SCHEMA},
+        }
+        options = {"num_predict": 40, "seed": 3}
+        plain = llama.chat("default", HI, options=options)
+        offered = llama.chat("default", HI, tools=[tool], options=options)
+        assert offered.prompt_eval_count is not None
+        assert plain.prompt_eval_count is not None
+        assert offered.prompt_eval_count > plain.prompt_eval_count + 10
+        assert llama.show("default").capabilities == ["completion", "tools"]
+        called = {
+            "role": "assistant",
+            "tool_calls": [{"function": {"name": "paint", "arguments": {"color": "red"}}}],
+        }
+        done = {"role": "tool", "tool_name": "paint", "content": "done"}
+        answered = llama.chat("default", [*HI, called, done], tools=[tool], options=options)
+        assert answered.prompt_eval_count is not None
+        assert answered.prompt_eval_count > offered.prompt_eval_count
+
+
+def test_a_model_without_tools_says_so(tmp_path: Path, tiny_model: Path) -> None:
+    server = Server(tmp_path / "data", tiny_model)
+    try:
+        with ollama.Client(host=server.url) as llama:
+            tool = {"type": "function", "function": {"name": "paint"}}
+            for _ in range(2):
+                assert llama.show("default").capabilities == ["completion"]
+                with pytest.raises(ollama.ResponseError, match="tools") as refused:
+                    llama.chat("default", HI, tools=[tool])
+                assert refused.value.status_code == 400
+    finally:
+        server.stop()

@@ -1,0 +1,116 @@
+"""The OpenAPI document: every endpoint is in it, it is valid, and real replies are as it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from gateway.api.endpoint import JSON
+from gateway.api.openapi import document
+from gateway.app import ENDPOINTS
+from tests.gateway.api.conftest import Client
+from tests.gateway.api.scripted import ScriptedInference
+
+DOCUMENT = document(ENDPOINTS)
+
+
+def test_every_endpoint_is_described() -> None:
+    described = {
+        (method.upper(), path) for path, operations in DOCUMENT["paths"].items() for method in operations
+    }
+    assert described == {(e.method, e.path.replace(":path", "")) for e in ENDPOINTS}
+    operations = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+    assert all(operation["summary"] for operation in operations)
+    names = [operation["operationId"] for operation in operations]
+    assert len(names) == len(set(names))
+    for endpoint in ENDPOINTS:
+        assert endpoint.reply is not None or endpoint.streams or endpoint.path == "/metrics", endpoint.path
+        optional_body = endpoint.path.endswith(("/compact", "/rollover", "/undo", "/warm", "/unload"))
+        assert endpoint.method not in ("POST", "PATCH") or endpoint.body is not None or optional_body, (
+            endpoint.path
+        )
+
+
+def test_schemas_are_valid_and_references_lead_somewhere() -> None:
+    for name, schema in DOCUMENT["components"]["schemas"].items():
+        jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+        assert name.replace("_", "").replace(".", "").isalnum(), name
+    for reference in _references(DOCUMENT):
+        assert reference.removeprefix("#/components/schemas/") in DOCUMENT["components"]["schemas"], reference
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = (
+            [value["$ref"]]
+            if isinstance(value.get("$ref"), str) and value["$ref"].startswith("#/comp")
+            else []
+        )
+        return own + [found for each in value.values() for found in _references(each)]
+    return [found for each in value for found in _references(each)] if isinstance(value, list) else []
+
+
+def check(reply: Any, method: str, path: str) -> None:
+    """The reply's status and JSON body are as the document says."""
+    described = DOCUMENT["paths"][path][method.lower()]["responses"]
+    assert str(reply.status_code) in described, (method, path, reply.status_code, reply.text)
+    content = described[str(reply.status_code)]["content"]
+    kind = reply.headers["content-type"].partition(";")[0]
+    assert kind in content, (method, path, kind)
+    if kind == JSON:
+        schema = {**content[JSON]["schema"], "components": DOCUMENT["components"]}
+        jsonschema_rs.validate(schema, reply.json())
+
+
+MESSAGES = [{"role": "user", "content": "x"}]
+CALLS: list[tuple[str, str, dict[str, Any]]] = [
+    ("GET", "/openapi.json", {}),
+    ("GET", "/healthz", {}),
+    ("GET", "/readyz", {}),
+    ("GET", "/metrics", {}),
+    ("GET", "/admin/health", {}),
+    ("POST", "/admin/host/warm", {}),
+    ("POST", "/ask", {"json": {"question": "Who created Befunge?"}}),
+    ("POST", "/ask", {"content": b"Who?", "headers": {"Content-Type": "text/plain"}}),
+    ("POST", "/ask", {"json": {}}),
+    ("POST", "/v1/chat/completions", {"json": {"messages": [{"role": "user", "content": "hi"}]}}),
+    ("POST", "/v1/chat/completions", {"json": {"messages": []}}),
+    ("GET", "/v1/models", {}),
+    ("GET", "/v1/conversations", {}),
+    ("GET", "/v1/facts", {}),
+    ("GET", "/v1/tasks", {}),
+    ("POST", "/v1/facts", {"json": {"key": "pet", "text": "A cat."}}),
+    ("POST", "/v1/tasks", {"json": {"title": "x"}}),
+    ("GET", "/api/version", {}),
+    ("GET", "/api/tags", {}),
+    ("GET", "/api/ps", {}),
+    ("POST", "/api/show", {"json": {"model": "none"}}),
+    ("POST", "/v1/messages", {"json": {"model": "default", "max_tokens": 5, "messages": MESSAGES}}),
+    ("POST", "/v1/messages", {"json": {"model": "default"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "request_"), CALLS, ids=[f"{m} {p} {n}" for n, (m, p, _) in enumerate(CALLS)]
+)
+async def test_replies_are_as_described(
+    client: Client, method: str, path: str, request_: dict[str, Any]
+) -> None:
+    check(await client.request(method, path, **request_), method, path)
+
+
+async def test_conversations_are_as_described(client: Client, inference: ScriptedInference) -> None:
+    base = "/v1/conversations"
+    made = await client.post(base, json={"title": "t"})
+    check(made, "POST", base)
+    name = made.json()["id"]
+    one = f"{base}/{name}"
+    check(await client.post(f"{one}/messages", json={"text": "Hello"}), "POST", f"{base}/{{id}}/messages")
+    for part in ("", "/messages", "/summaries", "/context"):
+        check(await client.get(f"{one}{part}"), "GET", f"{base}/{{id}}{part}")
+    for part in ("/compact", "/convert", "/rollover"):
+        check(await client.post(f"{one}{part}"), "POST", f"{base}/{{id}}{part}")
+    check(await client.delete(one), "DELETE", f"{base}/{{id}}")
+    check(await client.get(one), "GET", f"{base}/{{id}}")

@@ -1,0 +1,98 @@
+"""Summaries of pages are made once for a question, a page's revision, a prompt and a model; owners share none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gateway.ask.cache import CompactionCache, compaction_key
+from gateway.store.compactions import get_compaction, put_compaction
+from gateway.store.db import Database
+from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page
+
+FACT = "The fact number 3 of Befunge is term3."
+QUESTION = "Which is fact number 3 of Befunge?"
+FIRST = " ".join(f"The fact number {n} of Befunge is word{n}." for n in range(25))
+LIMITS = {"prompt_tokens": 380, "answer_tokens": 200}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database(tmp_path / "hearth.db")
+    opened.open()
+    yield opened
+    opened.close()
+
+
+def asked(database: Database, model: Model, revision: int = 7, more: str = "") -> Asked:
+    """A flow over two pages, the second of which has to be summarized."""
+    second = f"{FIRST.replace('word', 'term')}{more}"
+    wiki = MemoryWiki(page("Befunge", FIRST), page("Befunge 2", second, revision=revision))
+    return Asked(model, wiki, cache=CompactionCache(database), **LIMITS)
+
+
+def model() -> Model:
+    return Model(["Befunge"], "The fact number 3 is term3.", FACT)
+
+
+async def test_the_second_question_needs_no_summary(database: Database) -> None:
+    used = model()
+    flow = asked(database, used)
+    first = await flow.ask(QUESTION)
+    assert len(used.prompts("compact")) == 1
+    again = await flow.ask("  which is   fact number 3 of BEFUNGE?")
+    assert len(used.prompts("compact")) == 1
+    assert again.answer == first.answer
+    assert flow.records[-1].details["summary_cached"] == ["Befunge 2"]
+
+
+@pytest.mark.parametrize("change", ["owner", "question", "revision", "weights", "text"])
+async def test_whatever_a_summary_depends_on_makes_a_new_one(database: Database, change: str) -> None:
+    used = model()
+    await asked(database, used).ask(QUESTION)
+    if change == "weights":
+        used.fingerprint = "weights-2"
+    flow = asked(
+        database,
+        used,
+        revision=8 if change == "revision" else 7,
+        more=" Indeed." if change == "text" else "",
+    )
+    question = "What is fact number 3 of Befunge?" if change == "question" else QUESTION
+    await flow.ask(question, owner="bob" if change == "owner" else "alice")
+    assert len(used.prompts("compact")) == 2
+
+
+async def test_what_was_cut_off_is_not_kept(database: Database) -> None:
+    used = Model(["Befunge"], "The fact number 3 is term3.", f"{FACT} " * 200)
+    flow = asked(database, used)
+    await flow.ask(QUESTION)
+    await flow.ask(QUESTION)
+    assert len(used.prompts("compact")) == 2
+
+
+async def test_a_model_without_a_name_is_not_cached(database: Database) -> None:
+    used = model()
+    used.fingerprint = ""
+    flow = asked(database, used)
+    await flow.ask(QUESTION)
+    await flow.ask(QUESTION)
+    assert len(used.prompts("compact")) == 2
+
+
+def test_the_longest_unused_go_first(database: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        for number in range(5):
+            put_compaction(c, bytes([number]), f"text {number}", float(number), max_rows=3)
+        assert get_compaction(c, b"\x01", 9.0) is None
+        assert get_compaction(c, b"\x04", 9.0) == ("text 4", False)
+        assert get_compaction(c, b"\x04", 99_999.0) == ("text 4", True)
+
+    database.write_sync(check)
+
+
+def test_keys_cannot_run_into_each_other() -> None:
+    assert compaction_key(["ab", "c"]) != compaction_key(["a", "bc"]) != compaction_key(["", "abc"])

@@ -1,0 +1,60 @@
+"""The shipped question set: enough of it, no question twice, and every fact really stands on an expected page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import ConfigurationError
+from gateway.evaluation.questions import has_fact, load_questions
+from gateway.resources import bundled, sample_wiki
+from gateway.settings import WikiSettings
+from gateway.store.db import Database
+from gateway.wiki.local import LocalWiki
+from gateway.wiki.sample import load_sample
+
+QUESTIONS = load_questions(bundled("eval/esolangs.toml"))
+
+
+def test_there_are_enough_and_none_twice() -> None:
+    assert sum(question.answerable for question in QUESTIONS) >= 120
+    assert sum(not question.answerable for question in QUESTIONS) >= 20
+    texts = Counter(" ".join(question.text.split()).casefold() for question in QUESTIONS)
+    assert [text for text, count in texts.items() if count > 1] == []
+
+
+async def test_every_fact_stands_on_an_expected_page(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hearth.db")
+    database.open()
+    await load_sample(database, sample_wiki())
+    wiki = LocalWiki(database, WikiSettings())
+    problems = []
+    for question in QUESTIONS:
+        texts = []
+        for title in question.pages:
+            page = await wiki.fetch(title)
+            assert page.title == title, f"{question.id}: {title} is a redirect to {page.title}"
+            texts.append("\n".join([page.title, *(f"{s.heading}\n{s.text}" for s in page.sections)]))
+        for fact in question.facts:
+            if not any(has_fact(text, fact) for text in texts):
+                problems.append(f"{question.id}: {fact} is not on {question.pages}")
+    database.close()
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "question"),
+        ('[[question]]\nid = "a"\ncategory = "x"\ntext = "y"\nfacts = [["z"]]', "needs both"),
+        ('[[question]]\nid = "a"\ncategory = "x"\ntext = "y"\n' * 2, "twice"),
+        ('[[question]]\nid = "a"\ncategory = "x"\ntext = "y"\nfacts = [[]]', "facts"),
+    ],
+)
+def test_a_wrong_set_is_refused(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "set.toml"
+    path.write_text(content)
+    with pytest.raises(ConfigurationError, match=says):
+        load_questions(path)
