@@ -12,12 +12,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import facts, tasks
+from gateway.api import facts, tasks, tokens
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import ask
 from gateway.api.ask_input import AskRequest
 from gateway.api.chat import chat_completions
+from gateway.api.chat_reply import ChatCompletion
 from gateway.api.chat_request import ChatRequest
+from gateway.api.completions import routes as completions
 from gateway.api.context import RequestContext
 from gateway.api.conversations import routes as conversations
 from gateway.api.endpoint import FORM, JSON, SSE, TEXT, Endpoint
@@ -28,6 +30,7 @@ from gateway.api.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.models import get_model, list_models
 from gateway.api.ollama import routes as ollama
 from gateway.api.openapi import openapi
+from gateway.api.responses import routes as responses
 from gateway.api.services import Services, store_record
 from gateway.api.streams import Drain
 from gateway.ask.cache import CompactionCache
@@ -35,6 +38,7 @@ from gateway.ask.flow import AskFlow
 from gateway.ask.types import AskResult
 from gateway.auth import Authenticator
 from gateway.catalog import resolve_model
+from gateway.inference.embedding import NoEmbedder
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.memory.context import MemoryParts
@@ -51,8 +55,11 @@ from gateway.wiki.source import WikiSource
 ENDPOINTS = (
     Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
     Endpoint(
-        "POST", "/v1/chat/completions", chat_completions, "user", (JSON,), ChatRequest, dict[str, Any], SSE
+        "POST", "/v1/chat/completions", chat_completions, "user", (JSON,), ChatRequest, ChatCompletion, SSE
     ),
+    *completions.ENDPOINTS,
+    *responses.ENDPOINTS,
+    *tokens.ENDPOINTS,
     Endpoint("GET", "/v1/models", list_models, "user", reply=dict[str, Any]),
     Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=dict[str, Any]),
     Endpoint("GET", "/healthz", healthz, "public", reply=dict[str, Any]),
@@ -145,6 +152,7 @@ async def _open(
         model=model,
         database=opened,
         inference=measured,
+        embedding=NoEmbedder(),
         ask=AskFlow(
             settings.ask,
             measured,

@@ -102,8 +102,12 @@ def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSetting
 
 def _data_dir(item: _Given) -> Path:
     text = str(convert_value("data_dir", item.value, item.origin, text=item.text))
-    path = Path(text).expanduser()
-    return ((item.base or Path.cwd()) / path).resolve()
+    try:
+        return ((item.base or Path.cwd()) / Path(text).expanduser()).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown ~user, a NUL character
+        raise ConfigurationError(
+            f"`data_dir` ({item.origin}) is no usable path: {error}", param="data_dir"
+        ) from None
 
 
 def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:

@@ -149,6 +149,9 @@ class MeteredInference:
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         return await self._inner.detokenize(tokens, keep_alive=keep_alive)
 
+    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+        return await self._inner.token_bytes(tokens, keep_alive=keep_alive)
+
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         return await self._inner.model_info(keep_alive=keep_alive)
 

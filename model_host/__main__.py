@@ -26,8 +26,9 @@ def main() -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
     # Imported late: the lines above must come before llama.cpp can print.
-    from model_host.engine import LoadError
+    from model_host.embed_host import EmbeddingHost
     from model_host.host import HostOptions, ModelHost
+    from model_host.weights import LoadError
 
     options = HostOptions(
         model=arguments.model,
@@ -37,7 +38,7 @@ def main() -> int:
         threads=arguments.threads or machine.usable_cpus(),
         max_waiting=arguments.max_waiting,
     )
-    host = ModelHost(options, read=0, write=events)
+    host = (EmbeddingHost if arguments.embedding else ModelHost)(options, read=0, write=events)
     signal.signal(signal.SIGTERM, lambda *_: host.intake.close())
     try:
         host.serve()
@@ -53,7 +54,12 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="model_host", description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="the GGUF file")
-    parser.add_argument("--context", type=int, default=8192, help="cells of the KV cache")
+    parser.add_argument(
+        "--embedding", action="store_true", help="make vectors; the model is an embedding model"
+    )
+    parser.add_argument(
+        "--context", type=int, default=8192, help="cells of the KV cache, or the longest text"
+    )
     parser.add_argument("--parallel", type=int, default=8, help="sequences decoded together")
     parser.add_argument("--chunk", type=int, default=128, help="tokens of one step at most")
     parser.add_argument("--threads", type=int, default=0, help="0: what the machine allows")

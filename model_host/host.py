@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from model_host import protocol
 from model_host.engine import Engine, Span
@@ -17,9 +19,12 @@ from model_host.loop import BatchLoop
 from model_host.output import Output
 from model_host.preparer import Preparer
 from model_host.renderer import TemplateWorker
+from model_host.request import Sequence
 from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable
 from model_host.templates import PromptBuilder
+
+Work = TypeVar("Work")
 
 LOADING_INTERVAL_SECONDS = 0.1  # between two reports of load progress
 
@@ -36,25 +41,58 @@ class HostOptions:
     max_waiting: int
 
 
-class ModelHost:
-    """Serves one model on a pair of descriptors until shutdown or end of input."""
+class Host(ABC, Generic[Work]):
+    """What every host has: a pair of descriptors, the table of open requests, threads."""
 
     def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
-        self._options = options
-        self._read = read
+        self.options = options
         self.output = Output(write)
-        self.intake = Intake(
-            self.output, max_waiting=options.max_waiting + options.parallel, on_cancel=self._cancelled
+        self.intake: Intake[Work] = Intake(
+            self.output, max_waiting=options.max_waiting + options.parallel, on_cancel=self.cancelled
         )
+        self._read = read
+
+    @abstractmethod
+    def serve(self) -> None:
+        """Load the model, then work until shutdown or end of input. Raises LoadError."""
+
+    @abstractmethod
+    def cancelled(self, request_id: str) -> None:
+        """From the reader thread: an open request was cancelled; ``""``: the host is to end."""
+
+    def start_reading(self) -> None:
+        """Requests are taken in from now on; they wait until the model is loaded."""
+        start_thread("reader", lambda: self.intake.read_from(self._read))
+
+    def progress(self) -> Callable[[float], bool]:
+        """Reports the load; a shutdown ends it."""
+        due = 0.0
+
+        def report(fraction: float) -> bool:
+            nonlocal due
+            now = time.monotonic()
+            if now >= due:
+                due = now + LOADING_INTERVAL_SECONDS
+                self.output.emit(protocol.Loading(round(min(1.0, max(0.0, fraction)), 3)))
+            return self.intake.closing is None
+
+        return report
+
+
+class ModelHost(Host[Sequence]):
+    """Generates text with one model."""
+
+    def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
+        super().__init__(options, read=read, write=write)
         self._engine: Engine | None = None
         self._loop: BatchLoop | None = None
 
     def serve(self) -> None:
-        """Load the model, then run the batch loop. Raises LoadError."""
-        _thread("reader", lambda: self.intake.read_from(self._read))
+        """See :meth:`Host.serve`."""
+        self.start_reading()
         worker = TemplateWorker()
         worker.start()  # its start-up overlaps the load
-        options = self._options
+        options = self.options
         chunk = max(options.chunk, options.parallel)  # every running sequence gets a token each step
         engine = self._engine = Engine(
             options.model,
@@ -63,7 +101,7 @@ class ModelHost:
             outputs=2 * options.parallel,  # llama.cpp wants at least one a sequence
             chunk=chunk,
             threads=options.threads,
-            progress=self._progress(),
+            progress=self.progress(),
         )
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
@@ -76,27 +114,14 @@ class ModelHost:
         )
         self._loop = BatchLoop(_LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk)
         preparer = Preparer(engine, prompts, limit)
-        _thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
+        start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )
         self._loop.run()
 
-    def _progress(self) -> Callable[[float], bool]:
-        due = 0.0
-
-        def report(fraction: float) -> bool:
-            nonlocal due
-            now = time.monotonic()
-            if now >= due:
-                due = now + LOADING_INTERVAL_SECONDS
-                self.output.emit(protocol.Loading(round(min(1.0, max(0.0, fraction)), 3)))
-            return self.intake.closing is None  # a shutdown ends the load
-
-        return report
-
-    def _cancelled(self, request_id: str) -> None:
-        """From the reader thread: stop the present step if it reads this request's prompt, or on shutdown."""
+    def cancelled(self, request_id: str) -> None:
+        """Stop the present step if it reads this request's prompt, or on shutdown."""
         if (
             self._engine is not None
             and self._loop is not None
@@ -126,7 +151,9 @@ class _LoopModel:
         return self._engine.decode(spans)
 
 
-def _thread(name: str, body: Callable[[], None]) -> None:
+def start_thread(name: str, body: Callable[[], None]) -> None:
+    """Run ``body`` beside the loop; a broken pipe ends the host."""
+
     def guarded() -> None:
         try:
             body()

@@ -2,7 +2,8 @@
 
 Two threads. The reader parses lines and handles what must not wait (cancel, stats, shutdown). The preparer
 renders, tokenizes and compiles grammars, and answers ``count`` and ``detokenize``, so that neither waits for a decode
-step. The batch loop takes finished :class:`~model_host.request.Sequence` objects from :meth:`Intake.take`.
+step. The loop takes what became ready from :meth:`Intake.take`: :class:`~model_host.request.Sequence` objects, or
+:class:`~model_host.embed_queue.Job` objects in an embedding host.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
 
 from model_host import protocol
 from model_host.output import Output
-from model_host.request import Sequence
 
 READ_BYTES = 1 << 16
+
+Work = TypeVar("Work")
+Accepted = protocol.Generate | protocol.Count | protocol.Detokenize | protocol.Embed
 
 
 @dataclass(slots=True)
 class Ticket:
-    """An accepted ``generate``, ``count`` or ``detokenize`` that has no terminal event yet."""
+    """An accepted ``generate``, ``count``, ``detokenize`` or ``embed`` that has no terminal event yet."""
 
-    request: protocol.Generate | protocol.Count | protocol.Detokenize
+    request: Accepted
     arrived: float
     cancelled: bool = False
 
 
-Prepare = Callable[[Ticket], Sequence | protocol.Event]
+class Intake(Generic[Work]):
+    """Requests on their way to the loop.
 
-
-class Intake:
-    """Requests on their way to the batch loop.
-
-    ``prepare`` turns a ticket into a sequence, or into the event that ends it. ``on_cancel`` is called, from
+    ``prepare`` turns a ticket into work for the loop, or into the event that ends it. ``on_cancel`` is called, from
     the reader thread, with the id of a request that was just cancelled.
     """
 
@@ -48,13 +49,13 @@ class Intake:
         self._on_cancel = on_cancel
         self._max_waiting = max_waiting
         self._to_prepare: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
-        self._ready: deque[Sequence] = deque()
+        self._ready: deque[Work] = deque()
         self._wake = threading.Condition()
 
     # ------------------------------------------------------------------ for the batch loop
 
-    def take(self, *, wait: bool) -> list[Sequence]:
-        """Sequences that became ready. With ``wait``, sleeps until there is anything to do."""
+    def take(self, *, wait: bool) -> list[Work]:
+        """What became ready. With ``wait``, sleeps until there is anything to do."""
         with self._wake:
             while wait and not (self._ready or self.stats_asked or self.closing is not None):
                 self._wake.wait()
@@ -77,22 +78,22 @@ class Intake:
                 return
         self.close("")
 
-    def prepare_with(self, prepare: Prepare) -> None:
+    def prepare_with(self, prepare: Callable[[Ticket], Work | protocol.Event]) -> None:
         """Body of the preparer thread; never returns."""
         while True:
             ticket = self._to_prepare.get()
             try:
-                result = prepare(ticket)
+                result: Work | protocol.Event = prepare(ticket)
             except Exception as error:  # whatever goes wrong with one request must not end the others
                 result = protocol.Failed(
                     ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]
                 )
-            if isinstance(result, Sequence):
-                with self._wake:
-                    self._ready.append(result)
-                    self._wake.notify()
-            else:
+            if isinstance(result, protocol.TERMINAL):
                 self._output.finish(ticket.request.id, result)
+            else:
+                with self._wake:
+                    self._ready.append(cast("Work", result))
+                    self._wake.notify()
 
     # ------------------------------------------------------------------ one line
 
@@ -113,10 +114,10 @@ class Intake:
             case protocol.Shutdown():
                 if self._open(request.id, None):
                     self.close(request.id)
-            case protocol.Generate() | protocol.Count() | protocol.Detokenize():
+            case protocol.Generate() | protocol.Count() | protocol.Detokenize() | protocol.Embed():
                 self._accept(request)
 
-    def _accept(self, request: protocol.Generate | protocol.Count | protocol.Detokenize) -> None:
+    def _accept(self, request: Accepted) -> None:
         if self._output.open_count >= self._max_waiting:
             self._refuse(
                 request.id, "overloaded", f"{self._max_waiting} requests are open already", retriable=True

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Sequence as SequenceABC
 from typing import Protocol
 
-import psutil
-
 from model_host import protocol
 from model_host.intake import Intake
+from model_host.meter import Meter
 from model_host.output import Output
 from model_host.reply import Text
 from model_host.reply_parser import CallPiece
 from model_host.request import Sequence
 from model_host.scheduler import Feed, Scheduler
 from model_host.tool_arguments import MalformedCallError
-
-STATS_WINDOW_SECONDS = 60.0
 
 
 class Model(Protocol):
@@ -49,7 +45,7 @@ class BatchLoop:
     """Runs until the intake closes. Owns the scheduler; everything here happens in one thread."""
 
     def __init__(
-        self, model: Model, scheduler: Scheduler, intake: Intake, output: Output, *, chunk: int
+        self, model: Model, scheduler: Scheduler, intake: Intake[Sequence], output: Output, *, chunk: int
     ) -> None:
         self.batched: frozenset[str] = frozenset()  # ids whose prompt is being read in the present batch
         self.meter = Meter()
@@ -94,7 +90,7 @@ class BatchLoop:
                 self._finish(sequence, "cancelled")
         while self._intake.stats_asked:
             request_id = self._intake.stats_asked.popleft()
-            self._output.finish(request_id, self.meter.stats(request_id, scheduler))
+            self._output.finish(request_id, self._stats(request_id))
 
     def _admit(self) -> None:
         now = time.monotonic()
@@ -130,7 +126,9 @@ class BatchLoop:
         finally:
             self.batched = frozenset()
         if result == "done":
-            self.meter.count(feeds, time.monotonic() - started)
+            prefill = sum(feed.count for feed in feeds if feed.count > 1)
+            decode = sum(feed.count for feed in feeds if feed.count == 1)
+            self.meter.count(prefill, decode, time.monotonic() - started)
         return result, rows
 
     def _advance(self, feeds: list[Feed], rows: dict[int, int]) -> None:
@@ -244,6 +242,16 @@ class BatchLoop:
 
     # ------------------------------------------------------------------ small things
 
+    def _stats(self, request_id: str) -> protocol.Stats:
+        scheduler = self._scheduler
+        return self.meter.stats(
+            request_id,
+            waiting=len(scheduler.waiting),
+            running=len(scheduler.running),
+            kv_used=scheduler.slots.used,
+            kv_size=scheduler.slots.size,
+        )
+
     def _gone(self, sequence: Sequence) -> bool:
         ticket = self._output.ticket(sequence.id)
         return ticket is None or ticket.cancelled or self._intake.closing is not None
@@ -279,53 +287,6 @@ class BatchLoop:
             self._output.write(lines)
 
 
-class Meter:
-    """Counters since start, and speeds over the last minute of work."""
-
-    def __init__(self) -> None:
-        self.requests = self.prompt_tokens = self.cached_tokens = self.completion_tokens = self.steps = 0
-        self._started = time.monotonic()
-        # (when, prompt tokens, seconds on them, decoded tokens, seconds on them)
-        self._recent: deque[tuple[float, int, float, int, float]] = deque()
-
-    def count(self, feeds: list[Feed], seconds: float) -> None:
-        """A finished step: its seconds are split between reading and decoding by tokens."""
-        self.steps += 1
-        prefill = sum(feed.count for feed in feeds if feed.count > 1)
-        decode = sum(feed.count for feed in feeds if feed.count == 1)
-        self.prompt_tokens += prefill
-        share = prefill / (prefill + decode)
-        now = time.monotonic()
-        self._recent.append((now, prefill, seconds * share, decode, seconds * (1 - share)))
-        while self._recent and self._recent[0][0] < now - STATS_WINDOW_SECONDS:
-            self._recent.popleft()
-
-    def stats(self, request_id: str, scheduler: Scheduler) -> protocol.Stats:
-        """The answer to ``stats``."""
-        cutoff = time.monotonic() - STATS_WINDOW_SECONDS
-        recent = [row for row in self._recent if row[0] >= cutoff]
-        return protocol.Stats(
-            id=request_id,
-            waiting=len(scheduler.waiting),
-            running=len(scheduler.running),
-            kv_used=scheduler.slots.used,
-            kv_size=scheduler.slots.size,
-            requests=self.requests,
-            prompt_tokens=self.prompt_tokens,
-            cached_tokens=self.cached_tokens,
-            completion_tokens=self.completion_tokens,
-            steps=self.steps,
-            prefill_tokens_per_second=_rate(sum(row[1] for row in recent), sum(row[2] for row in recent)),
-            decode_tokens_per_second=_rate(sum(row[3] for row in recent), sum(row[4] for row in recent)),
-            uptime_seconds=round(time.monotonic() - self._started, 3),
-            rss_bytes=psutil.Process().memory_info().rss,
-        )
-
-
 def _finite(logprob: float) -> float:
     """JSON has no infinity; OpenAI's number for the impossible."""
     return round(max(logprob, -9999.0), 6)
-
-
-def _rate(tokens: int, seconds: float) -> float:
-    return round(tokens / seconds, 2) if seconds > 0 else 0.0

@@ -17,6 +17,8 @@ from model_host.text import StopMatcher
 from model_host.tool_forms import THOUGHTS
 from model_host.tool_grammar import ToolGrammarError, tool_grammar
 
+_NO_VECTORS = "this host generates text; vectors come from a host that was started with --embedding"
+
 
 class Preparer:
     """Turns accepted requests into sequences: template, tokens, limits, grammar, sampler."""
@@ -39,6 +41,8 @@ class Preparer:
                 return self._count(request)
             if isinstance(request, protocol.Detokenize):
                 return self._detokenize(request)
+            if isinstance(request, protocol.Embed):
+                return protocol.Failed(request.id, "wrong_host", _NO_VECTORS)
             return self._sequence(request, ticket.arrived)
         except ChatTemplateError as failure:
             return protocol.Failed(request.id, "bad_template", str(failure)[:1000])
@@ -66,8 +70,9 @@ class Preparer:
                 "bad_request",
                 f"`tokens` has {max(request.tokens)}; the vocabulary's last token is {vocabulary.size - 1}",
             )
-        pieces = b"".join(vocabulary.piece(token) for token in request.tokens)
-        return protocol.Detokenized(request.id, pieces.decode("utf-8", "replace"))
+        pieces = [vocabulary.piece(token) for token in request.tokens]
+        text = b"".join(pieces).decode("utf-8", "replace")
+        return protocol.Detokenized(request.id, text, [*map(list, pieces)] if request.return_pieces else None)
 
     def _sequence(self, request: protocol.Generate, arrived: float) -> Sequence | protocol.Failed:
         tokens, shared = self._prompt(request)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from model_host.checks import check_count, check_generate
 from model_host.parts import (
     Lane,
     Message,
@@ -33,8 +34,12 @@ from model_host.parts import (
     TopLogprob,
     Unit,
 )
+from model_host.vectors import MAX_TEXTS, Embed, Embedded
 
 __all__ = [  # besides what is defined here
+    "MAX_TEXTS",
+    "Embed",
+    "Embedded",
     "Lane",
     "Message",
     "Owner",
@@ -97,11 +102,14 @@ class Count(Struct, frozen=True, tag_field="op", tag="count", forbid_unknown_fie
     tools: Annotated[list[Tool], Meta(max_length=128)] = []
 
 
-class Detokenize(Struct, frozen=True, tag_field="op", tag="detokenize", forbid_unknown_fields=True):
-    """The text of token ids; control tokens add nothing to it."""
+class Detokenize(
+    Struct, frozen=True, tag_field="op", tag="detokenize", forbid_unknown_fields=True, omit_defaults=True
+):
+    """The text of token ids; control tokens add nothing to it. ``return_pieces``: the bytes of each one too."""
 
     id: RequestId
     tokens: Annotated[list[TokenId], Meta(max_length=1_048_576)]
+    return_pieces: bool = False
 
 
 class Cancel(Struct, frozen=True, tag_field="op", tag="cancel", forbid_unknown_fields=True):
@@ -123,7 +131,7 @@ class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unkno
     id: RequestId
 
 
-Request = Generate | Count | Detokenize | Cancel | GetStats | Shutdown
+Request = Generate | Count | Detokenize | Embed | Cancel | GetStats | Shutdown
 
 # ----------------------------------------------------------------------------------------- events
 
@@ -139,6 +147,8 @@ FailureCode = Literal[
     "bad_template",
     "tools_unsupported",  # the model's chat template has no tools
     "bad_tool_call",  # the model broke off a call, or wrote one that is none
+    "wrong_host",  # embed sent to a host that generates text, or the reverse
+    "cancelled",  # an embed that was stopped
     "overloaded",  # queue full; retriable
     "out_of_memory",  # the model or its KV cache did not fit
     "model_missing",
@@ -174,6 +184,7 @@ class Ready(Struct, frozen=True, tag_field="event", tag="ready", kw_only=True):
     load_seconds: float
     fingerprint: str  # BLAKE2b of the GGUF's size, head and tail: names the weights in logs and snapshots
     tools: bool = False  # the chat template takes tools, in a format that is understood
+    dimensions: int = 0  # of an embedding model's vectors
 
 
 class Started(Struct, frozen=True, tag_field="event", tag="started"):
@@ -248,11 +259,12 @@ class Counted(Struct, frozen=True, tag_field="event", tag="counted", omit_defaul
     tokens: list[list[int]] | None = None
 
 
-class Detokenized(Struct, frozen=True, tag_field="event", tag="detokenized"):
+class Detokenized(Struct, frozen=True, tag_field="event", tag="detokenized", omit_defaults=True):
     """Terminal event of ``detokenize``. Bytes that are no UTF-8 are U+FFFD in ``text``."""
 
     id: str
     text: str
+    pieces: list[list[int]] | None = None
 
 
 class Cancelled(Struct, frozen=True, tag_field="event", tag="cancelled"):
@@ -299,11 +311,12 @@ Event = (
     | Failed
     | Counted
     | Detokenized
+    | Embedded
     | Cancelled
     | Stats
     | Closing
 )
-TERMINAL = (Finished, Failed, Counted, Detokenized, Cancelled, Stats, Closing)
+TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Stats, Closing)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
@@ -351,34 +364,9 @@ def _explain(error: Exception) -> str:
 
 
 def _check(request: Request) -> str | None:
-    """Rules over several fields, which the types cannot express."""
     if isinstance(request, Generate):
-        if (request.messages is None) == (request.prompt is None):
-            return "exactly one of `messages` and `prompt` is needed"
-        if request.grammar is not None and request.json_schema is not None:
-            return "`grammar` and `json_schema` exclude each other"
-    if isinstance(request, Count) and (request.messages is None) == (request.texts is None):
-        return "exactly one of `messages` and `texts` is needed"
-    if isinstance(request, Generate | Count) and request.tools and request.messages is None:
-        return "`tools` need `messages`"
-    return _check_tools(request) if isinstance(request, Generate) else None
-
-
-def _check_tools(request: Generate) -> str | None:
-    names = [tool.name for tool in request.tools]
-    if len(set(names)) < len(names):
-        return f"`tools` has two tools of one name: {next(name for name in names if names.count(name) > 1)}"
-    for tool in request.tools:
-        if tool.parameters.get("type", "object") != "object":
-            return f"the `parameters` of the tool {tool.name} must be a schema of an object"
-    kind, _, wanted = request.tool_choice.partition(":")
-    if wanted and wanted not in names:
-        return f"`tool_choice` names the tool {wanted!r}, which is not in `tools`"
-    if kind != "none" and names and (request.grammar is not None or request.json_schema is not None):
-        return "`tools` exclude `grammar` and `json_schema`, unless `tool_choice` is none"
-    if kind == "required" and not names:
-        return "`tool_choice` required needs `tools`"
-    return None
+        return check_generate(request)
+    return check_count(request) if isinstance(request, Count) else None
 
 
 class _JustId(Struct):

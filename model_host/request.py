@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from model_host.slots import Slot
 
 LANE_RANK: dict[Lane, int] = {"interactive": 0, "retrieval": 1, "background": 2}
+AGING_SECONDS = 20.0
+
+
+def aged_lane(lane: Lane, arrived: float, now: float) -> int:
+    """Rank of a request's lane, smaller first; waiting raises it by one lane every :data:`AGING_SECONDS`."""
+    return max(0, LANE_RANK[lane] - int(max(0.0, now - arrived) / AGING_SECONDS))
 
 
 class Sampler(Protocol):

@@ -1,18 +1,17 @@
 """Who runs, who waits, and what goes into the next batch. Pure: values in, values out, time passed in.
 
 Lanes are served interactive > retrieval > background. Inside a lane the owner with the fewest running
-requests comes first, then the oldest request. Waiting raises a request by one lane every
-:data:`AGING_SECONDS`, so nothing starves.
+requests comes first, then the oldest request. Waiting raises a request (:func:`~model_host.request.aged_lane`), so
+nothing starves.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model_host.request import LANE_RANK, Sequence
+from model_host.request import Sequence, aged_lane
 from model_host.slots import SlotTable, common_prefix
 
-AGING_SECONDS = 20.0
 # Cells kept free for the first tokens of an answer when a request is admitted.
 ANSWER_ROOM = 64
 # A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
@@ -153,7 +152,7 @@ class Scheduler:
         return False
 
     def _lane(self, sequence: Sequence, now: float) -> float:
-        return max(0, LANE_RANK[sequence.lane] - int(max(0.0, now - sequence.arrived) / AGING_SECONDS))
+        return aged_lane(sequence.lane, sequence.arrived, now)
 
     def _rank(self, sequence: Sequence, now: float) -> tuple[float, float]:
         """Smaller is more important."""

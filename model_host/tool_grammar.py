@@ -22,7 +22,7 @@ from model_host.tool_forms import ToolForm
 # Literals and character classes stay; the names of rules get a prefix.
 _NAME = re.compile(r"""("(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|!?<\[[0-9]+\]>)|([A-Za-z][A-Za-z0-9-]*)""")
 
-MAX_GRAMMAR_CHARACTERS = 2**20
+MAX_GRAMMAR_CHARACTERS = 2**19  # reading more would keep others waiting for seconds
 _ELSEWHERE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})  # there the type is said within
 
 
@@ -39,14 +39,15 @@ def tool_grammar(
     """
     rules: list[str] = []
     calls = []
+    room = MAX_GRAMMAR_CHARACTERS
     for number, tool in enumerate(tools):
-        arguments = f"t{number}-root"
         rules.append(_prefixed(_arguments(form, markers, tool), f"t{number}-"))
-        calls.append(_call(form, tool.name, arguments))
-    if sum(map(len, rules)) > MAX_GRAMMAR_CHARACTERS:
-        raise ToolGrammarError(
-            "the parameters of the tools are too large to be enforced; send fewer or simpler ones"
-        )
+        calls.append(_call(form, tool.name, f"t{number}-root"))
+        room -= len(rules[-1])
+        if room < 0:
+            raise ToolGrammarError(
+                "the parameters of the tools are too large to be enforced; send fewer tools or simpler ones"
+            )
     start, end = _marker(form.open, markers), _marker(form.close, markers)
     space = '"\\n"?' if form.kind == "json" and form.open else ""
     rules.append(f"call ::= {space} ({' | '.join(calls)}) {space} {end}")

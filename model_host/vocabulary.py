@@ -37,6 +37,10 @@ class Vocabulary:
             plain += [t for half in (marker[:1], marker[1:]) for t in self.tokenize(half, special=False)]
         return plain
 
+    def tokenize_whole(self, text: str) -> list[int]:
+        """Token ids of ``text`` with the tokens that the model wants at its ends. None comes from the text itself."""
+        return self._tokenize(text, special=False, ends=True)
+
     def piece(self, token: int) -> bytes:
         """The bytes that a token adds to the output; empty for control tokens."""
         known = self._pieces.get(token)
@@ -113,12 +117,12 @@ class Vocabulary:
             written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
         return buffer.raw[: max(0, written)]
 
-    def _tokenize(self, text: str, special: bool) -> list[int]:
+    def _tokenize(self, text: str, special: bool, ends: bool = False) -> list[int]:
         raw = text.encode("utf-8", "surrogatepass")
-        room = len(raw) + 2
+        room = len(raw) + 4
         tokens = (llama_cpp.llama_token * room)()
-        count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, room, False, special)
+        count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, room, ends, special)
         if count < 0:
             tokens = (llama_cpp.llama_token * -count)()
-            count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, -count, False, special)
+            count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, -count, ends, special)
         return list(tokens[:count])

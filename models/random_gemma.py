@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,12 +197,17 @@ def write(
     vocabulary_size: int = 2048,
     chat: str = "turns",
     seed: int = 1,
+    architecture: str = "gemma3",
+    details: Callable[[gguf.GGUFWriter], None] = lambda _: None,
 ) -> None:
-    """Write the model to ``target``, through a temporary name so that a broken run leaves no half file."""
+    """Write the model to ``target``, through a temporary name so that a broken run leaves no half file.
+
+    ``details`` adds what another ``architecture`` with the same tensors has in its header.
+    """
     sizes = SHAPES[shape]
     partial = target.with_suffix(".partial")
-    writer = gguf.GGUFWriter(partial, "gemma3")
-    writer.add_name(f"random gemma3 {shape}")
+    writer = gguf.GGUFWriter(partial, architecture)
+    writer.add_name(f"random {architecture} {shape}")
     writer.add_context_length(sizes.context)
     writer.add_embedding_length(sizes.width)
     writer.add_block_count(sizes.layers)
@@ -219,6 +224,7 @@ def write(
     else:
         tokens = copy_vocabulary(writer, vocabulary)
     writer.add_vocab_size(tokens)
+    details(writer)
     for name, values, quantize in tensors(sizes, tokens, seed):
         if quantize:
             writer.add_tensor(name, gguf.quants.quantize(values, TYPES[kind]), raw_dtype=TYPES[kind])

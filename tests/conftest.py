@@ -21,6 +21,15 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_embedding_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An EmbeddingGemma GGUF of half a megabyte with random weights; its vectors have 64 dimensions."""
+    target = tmp_path_factory.mktemp("models") / "tiny-embedding.gguf"
+    script = ROOT / "models" / "random_embedding.py"
+    subprocess.run([sys.executable, str(script), str(target)], check=True, capture_output=True)
+    return target
+
+
+@pytest.fixture(scope="session")
 def tool_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Tiny random models whose chat templates have tools, by the form in which they write calls."""
     folder = tmp_path_factory.mktemp("tool-models")

@@ -55,7 +55,13 @@ VALUES = {
     ("memory", "gateway.tasks.values"),
     ("connection", "gateway.api.errors"),
 }
-MODEL_CODE = {"model_host.engine", "model_host.sampling", "model_host.vocabulary"}
+MODEL_CODE = {
+    "model_host.weights",
+    "model_host.engine",
+    "model_host.embedding",
+    "model_host.sampling",
+    "model_host.vocabulary",
+}
 MODEL_LIBRARIES = {"llama_cpp", "numpy"}
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
@@ -189,6 +195,7 @@ def _host_imports(module: Module) -> Iterator[str]:
         elif _inside(each.module, MODEL_CODE) and module.name not in {
             *MODEL_CODE,
             "model_host.host",
+            "model_host.embed_host",
             "model_host.preparer",
             "model_host.__main__",
         }:

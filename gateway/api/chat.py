@@ -14,7 +14,7 @@ from gateway.api.chat_log import logged_generations
 from gateway.api.chat_messages import host_messages
 from gateway.api.chat_reply import ChatReply, Choice
 from gateway.api.chat_request import ChatRequest, parse_chat
-from gateway.api.chat_tools import host_choice, host_tools
+from gateway.api.chat_tools import NamedTool, host_choice, host_tools
 from gateway.api.endpoint import JSON
 from gateway.api.errors import envelope
 from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, to_call
@@ -48,7 +48,9 @@ async def chat_completions(request: Request) -> ASGIApp:
 
 
 def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
-    tools = host_tools(chat.tools)
+    tools = host_tools([tool.function for tool in chat.tools or []], "tools[{}].function")
+    choice = chat.tool_choice
+    named = choice.function.name if isinstance(choice, NamedTool) else None
     return to_call(
         chat,
         request_id,
@@ -59,7 +61,9 @@ def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
         json_schema=_schema(chat),
         ignore_eos=bool(chat.ignore_eos),
         tools=tools,
-        tool_choice=host_choice(chat.tool_choice, tools),
+        tool_choice=host_choice(
+            choice if isinstance(choice, str) else None, named, tools, "tool_choice.function.name"
+        ),
         parallel_tool_calls=chat.parallel_tool_calls is not False,
         logprobs=(chat.top_logprobs or 0) if chat.logprobs else None,
     )

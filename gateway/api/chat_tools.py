@@ -1,8 +1,9 @@
-"""The tools of a chat request."""
+"""The tools of a chat request, and what the host makes of anybody's."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Meta, Struct
 
@@ -47,37 +48,47 @@ ToolChoice = Literal["none", "auto", "required"] | NamedTool
 Tools = Annotated[list[FunctionTool], Meta(max_length=128)]
 
 
-def host_tools(tools: Tools | None) -> list[Tool]:
-    """The tools as the host knows them. Raises InvalidRequestError naming the field at fault."""
+class DescribedFunction(Protocol):
+    """A function as any of OpenAI's bodies describes it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def parameters(self) -> dict[str, Any] | None: ...
+    @property
+    def strict(self) -> bool | None: ...
+
+
+def host_tools(functions: Sequence[DescribedFunction], place: str) -> list[Tool]:
+    """The tools as the host knows them. Raises InvalidRequestError naming the field at fault.
+
+    ``place`` is where a function is in the body, with ``{}`` for its number.
+    """
     made: list[Tool] = []
-    for index, tool in enumerate(tools or []):
-        function = tool.function
-        place = f"tools[{index}].function"
+    for index, function in enumerate(functions):
+        here = place.format(index)
         if any(other.name == function.name for other in made):
             raise InvalidRequestError(
-                f"`{place}.name`: there are two tools named {function.name}", param=f"{place}.name"
+                f"`{here}.name`: there are two tools named {function.name}", param=f"{here}.name"
             )
         parameters = function.parameters or {}
         if parameters.get("type", "object") != "object":
             raise InvalidRequestError(
-                f"`{place}.parameters`: a function's parameters are an object; its `type` must be `object`",
-                param=f"{place}.parameters",
+                f"`{here}.parameters`: a function's parameters are an object; its `type` must be `object`",
+                param=f"{here}.parameters",
             )
         made.append(Tool(function.name, function.description or "", parameters, bool(function.strict)))
     return made
 
 
-def host_choice(choice: ToolChoice | None, tools: list[Tool]) -> str:
-    """``auto``, ``none``, ``required`` or ``function:NAME``. Raises InvalidRequestError."""
-    if choice is None:
-        return "auto"
-    if isinstance(choice, NamedTool):
-        name = choice.function.name
-        if all(tool.name != name for tool in tools):
-            raise InvalidRequestError(
-                f"`tool_choice.function.name`: `tools` has no {name}", param="tool_choice.function.name"
-            )
-        return f"function:{name}"
+def host_choice(choice: str | None, named: str | None, tools: list[Tool], place: str) -> str:
+    """``auto``, ``none``, ``required`` or ``function:NAME``; ``place`` is where NAME is. Raises InvalidRequestError."""
+    if named is not None:
+        if all(tool.name != named for tool in tools):
+            raise InvalidRequestError(f"`{place}`: `tools` has no {named}", param=place)
+        return f"function:{named}"
     if choice == "required" and not tools:
         raise InvalidRequestError("`tool_choice` required needs `tools`", param="tool_choice")
-    return choice
+    return choice or "auto"

@@ -12,6 +12,7 @@ from gateway.api.streams import Drain
 from gateway.ask.flow import AskFlow
 from gateway.auth import Authenticator, Caller
 from gateway.catalog import ResolvedModel
+from gateway.inference.embedding import Embedder
 from gateway.inference.interface import Inference
 from gateway.memory.service import Conversations
 from gateway.metrics import Metrics
@@ -28,6 +29,7 @@ class Services:
     model: ResolvedModel
     database: Database
     inference: Inference
+    embedding: Embedder
     ask: AskFlow
     conversations: Conversations
     auth: Authenticator

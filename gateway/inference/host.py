@@ -28,6 +28,7 @@ from model_host.protocol import (
     Counted,
     Detokenize,
     Detokenized,
+    Embedded,
     Failed,
     Finished,
     Generate,
@@ -120,12 +121,14 @@ class HostInference:
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         """The text of token ids."""
-        with self._idle.begin(keep_alive) as use:
-            link = await self._supervisor.ensure_ready()
-            answer = await self._answer(link, Detokenize(id=self._wire_id("detokenize"), tokens=tokens), use)
-            if not isinstance(answer, Detokenized):
-                raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
-            return answer.text
+        return (await self._detokenized(tokens, False, keep_alive)).text
+
+    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+        """What each token adds to a text."""
+        answer = await self._detokenized(tokens, True, keep_alive)
+        if answer.pieces is None or len(answer.pieces) != len(tokens):
+            raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
+        return [bytes(piece) for piece in answer.pieces]
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         """The served model; starts the host when needed."""
@@ -205,6 +208,15 @@ class HostInference:
             raise HearthError(f"the model host answered a count of {expected} with {event!r}")
         return event
 
+    async def _detokenized(self, tokens: list[int], pieces: bool, keep_alive: KeepAlive) -> Detokenized:
+        with self._idle.begin(keep_alive) as use:
+            link = await self._supervisor.ensure_ready()
+            message = Detokenize(id=self._wire_id("detokenize"), tokens=tokens, return_pieces=pieces)
+            answer = await self._answer(link, message, use)
+        if not isinstance(answer, Detokenized):
+            raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
+        return answer
+
     async def _answer(self, link: HostLink, message: Count | Detokenize, use: Use) -> RequestEvent:
         """The one event that answers ``message``. It comes within milliseconds, so there is nothing to cancel."""
         line = encode(message)
@@ -227,7 +239,7 @@ class HostInference:
 def _generation_event(event: RequestEvent) -> GenerationEvent:
     if isinstance(event, Failed):
         raise request_failure(event)
-    if isinstance(event, Counted | Detokenized):
+    if isinstance(event, Counted | Detokenized | Embedded):
         raise HearthError(f"the model host answered a generation with {event!r:.200}")
     if isinstance(event, Finished) and event.reason == "cancelled":
         raise stopped("asked").error  # the reader is still here, so it was not the one who cancelled

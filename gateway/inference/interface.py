@@ -129,6 +129,10 @@ class Inference(Protocol):
         """The text of token ids. Raises InvalidRequestError for an id outside the vocabulary."""
         ...
 
+    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+        """What each token adds to a text. Raises as :meth:`detokenize` does."""
+        ...
+
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         """The served model; starts the host when needed."""
         ...

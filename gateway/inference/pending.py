@@ -11,6 +11,7 @@ from model_host.protocol import (
     Counted,
     Delta,
     Detokenized,
+    Embedded,
     Failed,
     Finished,
     Prefill,
@@ -18,7 +19,7 @@ from model_host.protocol import (
     ToolDelta,
 )
 
-RequestEvent = Started | Prefill | Delta | ToolDelta | Finished | Failed | Counted | Detokenized
+RequestEvent = Started | Prefill | Delta | ToolDelta | Finished | Failed | Counted | Detokenized | Embedded
 
 
 class OpenRequest:

@@ -15,6 +15,8 @@ from tests.end_to_end.server import Server, eventually
 pytestmark = pytest.mark.model
 
 HI: list[Any] = [{"role": "user", "content": "hello there"}]
+# Greedy, so that a run neither ends by chance nor differs from the one before.
+GREEDY: Any = {"model": "default", "messages": HI, "extra_body": {"temperature": 0}}
 COLOR = {
     "type": "object",
     "properties": {"color": {"enum": ["red", "green"]}},
@@ -101,33 +103,28 @@ def test_ollama_names_what_is_wrong(llama: ollama.Client) -> None:
 
 
 def test_anthropic_whole_and_streamed(claude: anthropic.Anthropic) -> None:
+    asked: Any = {**GREEDY, "system": "Be brief.", "max_tokens": 9}
     counted = claude.messages.count_tokens(model="default", messages=HI, system="Be brief.")
-    whole = claude.messages.create(model="default", max_tokens=9, messages=HI, system="Be brief.")
+    whole = claude.messages.create(**asked)
     assert (whole.stop_reason, whole.usage.output_tokens) == ("max_tokens", 9)
-    with claude.messages.stream(model="default", max_tokens=9, messages=HI, system="Be brief.") as stream:
+    with claude.messages.stream(**asked) as stream:
         text = "".join(stream.text_stream)
         last = stream.get_final_message()
-    assert last.content[0].type == "text"
-    assert last.content[0].text == text
     for reply in (whole, last):
+        assert [block.text for block in reply.content if block.type == "text"] == [text]
         cached = reply.usage.cache_read_input_tokens or 0
         assert reply.usage.input_tokens + cached == counted.input_tokens
     assert (last.usage.cache_read_input_tokens or 0) > 0, "the prompt was in the cache the second time"
 
 
 def test_anthropic_stop_sequence(claude: anthropic.Anthropic) -> None:
-    """Greedy, so that the second run takes the same way up to the stop."""
-    greedy: Any = {"extra_body": {"temperature": 0}}
-    first = claude.messages.create(model="default", max_tokens=30, messages=HI, **greedy)
-    assert first.content[0].type == "text"
-    text = first.content[0].text
-    stop = text[len(text) // 2 :][:3]
-    second = claude.messages.create(
-        model="default", max_tokens=30, messages=HI, stop_sequences=[stop], **greedy
-    )
+    (block,) = claude.messages.create(max_tokens=30, **GREEDY).content
+    assert block.type == "text"
+    stop = block.text[len(block.text) // 2 :][:3]
+    second = claude.messages.create(max_tokens=30, stop_sequences=[stop], **GREEDY)
     assert (second.stop_reason, second.stop_sequence) == ("stop_sequence", stop)
-    shown = second.content[0].text if second.content and second.content[0].type == "text" else ""
-    assert shown == text[: text.index(stop)]
+    shown = "".join(each.text for each in second.content if each.type == "text")
+    assert shown == block.text[: block.text.index(stop)]
 
 
 def leave_ollama(server: Server) -> None:
@@ -141,7 +138,7 @@ def leave_ollama(server: Server) -> None:
 def leave_anthropic(server: Server) -> None:
     with (
         anthropic.Anthropic(base_url=server.url, api_key="none") as claude,
-        claude.messages.stream(model="default", max_tokens=6000, messages=HI) as stream,
+        claude.messages.stream(max_tokens=6000, **GREEDY) as stream,
     ):
         for _, _ in zip(range(5), stream.text_stream, strict=False):
             assert running(server) == 1

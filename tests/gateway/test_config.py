@@ -170,6 +170,12 @@ def test_flatten_gives_every_setting_as_plain_values(home: dict[str, str]) -> No
     assert flat["server.port"] == 8420
 
 
+@pytest.mark.parametrize("path", ["nul\0", "~no-such-user/x"])
+def test_a_data_dir_that_is_no_path_is_refused_by_name(home: dict[str, str], path: str) -> None:
+    with pytest.raises(ConfigurationError, match="`data_dir`"):
+        load({**home, "HEARTH_DATA_DIR": path})
+
+
 @given(st.sampled_from(sorted(FIELDS)), st.text())
 def test_any_text_is_taken_or_refused_by_name(key: str, value: str) -> None:
     env = {"HOME": "/nonexistent", variable_name(key): value}

@@ -300,7 +300,19 @@ def test_interactive_takes_the_place_of_running_background() -> None:
 GOOD = [
     protocol.Generate("a", messages=[protocol.Message("user", "hi")]),
     protocol.Generate("a", prompt="x", json_schema={"type": "string"}, stop=["\n"], lane="background"),
+    protocol.Generate(
+        "a",
+        messages=[
+            protocol.Message("assistant", "", tool_calls=[protocol.ToolCall("c", "f", {"a": [1, None]})]),
+            protocol.Message("tool", "x", tool_call_id="c", name="f"),
+        ],
+        tools=[protocol.Tool("f", "does", {"type": "object"}, strict=True)],
+        tool_choice="function:f",
+        parallel_tool_calls=False,
+        logprobs=20,
+    ),
     protocol.Count("a", texts=["x", ""]),
+    protocol.Detokenize("a", [0, 5]),
     protocol.Cancel("a", "b"),
     protocol.GetStats("a"),
     protocol.Shutdown("a"),

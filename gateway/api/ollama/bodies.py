@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -11,6 +11,8 @@ from gateway.api.neutral import Neutral, without_neutral, without_neutral_in
 from gateway.api.ollama.options import UNSUPPORTED, Options
 from gateway.errors import InvalidRequestError
 from model_host.protocol import ToolName
+
+T = TypeVar("T")
 
 ModelName = Annotated[str, Meta(min_length=1, max_length=512)]
 CallId = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -102,6 +104,23 @@ class ShowBody(Struct, frozen=True, forbid_unknown_fields=True):
     verbose: bool | None = None  # there is nothing longer to show: tokenizers are left out either way
 
 
+class EmbedBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """POST /api/embed."""
+
+    model: ModelName
+    input: str | Annotated[list[str], Meta(max_length=2048)]
+    dimensions: Annotated[int, Meta(ge=1)] | None = None
+    keep_alive: float | str | None = None
+
+
+class EmbeddingsBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """POST /api/embeddings, the older form of /api/embed."""
+
+    model: ModelName
+    prompt: str
+    keep_alive: float | str | None = None
+
+
 _GENERATION: Neutral = {
     "_debug_render_only": (False,),
     "logprobs": (False,),
@@ -122,6 +141,7 @@ _GENERATE: Neutral = {
 }
 _MESSAGE: Neutral = {"images": ([],), "thinking": ("",)}
 _SHOW: Neutral = {"system": ("",), "template": ("",), "options": ({},)}
+_EMBED: Neutral = {"options": ({},), "truncate": (False,)}
 
 
 def parse_chat(body: bytes) -> ChatBody:
@@ -156,6 +176,11 @@ def parse_show(body: bytes) -> str:
     if name is None:
         raise InvalidRequestError("`model` is missing", param="model")
     return name
+
+
+def parse_embed(body: bytes, kind: type[T]) -> T:
+    """The body of POST /api/embed or /api/embeddings. Raises InvalidRequestError naming the field at fault."""
+    return convert(without_neutral(decode_object(body), _EMBED), kind)
 
 
 def _with_options(fields: dict[str, Any]) -> dict[str, Any]:

@@ -127,3 +127,18 @@ class Shown(Struct, frozen=True, kw_only=True):
     capabilities: list[str]
     parameters: str  # one option and its default a line
     template: str
+
+
+class Embedded(Struct, frozen=True, kw_only=True):
+    """Reply of /api/embed: one vector of unit length an input."""
+
+    model: str
+    embeddings: list[list[float]]
+    total_duration: int
+    prompt_eval_count: int
+
+
+class Embedding(Struct, frozen=True):
+    """Reply of /api/embeddings."""
+
+    embedding: list[float]

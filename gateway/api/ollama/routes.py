@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.api.endpoint import JSON, NDJSON, Endpoint
 from gateway.api.ollama import bodies, replies
+from gateway.api.ollama.embed import embed, embeddings
 from gateway.api.ollama.generation import chat, generate
 from gateway.api.ollama.models import processes, show, tags, version
 
@@ -15,5 +16,9 @@ ENDPOINTS = (
     Endpoint("POST", "/api/chat", chat, "user", (JSON,), bodies.ChatBody, replies.ChatLine, NDJSON),
     Endpoint(
         "POST", "/api/generate", generate, "user", (JSON,), bodies.GenerateBody, replies.GenerateLine, NDJSON
+    ),
+    Endpoint("POST", "/api/embed", embed, "user", (JSON,), bodies.EmbedBody, replies.Embedded),
+    Endpoint(
+        "POST", "/api/embeddings", embeddings, "user", (JSON,), bodies.EmbeddingsBody, replies.Embedding
     ),
 )

@@ -15,7 +15,7 @@ from gateway.inference.interface import (
 )
 from model_host.protocol import Delta, Finished, Message, Started, Tool, ToolDelta
 
-Script = Callable[[GenerateCall], Sequence[str | ToolDelta]]
+Script = Callable[[GenerateCall], Sequence[str | Delta | ToolDelta]]
 
 
 def befunge(call: GenerateCall) -> list[str]:
@@ -61,7 +61,7 @@ class ScriptedInference:
             pieces = self.script(call)
             for index, piece in enumerate(pieces, 1):
                 await asyncio.sleep(self.delay)
-                yield piece if isinstance(piece, ToolDelta) else Delta(call.id, piece, 1)
+                yield Delta(call.id, piece, 1) if isinstance(piece, str) else piece
                 if self.error is not None and index == self.error_after:
                     raise self.error
             completed = True
@@ -73,7 +73,9 @@ class ScriptedInference:
             else:
                 self.cancelled.set()
 
-    def _finished(self, call: GenerateCall, prompt: int, pieces: Sequence[str | ToolDelta]) -> Finished:
+    def _finished(
+        self, call: GenerateCall, prompt: int, pieces: Sequence[str | Delta | ToolDelta]
+    ) -> Finished:
         limit = call.max_tokens
         called = any(isinstance(piece, ToolDelta) for piece in pieces)
         return Finished(
@@ -108,6 +110,9 @@ class ScriptedInference:
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         return bytes(tokens).decode()
+
+    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+        return [bytes([token]) for token in tokens]
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         self.kept.append(keep_alive)

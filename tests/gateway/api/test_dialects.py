@@ -16,7 +16,7 @@ from gateway.settings import ModelSettings, Settings, WikiSettings
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
-OLLAMA = ("/api/chat", "/api/generate", "/api/show")
+OLLAMA = ("/api/chat", "/api/generate", "/api/show", "/api/embed")
 ANTHROPIC = ("/v1/messages", "/v1/messages/count_tokens")
 HI = [{"role": "user", "content": "hi"}]
 

@@ -213,6 +213,7 @@ async def test_every_open_request_ends_once_and_no_more_are_accepted() -> None:
         ("bad_request", InvalidRequestError),
         ("bad_grammar", InvalidRequestError),
         ("bad_template", InvalidRequestError),
+        ("tools_unsupported", InvalidRequestError),
         ("line_too_long", InvalidRequestError),
         ("prompt_too_long", PromptTooLongError),
         ("overloaded", OverloadedError),
@@ -228,6 +229,18 @@ def test_failure_codes_become_errors(code: FailureCode, kind: type[HearthError])
     assert "why" in error.message
     assert error.details == {"tokens": 9, "limit": 8}
     assert (error.retry_after is not None) == (kind is OverloadedError)
+
+
+def test_the_field_at_fault_is_named() -> None:
+    assert request_failure(Failed("a", "bad_grammar", "x")).param == "grammar"
+    assert request_failure(Failed("a", "bad_grammar", "x", details={"field": "tools"})).param == "tools"
+    assert request_failure(Failed("a", "tools_unsupported", "x")).param == "tools"
+
+
+def test_a_broken_call_may_be_tried_again() -> None:
+    error = request_failure(Failed("a", "bad_tool_call", "it broke off", retriable=True))
+    assert (error.status, error.code, error.retry_after) == (503, "bad_tool_call", 1)
+    assert "it broke off" in error.message
 
 
 def test_a_retriable_failure_is_an_error_with_a_retry_time() -> None:

@@ -1,0 +1,68 @@
+"""POST /api/embed and its older form, POST /api/embeddings."""
+
+from __future__ import annotations
+
+import time
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.api.fields import parse_keep_alive
+from gateway.api.models import DEFAULT
+from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody, parse_embed
+from gateway.api.ollama.models import LATEST, json_reply
+from gateway.api.ollama.replies import Embedded, Embedding
+from gateway.api.services import Services, caller_of, services_of
+from gateway.api.streams import until_disconnect
+from gateway.errors import NotFoundError
+from gateway.inference.embedding import Embeddings
+from gateway.inference.interface import KeepAlive
+
+
+async def embed(request: Request) -> Response:
+    """The vectors of one or more texts."""
+    begun = time.monotonic()
+    body = parse_embed(await request.body(), EmbedBody)
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    made = await _embed(request, body.model, texts, body.dimensions, parse_keep_alive(body.keep_alive))
+    return json_reply(
+        Embedded(
+            model=body.model,
+            embeddings=made.floats(),
+            total_duration=round((time.monotonic() - begun) * 1e9),
+            prompt_eval_count=sum(made.tokens),
+        )
+    )
+
+
+async def embeddings(request: Request) -> Response:
+    """The vector of one text."""
+    body = parse_embed(await request.body(), EmbeddingsBody)
+    made = await _embed(request, body.model, [body.prompt], None, parse_keep_alive(body.keep_alive))
+    return json_reply(Embedding(made.floats()[0]))
+
+
+async def _embed(
+    request: Request, model: str, texts: list[str], dimensions: int | None, keep_alive: KeepAlive
+) -> Embeddings:
+    services = services_of(request)
+    _check_name(services, model)
+    work = services.embedding.embed(
+        texts,
+        owner=caller_of(request).owner,
+        dimensions=dimensions,
+        keep_alive=keep_alive,
+        request_id=request.state.request_id,
+    )
+    return await until_disconnect(request.receive, work)
+
+
+def _check_name(services: Services, name: str) -> None:
+    """Raises NotFoundError for another embedding model than the one there is. That there is none, it says itself."""
+    served = services.embedding.name
+    if served is not None and name.removesuffix(LATEST) not in (DEFAULT, served):
+        raise NotFoundError(
+            f"the embedding model `{name}` is not served here; use `{served}` or `{DEFAULT}`",
+            code="model_not_found",
+            param="model",
+        )

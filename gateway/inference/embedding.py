@@ -1,0 +1,133 @@
+"""What others see of an embedding model: texts in, vectors out.
+
+``services.embedding`` is always there. Without a configured model it is :class:`NoEmbedder`, whose ``embed`` says
+what to configure.
+"""
+
+from __future__ import annotations
+
+import array
+import sys
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from gateway.errors import HearthError, NotFoundError
+from gateway.inference.interface import HostHealth, KeepAlive
+from model_host.protocol import Lane
+
+# What a text is for. Models that were trained with task prompts get a query's or a document's put around it, as the
+# catalog says; "plain" is embedded as it is.
+TextKind = Literal["plain", "query", "document"]
+
+
+class Embeddings(Struct, frozen=True):
+    """The vectors of some texts, in their order; all have the same number of dimensions and length 1.
+
+    A vector is little-endian float32, as sqlite-vec and OpenAI's base64 want it. ``tokens`` counts each text's,
+    control tokens included. ``fingerprint`` names the weights: vectors of different ones cannot be compared.
+    """
+
+    vectors: list[bytes]
+    tokens: list[int]
+    fingerprint: str
+
+    def floats(self) -> list[list[float]]:
+        """The vectors as numbers."""
+        return [to_floats(vector) for vector in self.vectors]
+
+
+class Embedder(Protocol):
+    """An embedding model. Errors are :class:`gateway.errors.HearthError` subclasses."""
+
+    @property
+    def name(self) -> str | None:
+        """The configured model's name; None when there is none."""
+        ...
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        kind: TextKind = "plain",
+        owner: str = "",
+        lane: Lane = "interactive",
+        dimensions: int | None = None,
+        keep_alive: KeepAlive = None,
+        request_id: str = "embed",
+    ) -> Embeddings:
+        """The vectors of ``texts``, any number of them; starts the host when needed.
+
+        ``dimensions`` keeps that many leading ones and normalizes again, which models with Matryoshka training are
+        made for. Cancelling the caller cancels the work. Raises PromptTooLongError (a text is longer than the model's
+        context; ``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError (``dimensions``, an empty
+        text), ModelUnavailableError, OverloadedError; NotFoundError when no embedding model is configured.
+        """
+        ...
+
+    def health(self) -> HostHealth | None:
+        """The state of the host right now, without waking it; None when no model is configured."""
+        ...
+
+    async def refresh_stats(self) -> None:
+        """Ask a running host for its counters. Does not count as use."""
+        ...
+
+    async def unload(self) -> None:
+        """Let the host go once open requests have ended."""
+        ...
+
+    async def close(self) -> None:
+        """Stop the host now."""
+        ...
+
+
+class NoEmbedder:
+    """The :class:`Embedder` of an installation without an embedding model."""
+
+    name = None
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        kind: TextKind = "plain",
+        owner: str = "",
+        lane: Lane = "interactive",
+        dimensions: int | None = None,
+        keep_alive: KeepAlive = None,
+        request_id: str = "embed",
+    ) -> Embeddings:
+        """Raises NotFoundError with the remedy."""
+        raise not_configured()
+
+    def health(self) -> None:
+        """There is nothing to report."""
+
+    async def refresh_stats(self) -> None:
+        """There is nothing to ask."""
+
+    async def unload(self) -> None:
+        """There is nothing to let go."""
+
+    async def close(self) -> None:
+        """There is nothing to stop."""
+
+
+def not_configured() -> HearthError:
+    """What whoever wants a vector is told when there is no model for it."""
+    return NotFoundError(
+        "no embedding model is configured: run `hearth pull embeddinggemma`, set `embedding.model` to "
+        "embeddinggemma, and start again",
+        code="embedding_not_configured",
+        param="model",
+    )
+
+
+def to_floats(vector: bytes) -> list[float]:
+    """Little-endian float32 as numbers."""
+    numbers = array.array("f", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tolist()

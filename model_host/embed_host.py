@@ -1,0 +1,117 @@
+"""An embedding host put together: engine, queue, intake and loop around one model file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from model_host import protocol
+from model_host.embed_loop import EmbedLoop
+from model_host.embed_queue import EmbedQueue, Job, Piece
+from model_host.embedding import EmbeddingEngine, shaped
+from model_host.host import Host, HostOptions, start_thread
+from model_host.intake import Ticket
+
+_BESIDES = (
+    256  # bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes
+)
+_ONLY_VECTORS = "this host makes vectors only; it was started with --embedding"
+
+
+class EmbeddingHost(Host[Job]):
+    """Makes vectors with one model. ``options.chunk`` is the token budget of a batch."""
+
+    def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
+        super().__init__(options, read=read, write=write)
+        self._engine: EmbeddingEngine | None = None
+        self._loop: EmbedLoop | None = None
+
+    def serve(self) -> None:
+        """See :meth:`Host.serve`."""
+        self.start_reading()
+        options = self.options
+        engine = self._engine = EmbeddingEngine(
+            options.model,
+            context=options.context,
+            sequences=options.parallel,
+            threads=options.threads,
+            progress=self.progress(),
+        )
+        queue = EmbedQueue(budget=min(options.chunk, engine.n_ctx), sequences=options.parallel)
+        self._loop = EmbedLoop(_LoopModel(engine), queue, self.intake, self.output)
+        start_thread("preparer", lambda: self.intake.prepare_with(JobMaker(engine).prepare))
+        self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
+        self._loop.run()
+
+    def cancelled(self, request_id: str) -> None:
+        """Stop the present batch if it has a text of this request, or on shutdown."""
+        if (
+            self._engine is not None
+            and self._loop is not None
+            and (not request_id or request_id in self._loop.computing)
+        ):
+            self._engine.abort()
+
+
+class JobMaker:
+    """Turns accepted requests into jobs, or into the reason why not."""
+
+    def __init__(self, engine: EmbeddingEngine) -> None:
+        self._engine = engine
+
+    def prepare(self, ticket: Ticket) -> Job | protocol.Event:
+        """See :class:`model_host.intake.Intake`. A text that is too long is refused, never cut."""
+        request = ticket.request
+        if not isinstance(request, protocol.Embed):
+            return protocol.Failed(request.id, "wrong_host", _ONLY_VECTORS)
+        most = self._engine.dimensions
+        wanted = request.dimensions or most
+        if wanted > most:
+            text = f"`dimensions` is {wanted}; the model's vectors have {most}"
+            return protocol.Failed(request.id, "bad_request", text, details={"field": "dimensions"})
+        if len(request.texts) * (wanted * 4 * 4 // 3 + _BESIDES) > protocol.MAX_LINE_BYTES - _BESIDES:
+            text = (
+                f"{len(request.texts)} vectors of {wanted} dimensions do not fit a line; send fewer `texts`"
+            )
+            return protocol.Failed(request.id, "bad_request", text, details={"field": "texts"})
+        texts = []
+        for index, text in enumerate(request.texts):
+            if ticket.cancelled:
+                return protocol.Failed(request.id, "cancelled", "the request was cancelled")
+            tokens = self._engine.tokenize(text)
+            if failure := self._refusal(request.id, index, len(tokens)):
+                return failure
+            texts.append(tokens)
+        return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
+
+    def _refusal(self, request_id: str, index: int, tokens: int) -> protocol.Failed | None:
+        limit = self._engine.n_ctx
+        if tokens > limit:
+            return protocol.Failed(
+                request_id,
+                "prompt_too_long",
+                f"text {index} has {tokens} tokens; the embedding model takes {limit}",
+                details={"index": index, "tokens": tokens, "limit": limit},
+            )
+        if not tokens:
+            details: dict[str, int | float | str] = {"index": index, "field": "texts"}
+            return protocol.Failed(request_id, "bad_request", f"text {index} is empty", details=details)
+        return None
+
+
+class _LoopModel:
+    """The engine as the loop sees it."""
+
+    def __init__(self, engine: EmbeddingEngine) -> None:
+        self._engine = engine
+        self.arm = engine.arm
+
+    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
+        """See :class:`model_host.embed_loop.Model`."""
+        vectors = self._engine.embed([piece.tokens for piece in pieces])
+        if vectors is None:
+            return None
+        return [
+            shaped(vector, piece.job.dimensions, normalize=piece.job.normalize)
+            for vector, piece in zip(vectors, pieces, strict=True)
+        ]
