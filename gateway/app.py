@@ -129,7 +129,9 @@ async def _open(
     auth = Authenticator(opened, settings.server.host)
     await auth.check_bind(settings.server.host)
     if inference is None:
-        inference = HostInference(lambda: resolve_model(settings), settings.model)
+        inference = HostInference(
+            lambda: resolve_model(settings), settings.model, snapshots=settings.data_dir / "snapshots"
+        )
         stack.push_async_callback(inference.close)
     measured = MeteredInference(inference, app.state.metrics)
     app.state.metrics.watch(inference.health)

@@ -93,6 +93,11 @@ class _HostCollector(Collector):
         yield _gauge("num_requests_running", "Requests in the batch", health.running)
         yield _gauge("num_requests_waiting", "Requests waiting for a place in the batch", health.waiting)
         yield _gauge("kv_cache_usage_perc", "Share of the KV cache in use, 0 to 1", used)
+        for what in ("saved", "restored"):
+            value = health.stats.get(f"snapshots_{what}", 0)
+            yield CounterMetricFamily(
+                f"kv_snapshots_{what}", f"KV sequences {what} by this host", value=value
+            )
         yield _gauge("model_host_resident_memory_bytes", "Resident memory", health.rss_bytes or 0)
         states = GaugeMetricFamily("model_host_state", "1 for the present state", labels=["state"])
         for state in get_args(HostState):
@@ -160,6 +165,9 @@ class MeteredInference:
 
     async def refresh_stats(self) -> None:
         await self._inner.refresh_stats()
+
+    async def forget(self, owner: str) -> None:
+        await self._inner.forget(owner)
 
     async def warm(self) -> None:
         await self._inner.warm()

@@ -49,6 +49,10 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     stop_grace_seconds: Seconds = 30.0
     # Requests waiting in the host before further ones are refused with 503.
     max_waiting: Positive = 64
+    # Conversations are saved to disk as the model saw them, so that a host that was let go need not read them again:
+    # in the data directory, this many bytes at most (0: never), after so many idle seconds.
+    snapshot_bytes: Annotated[int, Meta(ge=0)] = 4 * 1024 * 1024 * 1024
+    snapshot_after_seconds: Seconds = 20.0
     # Share of the free memory that a model may need before loading is refused.
     memory_headroom_bytes: Annotated[int, Meta(ge=0)] = 256 * 1024 * 1024
 

@@ -37,6 +37,9 @@ def main() -> int:
         chunk=arguments.chunk,
         threads=arguments.threads or machine.usable_cpus(),
         max_waiting=arguments.max_waiting,
+        snapshots=arguments.snapshots,
+        snapshot_bytes=arguments.snapshot_bytes,
+        quiet_seconds=arguments.snapshot_after,
     )
     host = (EmbeddingHost if arguments.embedding else ModelHost)(options, read=0, write=events)
     signal.signal(signal.SIGTERM, lambda *_: host.intake.close())
@@ -64,6 +67,13 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--chunk", type=int, default=128, help="tokens of one step at most")
     parser.add_argument("--threads", type=int, default=0, help="0: what the machine allows")
     parser.add_argument("--max-waiting", type=int, default=64, help="requests that may wait")
+    parser.add_argument(
+        "--snapshots", type=Path, help="folder for saved KV sequences; without it none are saved"
+    )
+    parser.add_argument("--snapshot-bytes", type=int, default=1 << 32, help="all of them together at most")
+    parser.add_argument(
+        "--snapshot-after", type=float, default=20.0, help="idle seconds before they are saved"
+    )
     parser.add_argument("--parent", type=int, default=0, help="process id to die with")
     return parser.parse_args()
 

@@ -65,6 +65,9 @@ class EmbedLoop:
             running = sum(1 for job in open_jobs if job.vectors)
             stats = self._meter.stats(request_id, waiting=len(open_jobs) - running, running=running)
             self._output.finish(request_id, stats)
+        while self._intake.forget_asked:  # nothing is kept of a text
+            request_id = self._intake.forget_asked.popleft().id
+            self._output.finish(request_id, protocol.Forgotten(request_id))
 
     def _advance(self, pieces: list[Piece], vectors: list[bytes | None]) -> None:
         failed = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +55,10 @@ class Engine:
         self.template = weights.template
         self.vocabulary = weights.vocabulary
         self.name = weights.name
-        self._context = self._make_context(context, sequences, outputs, chunk, threads)
+        self._context = self._make_context(context, sequences + 1, outputs, chunk, threads)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(chunk, 0, 1)
+        self._scratch = sequences  # one more than callers know: states are saved from it
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
         weights.abort.install(self._context)
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
@@ -129,6 +131,38 @@ class Engine:
             0, length - self._window
         )
 
+    # ------------------------------------------------------------------ keeper.States
+
+    def save(self, sequence: int, end: int) -> bytearray | None:
+        """See :class:`model_host.keeper.States`."""
+        if not self.reusable(sequence, end):
+            return None
+        self.copy(sequence, self._scratch, end)
+        try:
+            size = int(llama_cpp.llama_state_seq_get_size(self._context, self._scratch))
+            state = bytearray(size)
+            target = (ctypes.c_uint8 * size).from_buffer(state)
+            written = int(llama_cpp.llama_state_seq_get_data(self._context, target, size, self._scratch))
+        finally:
+            self.trim(self._scratch, 0)
+        return state if written == size else None
+
+    def load(self, sequence: int, state: bytes) -> bool:
+        """See :class:`model_host.keeper.States`."""
+        source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
+        read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
+        return read == len(state)
+
+    @property
+    def state_key(self) -> str:
+        """Everything that a saved sequence depends on."""
+        return f"{self.weights.fingerprint} {self.weights.build} f16 window-full"
+
+    @property
+    def rewindable(self) -> bool:
+        """Whether a restored sequence can be continued anywhere: it can where no layer has a sliding window."""
+        return not self._window
+
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
         """What the gateway is told about the loaded model."""
         return self.weights.ready(
@@ -142,7 +176,7 @@ class Engine:
         params.n_ctx = context
         params.n_batch = params.n_ubatch = chunk
         params.n_seq_max = sequences
-        params.n_outputs_max = outputs
+        params.n_outputs_max = max(outputs, sequences)  # llama.cpp wants at least one a sequence
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = True
         # Full-size sliding-window cache: a prefix can be branched at any point, not only at its end.

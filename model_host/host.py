@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -15,14 +16,17 @@ from typing import Generic, TypeVar
 from model_host import protocol
 from model_host.engine import Engine, Span
 from model_host.intake import Intake
+from model_host.keeper import Keeper
 from model_host.loop import BatchLoop
 from model_host.output import Output
 from model_host.preparer import Preparer
 from model_host.renderer import TemplateWorker
 from model_host.request import Sequence
 from model_host.scheduler import Feed, Scheduler
-from model_host.slots import SlotTable
+from model_host.slots import SlotTable, common_prefix
+from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
+from model_host.vocabulary import Vocabulary
 
 Work = TypeVar("Work")
 
@@ -39,6 +43,9 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
+    snapshots: Path | None = None  # where KV sequences are saved
+    snapshot_bytes: int = 0  # all files together at most
+    quiet_seconds: float = 0.0  # idle time before they are saved
 
 
 class Host(ABC, Generic[Work]):
@@ -98,7 +105,7 @@ class ModelHost(Host[Sequence]):
             options.model,
             context=options.context,
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache
-            outputs=2 * options.parallel,  # llama.cpp wants at least one a sequence
+            outputs=options.parallel,
             chunk=chunk,
             threads=options.threads,
             progress=self.progress(),
@@ -112,13 +119,32 @@ class ModelHost(Host[Sequence]):
         prompts = PromptBuilder(
             engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos, engine.name
         )
-        self._loop = BatchLoop(_LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk)
+        keeper = self._keeper(engine, slots)
+        if keeper is not None:
+            scheduler.restore = keeper.restore
+        self._loop = BatchLoop(
+            _LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk, keeper=keeper
+        )
         preparer = Preparer(engine, prompts, limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )
         self._loop.run()
+
+    def _keeper(self, engine: Engine, slots: SlotTable) -> Keeper | None:
+        options = self.options
+        if options.snapshots is None:
+            return None
+        folder = SnapshotFolder(
+            options.snapshots, engine.state_key, limit=options.snapshot_bytes, rewindable=engine.rewindable
+        )
+        try:
+            folder.scan()
+        except OSError as error:
+            print(f"no snapshots: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            return None
+        return Keeper(slots, folder, engine, Boundary(engine.vocabulary), quiet_seconds=options.quiet_seconds)
 
     def cancelled(self, request_id: str) -> None:
         """Stop the present step if it reads this request's prompt, or on shutdown."""
@@ -128,6 +154,19 @@ class ModelHost(Host[Sequence]):
             and (not request_id or request_id in self._loop.batched)
         ):
             self._engine.abort()
+
+
+class Boundary:
+    """Up to where a sequence will come back the same when its reply is sent as text. See :mod:`model_host.keeper`."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def __call__(self, tokens: SequenceABC[int], prompt: int) -> int:
+        reply = list(tokens[prompt:])
+        text = b"".join(map(self._vocabulary.piece, reply)).decode("utf-8", "replace").strip()
+        again = self._vocabulary.tokenize(text, special=False)
+        return prompt + common_prefix(reply, again, len(reply))
 
 
 class _LoopModel:

@@ -45,6 +45,7 @@ class Intake(Generic[Work]):
     def __init__(self, output: Output, *, max_waiting: int, on_cancel: Callable[[str], None]) -> None:
         self.closing: str | None = None  # id of the shutdown request, "" when stdin closed
         self.stats_asked: deque[str] = deque()
+        self.forget_asked: deque[protocol.Forget] = deque()
         self._output = output
         self._on_cancel = on_cancel
         self._max_waiting = max_waiting
@@ -54,14 +55,17 @@ class Intake(Generic[Work]):
 
     # ------------------------------------------------------------------ for the batch loop
 
-    def take(self, *, wait: bool) -> list[Work]:
-        """What became ready. With ``wait``, sleeps until there is anything to do."""
+    def take(self, *, wait: bool, seconds: float | None = None) -> list[Work]:
+        """What became ready. With ``wait``, sleeps until there is anything to do, or for ``seconds``."""
         with self._wake:
-            while wait and not (self._ready or self.stats_asked or self.closing is not None):
-                self._wake.wait()
+            if wait:
+                self._wake.wait_for(self._anything, seconds)
             taken = list(self._ready)
             self._ready.clear()
         return taken
+
+    def _anything(self) -> bool:
+        return bool(self._ready or self.stats_asked or self.forget_asked) or self.closing is not None
 
     # ------------------------------------------------------------------ threads
 
@@ -110,6 +114,11 @@ class Intake(Generic[Work]):
                 if self._open(request.id, None):
                     with self._wake:
                         self.stats_asked.append(request.id)
+                        self._wake.notify()
+            case protocol.Forget():
+                if self._open(request.id, None):
+                    with self._wake:
+                        self.forget_asked.append(request)
                         self._wake.notify()
             case protocol.Shutdown():
                 if self._open(request.id, None):

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from model_host import protocol
 from model_host.intake import Intake
+from model_host.keeper import Keeper
 from model_host.meter import Meter
 from model_host.output import Output
 from model_host.reply import Text
@@ -15,6 +16,11 @@ from model_host.reply_parser import CallPiece
 from model_host.request import Sequence
 from model_host.scheduler import Feed, Scheduler
 from model_host.tool_arguments import MalformedCallError
+
+SAVING_PAUSE_SECONDS = (
+    0.05  # between two snapshots of an idle host: the writer has its turn, and so has a request
+)
+CLOSING_SECONDS = 8.0  # for the snapshots of a host that ends
 
 
 class Model(Protocol):
@@ -45,7 +51,14 @@ class BatchLoop:
     """Runs until the intake closes. Owns the scheduler; everything here happens in one thread."""
 
     def __init__(
-        self, model: Model, scheduler: Scheduler, intake: Intake[Sequence], output: Output, *, chunk: int
+        self,
+        model: Model,
+        scheduler: Scheduler,
+        intake: Intake[Sequence],
+        output: Output,
+        *,
+        chunk: int,
+        keeper: Keeper | None = None,
     ) -> None:
         self.batched: frozenset[str] = frozenset()  # ids whose prompt is being read in the present batch
         self.meter = Meter()
@@ -54,6 +67,8 @@ class BatchLoop:
         self._intake = intake
         self._output = output
         self._chunk = chunk
+        self._keeper = keeper
+        self._busy_at = time.monotonic()  # when the last step ended
         self._lines: list[bytes] = []
 
     def run(self) -> None:
@@ -68,6 +83,7 @@ class BatchLoop:
         self._admit()
         feeds = self._plan()
         result, rows = self._decode(feeds)
+        self._busy_at = time.monotonic()
         if result == "done":
             self._advance(feeds, rows)
         elif result == "no_room":
@@ -79,7 +95,7 @@ class BatchLoop:
     def _take_in(self) -> None:
         scheduler = self._scheduler
         idle = not (scheduler.waiting or scheduler.running)
-        for sequence in self._intake.take(wait=idle):
+        for sequence in self._rest() if idle else self._intake.take(wait=False):
             if scheduler.full:
                 self._fail(sequence, "overloaded", "too many requests are waiting", retriable=True)
             else:
@@ -91,6 +107,23 @@ class BatchLoop:
         while self._intake.stats_asked:
             request_id = self._intake.stats_asked.popleft()
             self._output.finish(request_id, self._stats(request_id))
+        while self._intake.forget_asked:
+            asked = self._intake.forget_asked.popleft()
+            if self._keeper is not None:
+                self._keeper.forget(asked.owner)
+            else:
+                scheduler.slots.forget(asked.owner)
+            self._output.finish(asked.id, protocol.Forgotten(asked.id))
+
+    def _rest(self) -> list[Sequence]:
+        """Nothing runs: sleep until there is work. After a quiet moment, save what is worth it, one slot at a time."""
+        keeper = self._keeper
+        if keeper is None or not keeper.pending():
+            return self._intake.take(wait=True)
+        left = self._busy_at + keeper.quiet_seconds - time.monotonic()
+        if left <= 0:
+            keeper.save_next()
+        return self._intake.take(wait=True, seconds=max(left, SAVING_PAUSE_SECONDS))
 
     def _admit(self) -> None:
         now = time.monotonic()
@@ -232,6 +265,9 @@ class BatchLoop:
     def _close(self) -> None:
         for sequence in [*self._scheduler.waiting, *self._scheduler.running, *self._intake.take(wait=False)]:
             self._finish(sequence, "cancelled")
+        self._flush()
+        if self._keeper is not None:
+            self._keeper.finish(CLOSING_SECONDS)
         request_id = self._intake.closing or ""
         for open_id in self._output.open_ids():
             if open_id != request_id:
@@ -250,6 +286,8 @@ class BatchLoop:
             running=len(scheduler.running),
             kv_used=scheduler.slots.used,
             kv_size=scheduler.slots.size,
+            snapshots_saved=self._keeper.saved if self._keeper is not None else 0,
+            snapshots_restored=self._keeper.restored if self._keeper is not None else 0,
         )
 
     def _gone(self, sequence: Sequence) -> bool:

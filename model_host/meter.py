@@ -32,7 +32,15 @@ class Meter:
             self._recent.popleft()
 
     def stats(
-        self, request_id: str, *, waiting: int, running: int, kv_used: int = 0, kv_size: int = 0
+        self,
+        request_id: str,
+        *,
+        waiting: int,
+        running: int,
+        kv_used: int = 0,
+        kv_size: int = 0,
+        snapshots_saved: int = 0,
+        snapshots_restored: int = 0,
     ) -> protocol.Stats:
         """The answer to ``stats``."""
         cutoff = time.monotonic() - WINDOW_SECONDS
@@ -43,6 +51,8 @@ class Meter:
             running=running,
             kv_used=kv_used,
             kv_size=kv_size,
+            snapshots_saved=snapshots_saved,
+            snapshots_restored=snapshots_restored,
             requests=self.requests,
             prompt_tokens=self.prompt_tokens,
             cached_tokens=self.cached_tokens,

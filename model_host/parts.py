@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -93,3 +94,8 @@ class TokenLogprob(Struct, frozen=True):
     bytes: list[int]
     logprob: float
     top: list[TopLogprob]  # the likeliest first
+
+
+def owner_digest(owner: str) -> str:
+    """What names an owner's files on disk: says nothing about who it is."""
+    return hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -33,6 +33,7 @@ from model_host.parts import (
     ToolName,
     TopLogprob,
     Unit,
+    owner_digest,
 )
 from model_host.vectors import MAX_TEXTS, Embed, Embedded
 
@@ -57,6 +58,7 @@ __all__ = [  # besides what is defined here
     "ToolName",
     "TopLogprob",
     "Unit",
+    "owner_digest",
 ]
 
 PROTOCOL_VERSION = 2
@@ -119,6 +121,13 @@ class Cancel(Struct, frozen=True, tag_field="op", tag="cancel", forbid_unknown_f
     target: RequestId
 
 
+class Forget(Struct, frozen=True, tag_field="op", tag="forget", forbid_unknown_fields=True):
+    """Drop what is cached and saved of an owner's text. Requests of that owner go on and leave nothing behind."""
+
+    id: RequestId
+    owner: Owner
+
+
 class GetStats(Struct, frozen=True, tag_field="op", tag="stats", forbid_unknown_fields=True):
     """Ask for a :class:`Stats` event."""
 
@@ -131,7 +140,7 @@ class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unkno
     id: RequestId
 
 
-Request = Generate | Count | Detokenize | Embed | Cancel | GetStats | Shutdown
+Request = Generate | Count | Detokenize | Embed | Cancel | Forget | GetStats | Shutdown
 
 # ----------------------------------------------------------------------------------------- events
 
@@ -275,6 +284,12 @@ class Cancelled(Struct, frozen=True, tag_field="event", tag="cancelled"):
     found: bool
 
 
+class Forgotten(Struct, frozen=True, tag_field="event", tag="forgotten"):
+    """Terminal event of ``forget``."""
+
+    id: str
+
+
 class Stats(Struct, frozen=True, tag_field="event", tag="stats", kw_only=True):
     """Terminal event of ``stats``: counters since the host started, and the present load."""
 
@@ -283,6 +298,8 @@ class Stats(Struct, frozen=True, tag_field="event", tag="stats", kw_only=True):
     running: int
     kv_used: int  # cells
     kv_size: int
+    snapshots_saved: int = 0  # sequences written to disk
+    snapshots_restored: int = 0  # and brought back
     requests: int
     prompt_tokens: int
     cached_tokens: int
@@ -313,10 +330,11 @@ Event = (
     | Detokenized
     | Embedded
     | Cancelled
+    | Forgotten
     | Stats
     | Closing
 )
-TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Stats, Closing)
+TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Closing)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

@@ -65,6 +65,7 @@ class Sequence:
     slot: Slot | None = None
     done: int = 0
     cached: int = 0
+    looked_up: bool = False  # a snapshot of its prompt was looked for
     unreported: int = 0  # tokens sampled since the last delta
     admitted: float | None = None
     first_token: float | None = None

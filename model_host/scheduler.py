@@ -7,6 +7,7 @@ nothing starves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from model_host.request import Sequence, aged_lane
@@ -35,6 +36,7 @@ class Scheduler:
         self.sequence_limit = sequence_limit  # tokens one sequence may reach
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
+        self.restore: Callable[[Sequence], None] | None = None  # looks for a snapshot of a prompt, once
         self._parallel = parallel
         self._max_waiting = max_waiting
 
@@ -55,6 +57,9 @@ class Scheduler:
                 break
             if self._prefix_is_coming(sequence):
                 continue
+            if self.restore is not None and not sequence.looked_up:
+                sequence.looked_up = True
+                self.restore(sequence)
             # Never more room than the whole cache could give, or a prompt near the limit would wait forever.
             room = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
             _, reused = self.slots.find(sequence.tokens, sequence.shared, sequence.owner)
@@ -102,7 +107,9 @@ class Scheduler:
     def _vacate(self, sequence: Sequence) -> None:
         self.running.remove(sequence)
         if sequence.slot is not None:
-            self.slots.release(sequence.slot)
+            # What a background request leaves behind is nobody's conversation: nothing will continue it.
+            keep = sequence.lane != "background"
+            self.slots.release(sequence.slot, prompt=min(sequence.done, sequence.prompt_length), keep=keep)
         sequence.slot, sequence.done = None, 0
 
     def _feeds(self, budget: int, now: float) -> list[Feed]:

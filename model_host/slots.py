@@ -9,7 +9,7 @@ way to the model.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class Slot:
     shared: int = 0  # leading tokens that other owners may reuse
     active: bool = False
     used_at: int = 0  # logical clock, for least-recently-used eviction
+    prompt: int = 0  # tokens of the prompt of the last request; what follows was generated
+    forgotten: bool = False  # its owner was erased while a request ran in it
+    unsaved: bool = False  # holds something worth a snapshot that none has
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int], limit: int) -> int:
@@ -58,6 +61,7 @@ class SlotTable:
         self.size = cells
         self._memory = memory
         self._slots = [Slot(i) for i in range(slots)]
+        self.on_evict: Callable[[Slot], None] | None = None  # called before a cached slot gives up its cells
         self._references: dict[int, int] = {}
         self._cell_ids = itertools.count()
         self._clock = itertools.count(1)
@@ -126,11 +130,30 @@ class SlotTable:
             slot.tokens.append(token)
         slot.shared = min(shared, len(slot.tokens))
 
-    def release(self, slot: Slot) -> None:
-        """The request is over: the slot's tokens stay as cache until their cells are needed."""
+    def adopt(self, tokens: Sequence[int], shared: int, owner: str, load: Callable[[int], bool]) -> bool:
+        """Bring a saved sequence back as a cached slot; ``load`` fills the empty sequence of the given id.
+
+        False, with nothing but evictions changed, when there is no room for it or it cannot be loaded.
+        """
+        slot = self._vacant(keep=None) if self.make_room(len(tokens)) else None
+        if slot is None:
+            return False
+        if not load(slot.id):
+            self._memory.trim(slot.id, 0)
+            return False
+        self.append(slot, tokens, shared)
+        slot.owner, slot.used_at = owner, next(self._clock)
+        return True
+
+    def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False) -> None:
+        """The request is over: the slot's tokens stay as cache until their cells are needed.
+
+        ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot.
+        """
         slot.active = False
+        slot.prompt, slot.unsaved = prompt, keep
         slot.used_at = next(self._clock)
-        if not slot.tokens:
+        if slot.forgotten or not slot.tokens:
             self._clear(slot)
 
     def make_room(self, cells: int) -> bool:
@@ -139,12 +162,31 @@ class SlotTable:
             victim = self._oldest_cached()
             if victim is None:
                 return False
-            self._clear(victim)
+            self._evict(victim)
         return True
+
+    def cached(self) -> list[Slot]:
+        """The slots that no request runs in, the most recently used first."""
+        idle = [slot for slot in self._slots if not slot.active and slot.tokens]
+        return sorted(idle, key=lambda slot: -slot.used_at)
+
+    def sharing(self, tokens: Sequence[int]) -> int:
+        """How many slots begin with ``tokens``."""
+        length = len(tokens)
+        return sum(common_prefix(slot.tokens, tokens, length) == length for slot in self._slots)
+
+    def forget(self, owner: str) -> int:
+        """Drop what is cached of an owner; what still runs is not kept. Returns the slots dropped."""
+        dropped = [slot for slot in self.cached() if slot.owner == owner]
+        for slot in dropped:
+            self._clear(slot)
+        for slot in self._slots:
+            slot.forgotten |= slot.active and slot.owner == owner
+        return len(dropped)
 
     def drop_cached(self) -> bool:
         """Forget every slot that no request runs in; False when there was none."""
-        cached = [slot for slot in self._slots if not slot.active and slot.tokens]
+        cached = self.cached()
         for slot in cached:
             self._clear(slot)
         return bool(cached)
@@ -167,8 +209,13 @@ class SlotTable:
             return empty
         victim = self._oldest_cached(keep)
         if victim is not None:
-            self._clear(victim)
+            self._evict(victim)
         return victim
+
+    def _evict(self, slot: Slot) -> None:
+        if self.on_evict is not None and slot.unsaved:
+            self.on_evict(slot)
+        self._clear(slot)
 
     def _oldest_cached(self, keep: Slot | None = None) -> Slot | None:
         cached = [s for s in self._slots if not s.active and s.tokens and s is not keep]
@@ -193,7 +240,8 @@ class SlotTable:
         if slot.tokens:
             self._truncate(slot, 0)
         slot.owner = ""
-        slot.shared = 0
+        slot.shared = slot.prompt = 0
+        slot.unsaved = slot.forgotten = False
 
     def _unreference(self, cell: int) -> None:
         left = self._references[cell] - 1

@@ -37,6 +37,8 @@ class Weights:
         self.handle = self._load(progress)
         self.template = self._meta_template()
         self.vocabulary = Vocabulary(self.handle, self.template)
+        self.build = f"llama-cpp-python {importlib.metadata.version('llama-cpp-python')}"
+        self.fingerprint = _fingerprint(path)
         self.n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(self.handle))
 
     @property
@@ -71,9 +73,9 @@ class Weights:
             n_ctx_train=self.n_ctx_train,
             n_parallel=n_parallel,
             threads=threads,
-            build=f"llama-cpp-python {importlib.metadata.version('llama-cpp-python')}",
+            build=self.build,
             load_seconds=round(time.monotonic() - self._started, 3),
-            fingerprint=_fingerprint(self.path),
+            fingerprint=self.fingerprint,
             tools=tools,
             dimensions=dimensions,
         )

@@ -121,7 +121,13 @@ def _speeds(health: HostHealth) -> dict[str, float]:
 
 def _kv(health: HostHealth) -> dict[str, float]:
     used, size = health.stats.get("kv_used", 0), health.stats.get("kv_size", 0)
-    return {"used": used, "size": size, "usage": round(used / size, 4) if size else 0.0}
+    return {
+        "used": used,
+        "size": size,
+        "usage": round(used / size, 4) if size else 0.0,
+        "snapshots_saved": health.stats.get("snapshots_saved", 0),
+        "snapshots_restored": health.stats.get("snapshots_restored", 0),
+    }
 
 
 def _model(services: Services, health: HostHealth) -> dict[str, Any]:

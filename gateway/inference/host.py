@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -31,9 +33,12 @@ from model_host.protocol import (
     Embedded,
     Failed,
     Finished,
+    Forget,
+    Forgotten,
     Generate,
     Message,
     Tool,
+    owner_digest,
 )
 
 _MAX_ID = 128
@@ -44,7 +49,8 @@ class HostInference:
     """:class:`gateway.inference.interface.Inference` on a model host that is started on demand.
 
     ``model`` may be a callable; it is asked at every start, so that a model pulled meanwhile is picked up.
-    ``command`` replaces the host's command line. An object belongs to the event loop that first uses it.
+    ``command`` replaces the host's command line. ``snapshots`` is where
+    the host saves KV sequences. An object belongs to the event loop that first uses it.
     """
 
     def __init__(
@@ -54,10 +60,12 @@ class HostInference:
         *,
         command: Sequence[str] | None = None,
         breaker: Breaker | None = None,
+        snapshots: Path | None = None,
     ) -> None:
         self._settings = settings
         self._idle = IdleClock(settings.idle_seconds)
-        launcher = Launcher(model, settings, command)
+        self._snapshots = snapshots
+        launcher = Launcher(model, settings, command, snapshots=snapshots)
         self._supervisor = Supervisor(launcher, settings, self._idle, breaker or Breaker())
         self._known_counts = CountCache()
         self._numbers = itertools.count(1)
@@ -167,6 +175,17 @@ class HostInference:
         if link is not None and self._supervisor.state == "ready":
             await link.refresh_stats()
 
+    async def forget(self, owner: str) -> None:
+        """Drop what the host keeps of an owner's text, in memory and on disk. Starts no host."""
+        link = self._supervisor.link
+        if link is not None and self._supervisor.state == "ready":
+            with self._idle.begin() as use:
+                answer = await self._answer(link, Forget(id=self._wire_id("forget"), owner=owner), use)
+            if not isinstance(answer, Forgotten):
+                raise HearthError(f"the model host answered a forget with {answer!r:.200}")
+        if self._snapshots is not None:
+            await asyncio.to_thread(_delete_snapshots, self._snapshots, owner)
+
     async def warm(self) -> None:
         """Start the host and wait until it is ready. Counts as a use, which ends right away."""
         with self._idle.begin():
@@ -217,7 +236,7 @@ class HostInference:
             raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
         return answer
 
-    async def _answer(self, link: HostLink, message: Count | Detokenize, use: Use) -> RequestEvent:
+    async def _answer(self, link: HostLink, message: Count | Detokenize | Forget, use: Use) -> RequestEvent:
         """The one event that answers ``message``. It comes within milliseconds, so there is nothing to cancel."""
         line = encode(message)
         async with self._exchange(link, message.id, line, use, cancellable=False) as request:
@@ -239,7 +258,7 @@ class HostInference:
 def _generation_event(event: RequestEvent) -> GenerationEvent:
     if isinstance(event, Failed):
         raise request_failure(event)
-    if isinstance(event, Counted | Detokenized | Embedded):
+    if isinstance(event, Counted | Detokenized | Embedded | Forgotten):
         raise HearthError(f"the model host answered a generation with {event!r:.200}")
     if isinstance(event, Finished) and event.reason == "cancelled":
         raise stopped("asked").error  # the reader is still here, so it was not the one who cancelled
@@ -257,6 +276,11 @@ def _model_info(link: HostLink) -> ModelInfo:
         fingerprint=ready.fingerprint,
         tools=ready.tools,
     )
+
+
+def _delete_snapshots(folder: Path, owner: str) -> None:
+    for path in folder.glob(f"*/{owner_digest(owner)}-*"):
+        path.unlink(missing_ok=True)
 
 
 def _resident_bytes(pid: int) -> int | None:

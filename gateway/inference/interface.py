@@ -145,6 +145,10 @@ class Inference(Protocol):
         """Ask a running host for its counters; a no-op when none runs. Does not count as use."""
         ...
 
+    async def forget(self, owner: str) -> None:
+        """Drop what is kept of an owner's text, in memory and on disk. Does not start the host."""
+        ...
+
     async def warm(self) -> None:
         """Start the host and wait until it is ready."""
         ...

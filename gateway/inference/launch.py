@@ -43,11 +43,13 @@ class Launcher:
         settings: ModelSettings,
         command: Sequence[str] | None = None,
         *,
+        snapshots: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
         self._settings = settings
         self._command = command
+        self._snapshots = snapshots
         self._clock = clock
         self._failed: tuple[tuple[str, int, int], float, ModelUnavailableError] | None = None
 
@@ -63,17 +65,19 @@ class Launcher:
             if file == failed_file and self._clock() < until:
                 raise fresh(error)
         check_memory(model, self._settings.memory_headroom_bytes)
-        command = tuple(self._command) if self._command is not None else host_command(model, self._settings)
-        return LaunchPlan(command, child_environment(os.environ), model, file)
+        command = self._command or host_command(model, self._settings, self._snapshots)
+        return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 
     def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
         """The host said that it cannot load the file of ``plan``."""
         self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
 
 
-def host_command(model: ResolvedModel, settings: ModelSettings) -> tuple[str, ...]:
-    """The command line of a model host."""
-    options = {
+def host_command(
+    model: ResolvedModel, settings: ModelSettings, snapshots: Path | None = None
+) -> tuple[str, ...]:
+    """The command line of a model host; ``snapshots`` is the folder for saved KV sequences."""
+    options: dict[str, object] = {
         "--model": model.path.absolute(),
         "--context": model.context,
         "--parallel": settings.parallel,
@@ -82,6 +86,10 @@ def host_command(model: ResolvedModel, settings: ModelSettings) -> tuple[str, ..
         "--max-waiting": settings.max_waiting,
         "--parent": os.getpid(),  # whose death is the host's, too
     }
+    if snapshots is not None and settings.snapshot_bytes:
+        options["--snapshots"] = snapshots
+        options["--snapshot-bytes"] = settings.snapshot_bytes
+        options["--snapshot-after"] = settings.snapshot_after_seconds
     flags = [str(word) for option in options.items() for word in option]
     return (sys.executable, "-m", "model_host", *flags)
 

@@ -14,12 +14,15 @@ from model_host.protocol import (
     Embedded,
     Failed,
     Finished,
+    Forgotten,
     Prefill,
     Started,
     ToolDelta,
 )
 
-RequestEvent = Started | Prefill | Delta | ToolDelta | Finished | Failed | Counted | Detokenized | Embedded
+RequestEvent = (
+    Started | Prefill | Delta | ToolDelta | Finished | Failed | Counted | Detokenized | Embedded | Forgotten
+)
 
 
 class OpenRequest:

@@ -201,6 +201,7 @@ class Conversations:
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
         await self._parts.database.truncate_log()
+        await self._parts.inference.forget(conversation.owner)
 
     def compacting(self, conversation: str) -> bool:
         """Whether work on the conversation's history is running."""

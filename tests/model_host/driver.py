@@ -18,7 +18,17 @@ import msgspec
 from model_host import protocol
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TERMINAL = {"finished", "failed", "counted", "detokenized", "embedded", "cancelled", "stats", "closing"}
+TERMINAL = {
+    "finished",
+    "failed",
+    "counted",
+    "detokenized",
+    "embedded",
+    "cancelled",
+    "forgotten",
+    "stats",
+    "closing",
+}
 
 
 class HostProcess:

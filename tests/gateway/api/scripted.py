@@ -124,6 +124,9 @@ class ScriptedInference:
     async def refresh_stats(self) -> None:
         self.events.append("stats")
 
+    async def forget(self, owner: str) -> None:
+        """Nothing is kept."""
+
     async def warm(self) -> None:
         self.events.append("warm")
         self.state = HostHealth(state="ready", pid=4711)
