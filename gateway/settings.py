@@ -39,8 +39,8 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # KV cache cells, shared by all sequences. 0: the catalog's value for the model, else 8192.
     context: Annotated[int, Meta(ge=0, le=1_048_576)] = 0
     parallel: Annotated[int, Meta(ge=1, le=64)] = 8
-    # Tokens decoded in one step at most: bounds how long a running stream waits for others' prefill.
-    chunk: Annotated[int, Meta(ge=8, le=4096)] = 128
+    # Tokens decoded in one step at most. Steps are made smaller where they would take long.
+    chunk: Annotated[int, Meta(ge=8, le=4096)] = 512
     # 0: as many as the machine's cores or the cgroup's limit allow.
     threads: Annotated[int, Meta(ge=0, le=512)] = 0
     # Negative: never let an idle host go.

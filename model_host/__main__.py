@@ -64,7 +64,7 @@ def _parse() -> argparse.Namespace:
         "--context", type=int, default=8192, help="cells of the KV cache, or the longest text"
     )
     parser.add_argument("--parallel", type=int, default=8, help="sequences decoded together")
-    parser.add_argument("--chunk", type=int, default=128, help="tokens of one step at most")
+    parser.add_argument("--chunk", type=int, default=512, help="tokens of one step at most")
     parser.add_argument("--threads", type=int, default=0, help="0: what the machine allows")
     parser.add_argument("--max-waiting", type=int, default=64, help="requests that may wait")
     parser.add_argument(

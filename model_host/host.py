@@ -125,12 +125,19 @@ class ModelHost(Host[Sequence]):
         self._loop = BatchLoop(
             _LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk, keeper=keeper
         )
+        self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts, limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )
         self._loop.run()
+
+    def _arrived(self, sequence: Sequence) -> None:
+        """Somebody waits for an answer: what is just being read for a background request is read again later."""
+        if sequence.lane != "background" and self._loop is not None and self._loop.yielding:
+            assert self._engine is not None
+            self._engine.abort()
 
     def _keeper(self, engine: Engine, slots: SlotTable) -> Keeper | None:
         options = self.options

@@ -45,6 +45,9 @@ class Intake(Generic[Work]):
     def __init__(self, output: Output, *, max_waiting: int, on_cancel: Callable[[str], None]) -> None:
         self.closing: str | None = None  # id of the shutdown request, "" when stdin closed
         self.stats_asked: deque[str] = deque()
+        self.on_ready: Callable[[Work], None] = lambda _: (
+            None
+        )  # told, by the preparer thread, of work for the loop
         self.forget_asked: deque[protocol.Forget] = deque()
         self._output = output
         self._on_cancel = on_cancel
@@ -63,6 +66,11 @@ class Intake(Generic[Work]):
             taken = list(self._ready)
             self._ready.clear()
         return taken
+
+    def ready(self) -> list[Work]:
+        """What would be taken now."""
+        with self._wake:
+            return list(self._ready)
 
     def _anything(self) -> bool:
         return bool(self._ready or self.stats_asked or self.forget_asked) or self.closing is not None
@@ -98,6 +106,7 @@ class Intake(Generic[Work]):
                 with self._wake:
                     self._ready.append(cast("Work", result))
                     self._wake.notify()
+                self.on_ready(cast("Work", result))
 
     # ------------------------------------------------------------------ one line
 

@@ -11,6 +11,7 @@ from model_host.intake import Intake
 from model_host.keeper import Keeper
 from model_host.meter import Meter
 from model_host.output import Output
+from model_host.pace import Pace
 from model_host.reply import Text
 from model_host.reply_parser import CallPiece
 from model_host.request import Sequence
@@ -61,12 +62,15 @@ class BatchLoop:
         keeper: Keeper | None = None,
     ) -> None:
         self.batched: frozenset[str] = frozenset()  # ids whose prompt is being read in the present batch
+        self.yielding = (
+            False  # the present batch reads for background requests alone: anybody else may stop it
+        )
         self.meter = Meter()
         self._model = model
         self._scheduler = scheduler
         self._intake = intake
         self._output = output
-        self._chunk = chunk
+        self._pace = Pace(chunk)
         self._keeper = keeper
         self._busy_at = time.monotonic()  # when the last step ended
         self._lines: list[bytes] = []
@@ -136,7 +140,10 @@ class BatchLoop:
             )
 
     def _plan(self) -> list[Feed]:
-        feeds = self._scheduler.plan(self._chunk, time.monotonic())
+        running = self._scheduler.running
+        decoding = sum(sequence.decoding for sequence in running)
+        budget = self._pace.budget(streaming=self._scheduler.streaming, decoding=decoding)
+        feeds = self._scheduler.plan(budget, time.monotonic())
         if not feeds and self._scheduler.running:
             self._finish(self._scheduler.running[0], "length")  # alone, and not one cell is left
         return feeds
@@ -145,9 +152,12 @@ class BatchLoop:
         if not feeds:
             return "nothing", {}
         started = time.monotonic()
-        self._model.arm()
         self.batched = frozenset(feed.sequence.id for feed in feeds if feed.count > 1)
+        self.yielding = bool(self.batched) and all(feed.sequence.lane == "background" for feed in feeds)
+        self._model.arm()
         try:
+            if self.yielding and any(work.lane != "background" for work in self._intake.ready()):
+                return "aborted", {}
             if any(self._gone(feed.sequence) for feed in feeds):
                 return "aborted", {}  # cancelled between the look at the intake and now
             result, rows = self._model.run(feeds)
@@ -158,10 +168,13 @@ class BatchLoop:
             return "failed", {}
         finally:
             self.batched = frozenset()
+            self.yielding = False
         if result == "done":
             prefill = sum(feed.count for feed in feeds if feed.count > 1)
             decode = sum(feed.count for feed in feeds if feed.count == 1)
-            self.meter.count(prefill, decode, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            self.meter.count(prefill, decode, seconds)
+            self._pace.measured(prefill, seconds)
         return result, rows
 
     def _advance(self, feeds: list[Feed], rows: dict[int, int]) -> None:

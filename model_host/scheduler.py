@@ -2,7 +2,9 @@
 
 Lanes are served interactive > retrieval > background. Inside a lane the owner with the fewest running
 requests comes first, then the oldest request. Waiting raises a request (:func:`~model_host.request.aged_lane`), so
-nothing starves.
+nothing starves. Running background requests rest while somebody is being answered, but for every
+:data:`BACKGROUND_TURN`-th step; they keep their cells. Prompts of one lane share a step evenly, the shortest first, so
+that a short question does not wait for a long one.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from model_host.slots import SlotTable, common_prefix
 
 # Cells kept free for the first tokens of an answer when a request is admitted.
 ANSWER_ROOM = 64
+# While others are being answered, background requests take part in every so-many-th step …
+BACKGROUND_TURN = 8
+BACKGROUND_SHARE = 8  # … with one part in so many of its budget.
 # A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
 WORTH_WAITING_FOR = 48
 
@@ -37,6 +42,7 @@ class Scheduler:
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
         self.restore: Callable[[Sequence], None] | None = None  # looks for a snapshot of a prompt, once
+        self._turn = 0
         self._parallel = parallel
         self._max_waiting = max_waiting
 
@@ -77,9 +83,9 @@ class Scheduler:
     def plan(self, budget: int, now: float) -> list[Feed]:
         """The next batch of at most ``budget`` tokens: every decoding sequence, then prompts by priority.
 
-        While an interactive sequence decodes, background prompts get a quarter of the budget, so that a
-        stream stays smooth. Makes room in the cache, preempting the least important sequence when it must.
+        Makes room in the cache, preempting the least important sequence when it must.
         """
+        self._turn += 1
         while True:
             feeds = self._feeds(budget, now)
             if self.slots.make_room(sum(feed.count for feed in feeds)):
@@ -112,19 +118,37 @@ class Scheduler:
             self.slots.release(sequence.slot, prompt=min(sequence.done, sequence.prompt_length), keep=keep)
         sequence.slot, sequence.done = None, 0
 
+    @property
+    def streaming(self) -> bool:
+        """Whether somebody is reading along while tokens come."""
+        return any(s.decoding and s.lane != "background" for s in self.running)
+
     def _feeds(self, budget: int, now: float) -> list[Feed]:
-        order = sorted(self.running, key=lambda s: (not s.decoding, self._rank(s, now)))
-        talking = any(s.decoding and s.lane == "interactive" for s in order)
+        foreground = [s for s in self.running if s.lane != "background"]
+        background = [s for s in self.running if s.lane == "background"]
+        if not foreground:
+            return self._share_out(background, budget, now)
+        feeds = self._share_out(foreground, budget, now)
+        if self._turn % BACKGROUND_TURN == 0:
+            left = budget - sum(feed.count for feed in feeds)
+            feeds += self._share_out(background, min(left, max(1, budget // BACKGROUND_SHARE)), now)
+        return feeds
+
+    def _share_out(self, sequences: list[Sequence], budget: int, now: float) -> list[Feed]:
+        """One token for whoever decodes, then the prompts: lane by lane, evenly within a lane, the shortest first."""
         feeds = []
-        left = budget
+        order = sorted(sequences, key=lambda s: (self._lane(s, now), s.pending, s.arrived))
+        reading = [s for s in order if not s.decoding]
         for sequence in order:
-            allowed = left
-            if talking and sequence.lane == "background" and not sequence.decoding:
-                allowed = min(left, max(1, budget // 4))
-            count = min(sequence.pending, allowed)
+            if sequence.decoding and budget > 0:
+                feeds.append(Feed(sequence, 1, last=True))
+                budget -= 1
+        for place, sequence in enumerate(reading):
+            rivals = sum(1 for s in reading[place:] if self._lane(s, now) == self._lane(sequence, now))
+            count = min(sequence.pending, -(-budget // rivals))
             if count > 0:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
-                left -= count
+                budget -= count
         return feeds
 
     def _queue_order(self, now: float) -> list[Sequence]:
@@ -150,6 +174,8 @@ class Scheduler:
         for other in self.running:
             if other.done >= other.prompt_length:
                 continue
+            if other.lane == "background" != sequence.lane:
+                continue  # it rests as long as this one is here
             limit = len(sequence.tokens) - 1
             if other.owner != sequence.owner:
                 limit = min(limit, other.shared, sequence.shared)

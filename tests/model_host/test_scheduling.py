@@ -1,0 +1,113 @@
+"""Who gets how much of a step: rest of the background, fair shares between prompts, step time. No model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model_host.pace import ALONE_SECONDS, SMALLEST, STREAMING_SECONDS, Pace
+from model_host.reply import Reply
+from model_host.request import Sequence
+from model_host.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, Scheduler
+from model_host.slots import SlotTable
+from tests.model_host.conftest import StartHost
+from tests.model_host.test_pure import CountingSampler, FakeMemory
+
+
+def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = ()) -> Scheduler:
+    """A scheduler that runs requests (name, lane, prompt tokens); those ``decoding`` have read their prompts."""
+    made = Scheduler(SlotTable(16, 10_000, FakeMemory()), parallel=8, max_waiting=9, sequence_limit=5000)
+    for number, (name, lane, prompt) in enumerate(requests):
+        tokens = [number * 1000 + i for i in range(prompt)]
+        lanes: Any = lane
+        made.add(
+            Sequence(name, lanes, name, tokens, 0, 100, CountingSampler(1), Reply(), arrived=float(number))
+        )
+    made.admit(10.0)
+    assert len(made.running) == len(requests)
+    for sequence in made.running:
+        if sequence.id in decoding:
+            sequence.done = sequence.prompt_length
+            sequence.tokens.append(1)
+    return made
+
+
+def plan(scheduler: Scheduler, budget: int = 128) -> dict[str, int]:
+    return {feed.sequence.id: feed.count for feed in scheduler.plan(budget, 10.0)}
+
+
+def test_background_rests_while_somebody_is_answered() -> None:
+    scheduler = scheduler_with(
+        ("chat", "interactive", 4),
+        ("b1", "background", 900),
+        ("b2", "background", 50),
+        decoding=("chat", "b2"),
+    )
+    steps = [plan(scheduler) for _ in range(2 * BACKGROUND_TURN)]
+    assert all(step["chat"] == 1 for step in steps)
+    shared = [step for step in steps if len(step) > 1]
+    assert len(shared) == 2, "one step in eight, so that background work never stands still"
+    assert all(step["b2"] == 1 and step["b1"] < 128 // BACKGROUND_SHARE for step in shared)
+
+
+def test_background_has_everything_when_alone() -> None:
+    scheduler = scheduler_with(("b1", "background", 900), ("b2", "background", 50), decoding=("b2",))
+    assert plan(scheduler) == {"b1": 127, "b2": 1}
+
+
+def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
+    scheduler = scheduler_with(("long", "interactive", 4000), ("short", "interactive", 40))
+    assert plan(scheduler) == {"short": 40, "long": 88}
+    even = scheduler_with(("one", "interactive", 900), ("two", "interactive", 1000))
+    assert plan(even) == {"one": 64, "two": 64}
+
+
+def test_retrieval_reads_after_interactive() -> None:
+    scheduler = scheduler_with(("pages", "retrieval", 40), ("chat", "interactive", 100))
+    assert plan(scheduler) == {"chat": 100, "pages": 28}
+
+
+def test_nobody_waits_for_a_prefix_that_rests() -> None:
+    scheduler = Scheduler(SlotTable(16, 10_000, FakeMemory()), parallel=8, max_waiting=9, sequence_limit=5000)
+    for name, lane in (("summary", "background"), ("chat", "interactive")):
+        lanes: Any = lane
+        scheduler.add(
+            Sequence(name, lanes, "o", list(range(500)), 0, 9, CountingSampler(1), Reply(), arrived=0.0)
+        )
+        scheduler.admit(0.0)
+    assert [s.id for s in scheduler.running] == ["summary", "chat"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 600), st.floats(0.0, 20.0)), max_size=40), st.integers(8, 600))
+def test_a_budget_is_always_within_the_chunk(steps: list[tuple[int, float]], chunk: int) -> None:
+    pace = Pace(chunk)
+    for tokens, seconds in steps:
+        for streaming in (True, False):
+            assert min(chunk, SMALLEST) <= pace.budget(streaming=streaming, decoding=3) <= chunk
+        pace.measured(tokens, seconds)
+
+
+@pytest.mark.parametrize(("streaming", "seconds"), [(True, STREAMING_SECONDS), (False, ALONE_SECONDS)])
+def test_steps_take_the_time_they_should(streaming: bool, seconds: float) -> None:
+    pace = Pace(4096)
+    for _ in range(30):  # a machine that reads 500 tokens a second
+        tokens = pace.budget(streaming=streaming, decoding=0)
+        pace.measured(tokens, tokens / 500)
+    assert pace.budget(streaming=streaming, decoding=0) == pytest.approx(500 * seconds, rel=0.05)
+
+
+@pytest.mark.model
+def test_an_answer_overtakes_prompts_of_the_background(start_host: StartHost) -> None:
+    host = start_host("--context", "8192")
+    long = " ".join(f"word{i}" for i in range(900))
+    for name in ("b1", "b2"):
+        host.generate(name, f"{name} {long}", lane="background", max_tokens=300, ignore_eos=True)
+    host.first("b1", "started")
+    host.generate("chat", "hello", max_tokens=20, ignore_eos=True)
+    assert host.end("chat")["completion_tokens"] == 20
+    assert not [e for name in ("b1", "b2") for e in host.events[name] if e["event"] == "finished"]
+    for name in ("b1", "b2"):
+        assert host.end(name, 60)["completion_tokens"] == 300
