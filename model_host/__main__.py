@@ -37,6 +37,7 @@ def main() -> int:
         chunk=arguments.chunk,
         threads=arguments.threads or machine.usable_cpus(),
         max_waiting=arguments.max_waiting,
+        drafts=arguments.drafts,
         snapshots=arguments.snapshots,
         snapshot_bytes=arguments.snapshot_bytes,
         quiet_seconds=arguments.snapshot_after,
@@ -67,6 +68,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--chunk", type=int, default=512, help="tokens of one step at most")
     parser.add_argument("--threads", type=int, default=0, help="0: what the machine allows")
     parser.add_argument("--max-waiting", type=int, default=64, help="requests that may wait")
+    parser.add_argument("--drafts", type=int, default=8, help="guessed tokens of one step at most; 0: none")
     parser.add_argument(
         "--snapshots", type=Path, help="folder for saved KV sequences; without it none are saved"
     )

@@ -19,12 +19,12 @@ DecodeResult = Literal["done", "aborted", "no_room"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens to decode at the end of one KV sequence; ``logits`` asks for the last token's output row."""
+    """Tokens to decode at the end of one KV sequence; ``logits`` asks for the output rows of so many last ones."""
 
     sequence: int
     start: int  # position of the first token
     tokens: Sequence[int]
-    logits: bool
+    logits: int
 
 
 class Engine:
@@ -67,7 +67,7 @@ class Engine:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """Run one mixed batch. Returns the result and, by sequence, the row whose logits were asked for.
+        """Run one mixed batch. Returns the result and, by sequence, the first row whose logits were asked for.
 
         After ``aborted`` or ``no_room`` the sequences are as they were before the call.
         """
@@ -203,8 +203,9 @@ class Engine:
                 batch.seq_id[row][0] = span.sequence
                 batch.logits[row] = 0
                 row += 1
+            for wanted in range(row - span.logits, row):
+                batch.logits[wanted] = 1
             if span.logits:
-                batch.logits[row - 1] = 1
-                rows[span.sequence] = row - 1
+                rows[span.sequence] = row - span.logits
         batch.n_tokens = row
         return rows

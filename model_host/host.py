@@ -43,6 +43,7 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
+    drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
     quiet_seconds: float = 0.0  # idle time before they are saved
@@ -105,7 +106,7 @@ class ModelHost(Host[Sequence]):
             options.model,
             context=options.context,
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache
-            outputs=options.parallel,
+            outputs=options.parallel + options.drafts,
             chunk=chunk,
             threads=options.threads,
             progress=self.progress(),
@@ -113,7 +114,11 @@ class ModelHost(Host[Sequence]):
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
         scheduler = Scheduler(
-            slots, parallel=options.parallel, max_waiting=options.max_waiting, sequence_limit=limit
+            slots,
+            parallel=options.parallel,
+            max_waiting=options.max_waiting,
+            sequence_limit=limit,
+            drafts=options.drafts,
         )
         vocabulary = engine.vocabulary
         prompts = PromptBuilder(
@@ -192,8 +197,9 @@ class _LoopModel:
         for feed in feeds:
             sequence = feed.sequence
             assert sequence.slot is not None
-            tokens = sequence.tokens[sequence.done : sequence.done + feed.count]
-            spans.append(Span(sequence.slot.id, sequence.done, tokens, feed.last))
+            tokens = [*sequence.tokens[sequence.done : sequence.done + feed.count], *feed.draft]
+            logits = 1 + len(feed.draft) if feed.last else 0
+            spans.append(Span(sequence.slot.id, sequence.done, tokens, logits))
         return self._engine.decode(spans)
 
 

@@ -186,29 +186,46 @@ class BatchLoop:
             self._scheduler.slots.append(sequence.slot, fed, sequence.shared)
             sequence.done += feed.count
             if feed.last:
-                self._sample(sequence, rows[sequence.slot.id], now)
+                self._sample_feed(feed, rows[sequence.slot.id], now)
             elif sequence.done < sequence.prompt_length:
                 self._emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
 
-    def _sample(self, sequence: Sequence, row: int, now: float) -> None:
+    def _sample_feed(self, feed: Feed, row: int, now: float) -> None:
+        """Sample after the last token, and after each guess as long as the one before it held."""
+        sequence, slot = feed.sequence, feed.sequence.slot
+        assert slot is not None
+        held = 0
+        while self._sample(sequence, row + held, now) and held < len(feed.draft):
+            if sequence.tokens[-1] != feed.draft[held]:
+                break
+            self._scheduler.slots.append(slot, sequence.tokens[-1:], sequence.shared)
+            sequence.done += 1
+            held += 1
+        if feed.draft:
+            self._scheduler.slots.cut(slot)
+            sequence.drafter.judge(len(feed.draft), held)
+            self.meter.guessed(len(feed.draft), held)
+
+    def _sample(self, sequence: Sequence, row: int, now: float) -> bool:
+        """The next token; False when it ended the request."""
         try:
             token = sequence.sampler.sample(row)
             logprob = self._logprob(sequence, row, token)
         except Exception as error:
             self._fail(sequence, "internal", f"sampling failed: {type(error).__name__}: {error}"[:500])
-            return
+            return False
         sequence.first_token = sequence.first_token or now
         self.meter.completion_tokens += 1
         if self._model.ends(token):
             self._finish(sequence, "stop")
-            return
+            return False
         sequence.tokens.append(token)
         sequence.unreported += 1
         try:
             self._show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
         except MalformedCallError as error:
             self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
-            return
+            return False
         if sequence.reply.call_opened:
             sequence.sampler.constrain()
         if sequence.reply.complete:
@@ -218,6 +235,9 @@ class BatchLoop:
             or len(sequence.tokens) >= self._scheduler.sequence_limit
         ):
             self._finish(sequence, "length")
+        else:
+            return True
+        return False
 
     def _shrink(self) -> None:
         """llama.cpp found no cells although the books say there are some: free what can be freed."""

@@ -17,9 +17,10 @@ class Meter:
 
     def __init__(self) -> None:
         self.requests = self.prompt_tokens = self.cached_tokens = self.completion_tokens = self.steps = 0
+        self.drafted_tokens = self.accepted_tokens = 0
         self._started = time.monotonic()
         # (when, prompt tokens, seconds on them, decoded tokens, seconds on them)
-        self._recent: deque[tuple[float, int, float, int, float]] = deque()
+        self._recent: deque[list[float]] = deque()
 
     def count(self, prefill: int, decode: int, seconds: float) -> None:
         """A finished step: its seconds are split between reading and decoding by tokens."""
@@ -27,9 +28,15 @@ class Meter:
         self.prompt_tokens += prefill
         share = prefill / (prefill + decode)
         now = time.monotonic()
-        self._recent.append((now, prefill, seconds * share, decode, seconds * (1 - share)))
+        self._recent.append([now, prefill, seconds * share, decode, seconds * (1 - share)])
         while self._recent and self._recent[0][0] < now - WINDOW_SECONDS:
             self._recent.popleft()
+
+    def guessed(self, proposed: int, held: int) -> None:
+        """Of the last step's guesses so many were right: tokens decoded besides one for each sequence."""
+        self.drafted_tokens += proposed
+        self.accepted_tokens += held
+        self._recent[-1][3] += held
 
     def stats(
         self,
@@ -57,6 +64,8 @@ class Meter:
             prompt_tokens=self.prompt_tokens,
             cached_tokens=self.cached_tokens,
             completion_tokens=self.completion_tokens,
+            drafted_tokens=self.drafted_tokens,
+            accepted_tokens=self.accepted_tokens,
             steps=self.steps,
             prefill_tokens_per_second=_rate(sum(row[1] for row in recent), sum(row[2] for row in recent)),
             decode_tokens_per_second=_rate(sum(row[3] for row in recent), sum(row[4] for row in recent)),
@@ -65,5 +74,5 @@ class Meter:
         )
 
 
-def _rate(tokens: int, seconds: float) -> float:
+def _rate(tokens: float, seconds: float) -> float:
     return round(tokens / seconds, 2) if seconds > 0 else 0.0

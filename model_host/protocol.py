@@ -304,6 +304,8 @@ class Stats(Struct, frozen=True, tag_field="event", tag="stats", kw_only=True):
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
+    drafted_tokens: int = 0  # guessed from earlier text
+    accepted_tokens: int = 0  # and sampled just so
     steps: int
     prefill_tokens_per_second: float  # of the last minute's steps; 0 when idle
     decode_tokens_per_second: float

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from model_host.drafts import Drafter
 from model_host.protocol import Lane
 from model_host.reply import Reply
 
@@ -70,6 +71,7 @@ class Sequence:
     admitted: float | None = None
     first_token: float | None = None
     cancelled: bool = False
+    drafter: Drafter = field(default_factory=Drafter)
 
     def __post_init__(self) -> None:
         self.prompt_length = len(self.tokens)

@@ -10,7 +10,7 @@ that a short question does not wait for a long one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from model_host.request import Sequence, aged_lane
 from model_host.slots import SlotTable, common_prefix
@@ -26,22 +26,29 @@ WORTH_WAITING_FOR = 48
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The next ``count`` pending tokens of ``sequence`` go into the batch; ``last`` asks for logits."""
+    """The next ``count`` pending tokens of ``sequence`` go into the batch; ``last`` asks for logits.
+
+    ``draft``: tokens that may follow; they go in as well, with logits each, and stay only if they are sampled.
+    """
 
     sequence: Sequence
     count: int
     last: bool
+    draft: tuple[int, ...] = ()
 
 
 class Scheduler:
     """The waiting queue and the running set over one :class:`SlotTable`."""
 
-    def __init__(self, slots: SlotTable, *, parallel: int, max_waiting: int, sequence_limit: int) -> None:
+    def __init__(
+        self, slots: SlotTable, *, parallel: int, max_waiting: int, sequence_limit: int, drafts: int = 0
+    ) -> None:
         self.slots = slots
         self.sequence_limit = sequence_limit  # tokens one sequence may reach
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
         self.restore: Callable[[Sequence], None] | None = None  # looks for a snapshot of a prompt, once
+        self._drafts = drafts  # guessed tokens in a step, all sequences together
         self._turn = 0
         self._parallel = parallel
         self._max_waiting = max_waiting
@@ -89,7 +96,7 @@ class Scheduler:
         while True:
             feeds = self._feeds(budget, now)
             if self.slots.make_room(sum(feed.count for feed in feeds)):
-                return feeds
+                return self._with_drafts(feeds, budget)
             if len(self.running) == 1:
                 return []  # the loop ends this sequence: the context is full
             self.preempt(self.least_important(now))
@@ -150,6 +157,27 @@ class Scheduler:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
                 budget -= count
         return feeds
+
+    def _with_drafts(self, feeds: list[Feed], budget: int) -> list[Feed]:
+        """Guesses take only what nobody else wants: room in the step and free cells."""
+        used = sum(feed.count for feed in feeds)
+        left = min(self._drafts, budget - used, self.slots.free - used)
+        decoding = sum(feed.sequence.decoding for feed in feeds)
+        if left <= 0 or not decoding:
+            return feeds
+        result = []
+        for feed in feeds:
+            sequence = feed.sequence
+            if sequence.decoding:
+                end = min(
+                    self.sequence_limit - len(sequence.tokens), sequence.max_tokens - sequence.generated
+                )
+                limit = min(-(-left // decoding), end - 1)
+                draft = sequence.drafter.propose(sequence.tokens, limit) if limit > 0 else []
+                left, decoding = left - len(draft), decoding - 1
+                feed = replace(feed, draft=tuple(draft))
+            result.append(feed)
+        return result
 
     def _queue_order(self, now: float) -> list[Sequence]:
         busy: dict[str, int] = {}

@@ -130,6 +130,10 @@ class SlotTable:
             slot.tokens.append(token)
         slot.shared = min(shared, len(slot.tokens))
 
+    def cut(self, slot: Slot) -> None:
+        """Forget what was decoded into the slot but not recorded: guesses that did not hold."""
+        self._memory.trim(slot.id, len(slot.tokens))
+
     def adopt(self, tokens: Sequence[int], shared: int, owner: str, load: Callable[[int], bool]) -> bool:
         """Bring a saved sequence back as a cached slot; ``load`` fills the empty sequence of the given id.
 

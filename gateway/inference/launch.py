@@ -82,6 +82,7 @@ def host_command(
         "--context": model.context,
         "--parallel": settings.parallel,
         "--chunk": settings.chunk,
+        "--drafts": settings.drafts,
         "--threads": settings.threads,
         "--max-waiting": settings.max_waiting,
         "--parent": os.getpid(),  # whose death is the host's, too
