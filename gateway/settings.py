@@ -41,7 +41,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     parallel: Annotated[int, Meta(ge=1, le=64)] = 8
     # Tokens decoded in one step at most. Steps are made smaller where they would take long.
     chunk: Annotated[int, Meta(ge=8, le=4096)] = 512
-    # Tokens of one step that are guessed from earlier text and checked: faster where an output repeats its input. 0: none.
+    # Tokens of a step that are guessed from earlier text and checked: faster where output repeats input. 0: none.
     drafts: Annotated[int, Meta(ge=0, le=64)] = 8
     # 0: as many as the machine's cores or the cgroup's limit allow.
     threads: Annotated[int, Meta(ge=0, le=512)] = 0

@@ -32,7 +32,10 @@ class Clock:
 
 
 def test_the_command_names_every_option(model: ResolvedModel) -> None:
-    command = host_command(model, ModelSettings(parallel=3, chunk=64, threads=2, max_waiting=7))
+    settings = ModelSettings(
+        parallel=3, chunk=64, drafts=4, threads=2, max_waiting=7, snapshot_bytes=9, snapshot_after_seconds=1.5
+    )
+    command = host_command(model, settings, Path("/data/snapshots"))
     assert command[:3] == (sys.executable, "-m", "model_host")
     options = dict(zip(command[3::2], command[4::2], strict=True))
     assert options == {
@@ -40,9 +43,13 @@ def test_the_command_names_every_option(model: ResolvedModel) -> None:
         "--context": "2048",
         "--parallel": "3",
         "--chunk": "64",
+        "--drafts": "4",
         "--threads": "2",
         "--max-waiting": "7",
         "--parent": str(os.getpid()),
+        "--snapshots": "/data/snapshots",
+        "--snapshot-bytes": "9",
+        "--snapshot-after": "1.5",
     }
 
 
