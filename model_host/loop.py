@@ -7,6 +7,7 @@ from collections.abc import Sequence as SequenceABC
 from typing import Protocol
 
 from model_host import protocol
+from model_host.estimate import QueueReporter
 from model_host.intake import Intake
 from model_host.keeper import Keeper
 from model_host.meter import Meter
@@ -71,6 +72,7 @@ class BatchLoop:
         self._intake = intake
         self._output = output
         self._pace = Pace(chunk)
+        self._queue = QueueReporter(scheduler, self.meter)
         self._keeper = keeper
         self._busy_at = time.monotonic()  # when the last step ended
         self._lines: list[bytes] = []
@@ -101,7 +103,7 @@ class BatchLoop:
         idle = not (scheduler.waiting or scheduler.running)
         for sequence in self._rest() if idle else self._intake.take(wait=False):
             if scheduler.full:
-                self._fail(sequence, "overloaded", "too many requests are waiting", retriable=True)
+                self._end(sequence, self._queue.refusal(sequence.id, time.monotonic()))
             else:
                 scheduler.add(sequence)
         for sequence in [*scheduler.waiting, *scheduler.running]:
@@ -138,6 +140,9 @@ class BatchLoop:
                     sequence.id, sequence.prompt_length, sequence.cached, round(now - sequence.arrived, 6)
                 )
             )
+
+        for event in self._queue.news(now):
+            self._emit(event)
 
     def _plan(self) -> list[Feed]:
         running = self._scheduler.running
@@ -263,6 +268,7 @@ class BatchLoop:
                 reason = "stop"
             elif reason == "stop" and reply.calls:
                 reason = "tool_calls"
+        self._queue.ended(sequence.generated)
         now = time.monotonic()
         admitted = sequence.admitted if sequence.admitted is not None else now
         first = sequence.first_token if sequence.first_token is not None else now
@@ -319,6 +325,7 @@ class BatchLoop:
             running=len(scheduler.running),
             kv_used=scheduler.slots.used,
             kv_size=scheduler.slots.size,
+            wait_seconds=self._queue.wait_of_a_new_one(time.monotonic()),
             snapshots_saved=self._keeper.saved if self._keeper is not None else 0,
             snapshots_restored=self._keeper.restored if self._keeper is not None else 0,
         )

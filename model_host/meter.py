@@ -38,6 +38,15 @@ class Meter:
         self.accepted_tokens += held
         self._recent[-1][3] += held
 
+    def speeds(self) -> tuple[float, float]:
+        """Tokens a second of the last minute's work, reading and decoding; 0 where there was none."""
+        cutoff = time.monotonic() - WINDOW_SECONDS
+        recent = [row for row in self._recent if row[0] >= cutoff]
+        return (
+            _rate(sum(row[1] for row in recent), sum(row[2] for row in recent)),
+            _rate(sum(row[3] for row in recent), sum(row[4] for row in recent)),
+        )
+
     def stats(
         self,
         request_id: str,
@@ -48,10 +57,10 @@ class Meter:
         kv_size: int = 0,
         snapshots_saved: int = 0,
         snapshots_restored: int = 0,
+        wait_seconds: float | None = None,
     ) -> protocol.Stats:
         """The answer to ``stats``."""
-        cutoff = time.monotonic() - WINDOW_SECONDS
-        recent = [row for row in self._recent if row[0] >= cutoff]
+        prefill_speed, decode_speed = self.speeds()
         return protocol.Stats(
             id=request_id,
             waiting=waiting,
@@ -67,8 +76,9 @@ class Meter:
             drafted_tokens=self.drafted_tokens,
             accepted_tokens=self.accepted_tokens,
             steps=self.steps,
-            prefill_tokens_per_second=_rate(sum(row[1] for row in recent), sum(row[2] for row in recent)),
-            decode_tokens_per_second=_rate(sum(row[3] for row in recent), sum(row[4] for row in recent)),
+            wait_seconds=wait_seconds,
+            prefill_tokens_per_second=prefill_speed,
+            decode_tokens_per_second=decode_speed,
             uptime_seconds=round(time.monotonic() - self._started, 3),
             rss_bytes=psutil.Process().memory_info().rss,
         )

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from model_host.checks import check_count, check_generate
+from model_host.counters import GetStats, Stats
 from model_host.parts import (
     Lane,
     Message,
@@ -41,6 +42,7 @@ __all__ = [  # besides what is defined here
     "MAX_TEXTS",
     "Embed",
     "Embedded",
+    "GetStats",
     "Lane",
     "Message",
     "Owner",
@@ -48,6 +50,7 @@ __all__ = [  # besides what is defined here
     "RequestId",
     "Role",
     "Sampling",
+    "Stats",
     "StopString",
     "TextPart",
     "TokenId",
@@ -128,12 +131,6 @@ class Forget(Struct, frozen=True, tag_field="op", tag="forget", forbid_unknown_f
     owner: Owner
 
 
-class GetStats(Struct, frozen=True, tag_field="op", tag="stats", forbid_unknown_fields=True):
-    """Ask for a :class:`Stats` event."""
-
-    id: RequestId
-
-
 class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unknown_fields=True):
     """End the host. Open requests finish as cancelled, then ``closing`` is the last event."""
 
@@ -194,6 +191,14 @@ class Ready(Struct, frozen=True, tag_field="event", tag="ready", kw_only=True):
     fingerprint: str  # BLAKE2b of the GGUF's size, head and tail: names the weights in logs and snapshots
     tools: bool = False  # the chat template takes tools, in a format that is understood
     dimensions: int = 0  # of an embedding model's vectors
+
+
+class Queued(Struct, frozen=True, tag_field="event", tag="queued"):
+    """The request waits; sent when its position changes. ``wait_seconds`` is an estimate, None if unknown."""
+
+    id: str
+    position: int  # 1: the next one
+    wait_seconds: float | None
 
 
 class Started(Struct, frozen=True, tag_field="event", tag="started"):
@@ -290,29 +295,6 @@ class Forgotten(Struct, frozen=True, tag_field="event", tag="forgotten"):
     id: str
 
 
-class Stats(Struct, frozen=True, tag_field="event", tag="stats", kw_only=True):
-    """Terminal event of ``stats``: counters since the host started, and the present load."""
-
-    id: str
-    waiting: int
-    running: int
-    kv_used: int  # cells
-    kv_size: int
-    snapshots_saved: int = 0  # sequences written to disk
-    snapshots_restored: int = 0  # and brought back
-    requests: int
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    drafted_tokens: int = 0  # guessed from earlier text
-    accepted_tokens: int = 0  # and sampled just so
-    steps: int
-    prefill_tokens_per_second: float  # of the last minute's steps; 0 when idle
-    decode_tokens_per_second: float
-    uptime_seconds: float
-    rss_bytes: int
-
-
 class Closing(Struct, frozen=True, tag_field="event", tag="closing"):
     """Terminal event of ``shutdown`` and the last line of the host."""
 
@@ -322,6 +304,7 @@ class Closing(Struct, frozen=True, tag_field="event", tag="closing"):
 Event = (
     Loading
     | Ready
+    | Queued
     | Started
     | Prefill
     | Delta

@@ -68,6 +68,7 @@ class Sequence:
     cached: int = 0
     looked_up: bool = False  # a snapshot of its prompt was looked for
     unreported: int = 0  # tokens sampled since the last delta
+    position: int | None = None  # in the queue, as last reported
     admitted: float | None = None
     first_token: float | None = None
     cancelled: bool = False

@@ -58,6 +58,11 @@ class Scheduler:
         """No further request may wait."""
         return len(self.waiting) >= self._max_waiting
 
+    @property
+    def has_place(self) -> bool:
+        """A request that comes now would start at once, as far as places go."""
+        return not self.waiting and len(self.running) < self._parallel
+
     def add(self, sequence: Sequence) -> None:
         """Queue a request whose prompt is known to fit ``sequence_limit``."""
         self.waiting.append(sequence)
@@ -65,7 +70,7 @@ class Scheduler:
     def admit(self, now: float) -> list[Sequence]:
         """Move requests from the queue into the running set as far as slots and cells allow."""
         admitted: list[Sequence] = []
-        for sequence in self._queue_order(now):
+        for sequence in self.queue(now):
             if len(self.running) >= self._parallel and not self._yield_to(sequence, now):
                 break
             if self._prefix_is_coming(sequence):
@@ -179,7 +184,8 @@ class Scheduler:
             result.append(feed)
         return result
 
-    def _queue_order(self, now: float) -> list[Sequence]:
+    def queue(self, now: float) -> list[Sequence]:
+        """Those that wait, the next one first."""
         busy: dict[str, int] = {}
         for sequence in self.running:
             busy[sequence.owner] = busy.get(sequence.owner, 0) + 1

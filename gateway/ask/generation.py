@@ -15,7 +15,7 @@ from gateway.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, Progress
 from gateway.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
-from model_host.protocol import Delta, Finished, Lane, Message, Started
+from model_host.protocol import Delta, Finished, Lane, Message, Queued, Started
 
 _LANES: tuple[Lane, ...] = ("interactive", "retrieval", "background")
 
@@ -112,6 +112,8 @@ class Model:
     def _tell(self, event: GenerationEvent) -> None:
         if isinstance(event, Progress):
             self._journal.loading(event.fraction)
+        elif isinstance(event, Queued):
+            self._journal.stage("queued", position=event.position, wait_seconds=event.wait_seconds)
         elif isinstance(event, Started) and event.queue_seconds >= 1.0:
             self._journal.note("queued_seconds", round(event.queue_seconds, 3))
 

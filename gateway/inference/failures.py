@@ -18,6 +18,7 @@ from model_host.protocol import Failed
 
 # A new host can be started at once, so a client need not wait long after a crash.
 RETRY_SECONDS = 1.0
+LONGEST_RETRY = 300.0  # an estimate beyond this is a guess
 
 # What a host may report before it is ready. Starting it again on the same file would fail the same way.
 LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
@@ -104,9 +105,11 @@ def _bad_tool_call(event: Failed) -> HearthError:
 
 
 def _overloaded(event: Failed) -> HearthError:
-    return OverloadedError(
-        event.message, code=event.code, retry_after=RETRY_SECONDS, details=dict(event.details)
+    wait = event.details.get("wait_seconds")
+    seconds = (
+        RETRY_SECONDS if not isinstance(wait, int | float) else min(max(RETRY_SECONDS, wait), LONGEST_RETRY)
     )
+    return OverloadedError(event.message, code=event.code, retry_after=seconds, details=dict(event.details))
 
 
 def _unavailable(event: Failed) -> HearthError:

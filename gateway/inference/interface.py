@@ -17,6 +17,7 @@ from model_host.protocol import (
     Lane,
     Message,
     Prefill,
+    Queued,
     Sampling,
     Started,
     Tool,
@@ -63,7 +64,7 @@ class Progress(Struct, frozen=True):
     fraction: float
 
 
-GenerationEvent = Progress | Started | Prefill | Delta | ToolDelta | Finished
+GenerationEvent = Progress | Queued | Started | Prefill | Delta | ToolDelta | Finished
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):

@@ -16,12 +16,23 @@ from model_host.protocol import (
     Finished,
     Forgotten,
     Prefill,
+    Queued,
     Started,
     ToolDelta,
 )
 
 RequestEvent = (
-    Started | Prefill | Delta | ToolDelta | Finished | Failed | Counted | Detokenized | Embedded | Forgotten
+    Queued
+    | Started
+    | Prefill
+    | Delta
+    | ToolDelta
+    | Finished
+    | Failed
+    | Counted
+    | Detokenized
+    | Embedded
+    | Forgotten
 )
 
 

@@ -40,7 +40,7 @@ from gateway.store.conversations import (
 from gateway.store.jobs import Job, JobKind, add_job, finish_job
 from gateway.store.messages import NewMessage, StoredMessage, add_message, find_message, reply_to
 from gateway.store.summaries import add_summary
-from model_host.protocol import Delta, Finished, Lane
+from model_host.protocol import Delta, Finished, Lane, Queued
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +79,13 @@ class Loading(Struct, frozen=True):
     fraction: float
 
 
+class Waiting(Struct, frozen=True):
+    """Others are answered first. ``position`` 1 is the next one; ``wait_seconds`` is an estimate, None if unknown."""
+
+    position: int
+    wait_seconds: float | None
+
+
 class Compacting(Struct, frozen=True):
     """The history has to be compacted before this message can be answered."""
 
@@ -106,7 +113,7 @@ class Done(Struct, frozen=True):
     compaction: Literal["none", "queued"]
 
 
-PostEvent = Held | Accepted | Loading | Compacting | BudgetKnown | TextDelta | Done
+PostEvent = Held | Accepted | Loading | Waiting | Compacting | BudgetKnown | TextDelta | Done
 
 
 class Conversations:
@@ -241,6 +248,8 @@ class Conversations:
                         yield TextDelta(event.text)
                     elif isinstance(event, Progress):
                         yield Loading(event.fraction)
+                    elif isinstance(event, Queued):
+                        yield Waiting(event.position, event.wait_seconds)
                     elif isinstance(event, Finished):
                         end = event
         finally:

@@ -24,6 +24,7 @@ from gateway.memory.service import (
     PostCall,
     PostEvent,
     TextDelta,
+    Waiting,
 )
 from gateway.store.conversations import Conversation
 
@@ -82,7 +83,7 @@ def _whole(accepted: Accepted, done: Done) -> PostReply:
 
 
 async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``held``, ``accepted``, ``loading``, ``compacting``, ``budget``, ``delta``; last ``done`` or ``error``."""
+    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``delta``; ``done`` or ``error``."""
     try:
         accepted: Accepted | None = None
         async for event in relay:
@@ -94,6 +95,8 @@ async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[byt
                     yield sse(event, "held")
                 case Loading():
                     yield sse(event, "loading")
+                case Waiting():
+                    yield sse(event, "queued")
                 case Compacting():
                     yield sse(event, "compacting")
                 case BudgetKnown(report):
