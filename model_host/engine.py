@@ -119,6 +119,10 @@ class Engine:
         """See :class:`model_host.slots.Memory`."""
         llama_cpp.llama_memory_seq_rm(self._memory, sequence, start, -1)
 
+    def length(self, sequence: int) -> int:
+        """See :class:`model_host.slots.Memory`."""
+        return int(llama_cpp.llama_memory_seq_pos_max(self._memory, sequence)) + 1
+
     def reusable(self, sequence: int, length: int) -> bool:
         """Whether the sliding-window layers still hold what the token after ``length`` will look at.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence as SequenceABC
 from typing import Protocol
@@ -75,6 +76,7 @@ class BatchLoop:
         self._queue = QueueReporter(scheduler, self.meter)
         self._keeper = keeper
         self._busy_at = time.monotonic()  # when the last step ended
+        self._unchecked = False  # the books of the cache were used since they were checked
         self._lines: list[bytes] = []
 
     def run(self) -> None:
@@ -90,6 +92,7 @@ class BatchLoop:
         feeds = self._plan()
         result, rows = self._decode(feeds)
         self._busy_at = time.monotonic()
+        self._unchecked = True
         if result == "done":
             self._advance(feeds, rows)
         elif result == "no_room":
@@ -123,6 +126,10 @@ class BatchLoop:
 
     def _rest(self) -> list[Sequence]:
         """Nothing runs: sleep until there is work. After a quiet moment, save what is worth it, one slot at a time."""
+        if self._unchecked:
+            self._unchecked = False
+            if problem := self._scheduler.slots.repair():
+                print(f"the KV cache was dropped: {problem}", file=sys.stderr, flush=True)  # noqa: T201
         keeper = self._keeper
         if keeper is None or not keeper.pending():
             return self._intake.take(wait=True)

@@ -25,6 +25,10 @@ class Memory(Protocol):
         """Forget positions [start, ∞) of a sequence."""
         ...
 
+    def length(self, sequence: int) -> int:
+        """Positions that a sequence has."""
+        ...
+
     def reusable(self, sequence: int, length: int) -> bool:
         """Whether a prompt may continue after the first ``length`` positions (sliding windows may be gone)."""
         ...
@@ -203,8 +207,21 @@ class SlotTable:
             assert slot.shared <= len(slot.tokens), f"slot {slot.id}: shared beyond its end"
             for cell in slot.cells:
                 counted[cell] = counted.get(cell, 0) + 1
+            assert self._memory.length(slot.id) == len(slot.tokens), f"slot {slot.id}: the model disagrees"
         assert counted == self._references, "cell references do not add up"
         assert self.used <= self.size, "more cells used than there are"
+
+    def repair(self) -> str | None:
+        """:meth:`check` while no request runs; what is wrong costs the cache, and is returned."""
+        try:
+            self.check()
+        except AssertionError as problem:
+            for slot in self._slots:
+                self._memory.trim(slot.id, 0)
+            self._slots = [Slot(slot.id) for slot in self._slots]
+            self._references.clear()
+            return str(problem)
+        return None
 
     def _vacant(self, keep: Slot | None) -> Slot | None:
         """An empty slot, evicting the oldest cached one but ``keep`` if there is none."""

@@ -68,18 +68,21 @@ class FakeMemory:
     """What llama.cpp would hold: positions by sequence."""
 
     def __init__(self) -> None:
-        self.length: dict[int, int] = {}
+        self.lengths: dict[int, int] = {}
 
     def copy(self, source: int, target: int, end: int) -> None:
-        assert self.length.get(target, 0) == 0, "copied into a sequence that is not empty"
-        assert end <= self.length.get(source, 0)
-        self.length[target] = end
+        assert self.lengths.get(target, 0) == 0, "copied into a sequence that is not empty"
+        assert end <= self.lengths.get(source, 0)
+        self.lengths[target] = end
 
     def trim(self, sequence: int, start: int) -> None:
-        self.length[sequence] = min(start, self.length.get(sequence, 0))
+        self.lengths[sequence] = min(start, self.lengths.get(sequence, 0))
+
+    def length(self, sequence: int) -> int:
+        return self.lengths.get(sequence, 0)
 
     def reusable(self, sequence: int, length: int) -> bool:
-        return length <= self.length.get(sequence, 0)
+        return length <= self.length(sequence)
 
 
 OPERATION = st.tuples(
@@ -109,7 +112,7 @@ def test_slots_add_up_and_keep_the_fence(operations: list[tuple[int, list[int], 
             if reused > shared:  # private text was reused: some slot of the same owner must have held it
                 assert any(o == owner and t[:reused] == prompt[:reused] for o, _, t in before.values())
             table.append(slot, prompt[reused:], shared)
-            memory.length[slot.id] = len(prompt)
+            memory.lengths[slot.id] = len(prompt)
             active.append(slot)
         table.check()
         assert table.used <= table.size
@@ -129,12 +132,28 @@ def test_another_owners_private_prefix_is_not_reused() -> None:
     placed = table.acquire([1, 2, 3, 4], 2, "a", 4)
     assert placed is not None
     table.append(placed[0], [1, 2, 3, 4], 2)
-    memory.length[placed[0].id] = 4
+    memory.lengths[placed[0].id] = 4
     table.release(placed[0])
     assert table.find([1, 2, 3, 4, 5], 2, "b")[1] == 2
     assert table.find([1, 2, 3, 4, 5], 5, "b")[1] == 2
     assert table.find([1, 2, 3, 4, 5], 0, "b")[1] == 0
     assert table.find([1, 2, 3, 4, 5], 0, "a")[1] == 4
+
+
+def test_books_that_contradict_the_model_cost_the_cache() -> None:
+    memory = FakeMemory()
+    table = SlotTable(4, 100, memory)
+    placed = table.acquire([1, 2, 3, 4], 2, "a", 4)
+    assert placed is not None
+    table.append(placed[0], [1, 2, 3, 4], 2)
+    memory.lengths[placed[0].id] = 4
+    table.release(placed[0])
+    assert table.repair() is None
+    assert table.find([1, 2, 3, 4, 5], 2, "a")[1] == 4
+    memory.lengths[placed[0].id] = 3
+    assert "disagrees" in str(table.repair())
+    assert (table.used, table.find([1, 2, 3, 4, 5], 2, "a")[1], memory.length(placed[0].id)) == (0, 0, 0)
+    assert table.repair() is None
 
 
 # --------------------------------------------------------------------------- scheduler
@@ -198,7 +217,7 @@ def simulate(
                 sequence.slot, sequence.tokens[sequence.done : sequence.done + feed.count], sequence.shared
             )
             sequence.done += feed.count
-            memory.length[sequence.slot.id] = sequence.done
+            memory.lengths[sequence.slot.id] = sequence.done
             if feed.last:
                 sequence.tokens.append(sequence.sampler.sample(0))
                 if sequence.generated >= sequence.max_tokens or len(sequence.tokens) >= cells:
