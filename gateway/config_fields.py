@@ -58,7 +58,7 @@ def _parse(value: str, kind: inspect.Type) -> object:
         except ValueError:
             return value
     if isinstance(kind, inspect.ListType):
-        return [part.strip() for part in text.split(",") if part.strip()]
+        return [_parse(part.strip(), kind.item_type) for part in text.split(",") if part.strip()]
     return value
 
 
@@ -76,7 +76,8 @@ def expectation(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.BoolType):
         return "true or false"
     if isinstance(kind, inspect.ListType):
-        return "a list of texts"
+        each = expectation(kind.item_type)
+        return "a list of texts" if each == "a text" else f"a list, each {each}"
     if isinstance(kind, inspect.LiteralType):
         return "one of " + ", ".join(str(value) for value in kind.values)
     if isinstance(kind, inspect.StrType) and kind.pattern:

@@ -80,11 +80,21 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The local wiki store."""
+    """Where pages come from: the local store, or with ``api_url`` any MediaWiki."""
 
-    # Base of the citation links; {title} is the percent-encoded page title.
+    # Address of a MediaWiki's api.php, such as https://esolangs.org/w/api.php. Empty: the local store.
+    api_url: str = ""
+    # The name in api_url may lead to a private address. Addresses and localhost need no leave.
+    private_address: bool = False
+    # Who may be asked about the requests: an address of a page or of a mailbox, for the User-Agent header.
+    user_agent_contact: Annotated[str, Meta(pattern=r"^[ -'*-~]{0,200}$")] = ""
+    # Numbers of the namespaces that are searched through the API; 0 holds the articles.
+    namespaces: list[Annotated[int, Meta(ge=0, le=1_000_000)]] = [0]
+    # A wiki whose replicas lag further behind refuses requests, which then wait.
+    maxlag_seconds: Annotated[int, Meta(ge=1, le=3600)] = 5
+    # Base of the citation links of the local store; {title} is the percent-encoded page title.
     page_url: Annotated[str, Meta(pattern=r"\{title\}")] = "https://esolangs.org/wiki/{title}"
-    # Load the embedded sample wiki when the store is empty.
+    # Load the embedded sample wiki when the local store is empty.
     load_sample: bool = True
     fetch_timeout_seconds: Seconds = 20.0
 
