@@ -49,6 +49,7 @@ from gateway.resources import sample_wiki
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
+from gateway.wiki.mediawiki import MediaWiki
 from gateway.wiki.sample import load_sample
 from gateway.wiki.source import WikiSource
 
@@ -149,6 +150,7 @@ async def _open(
     )
     stack.push_async_callback(memory.close)
     await memory.start()
+    wiki = wiki or await _open_wiki(settings, opened, stack)
     return Services(
         settings=settings,
         model=model,
@@ -158,7 +160,7 @@ async def _open(
         ask=AskFlow(
             settings.ask,
             measured,
-            wiki or await _open_wiki(settings, opened),
+            wiki,
             prompts,
             model_name=model.name,
             defaults=model.defaults,
@@ -167,6 +169,7 @@ async def _open(
             record=lambda record: store_record(settings, opened, record),
             cache=CompactionCache(opened),
         ),
+        wiki=wiki,
         conversations=memory,
         auth=auth,
         metrics=app.state.metrics,
@@ -183,7 +186,11 @@ async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
     return database
 
 
-async def _open_wiki(settings: Settings, database: Database) -> WikiSource:
+async def _open_wiki(settings: Settings, database: Database, stack: AsyncExitStack) -> WikiSource:
+    if settings.wiki.api_url:
+        remote = MediaWiki(settings.wiki)
+        stack.push_async_callback(remote.close)
+        return remote
     if settings.wiki.load_sample:
         await load_sample(database, sample_wiki())
     return LocalWiki(database, settings.wiki)

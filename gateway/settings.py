@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 Seconds = Annotated[float, Meta(ge=0)]
 Tokens = Annotated[int, Meta(ge=1)]
@@ -89,7 +89,7 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Who may be asked about the requests: an address of a page or of a mailbox, for the User-Agent header.
     user_agent_contact: Annotated[str, Meta(pattern=r"^[ -'*-~]{0,200}$")] = ""
     # Numbers of the namespaces that are searched through the API; 0 holds the articles.
-    namespaces: list[Annotated[int, Meta(ge=0, le=1_000_000)]] = [0]
+    namespaces: list[Annotated[int, Meta(ge=0, le=1_000_000)]] = field(default_factory=lambda: [0])
     # A wiki whose replicas lag further behind refuses requests, which then wait.
     maxlag_seconds: Annotated[int, Meta(ge=1, le=3600)] = 5
     # Base of the citation links of the local store; {title} is the percent-encoded page title.

@@ -53,8 +53,8 @@ async def admin_health(request: Request) -> Response:
     services = services_of(request)
     await _refresh(services)
     health = services.inference.health()
-    database = await _database(services)
-    healthy = health.state != "broken" and database["status"] == "ok"
+    database, wiki = await _database(services), await _wiki(services)
+    healthy = health.state != "broken" and database["status"] == "ok" and wiki["status"] != "failing"
     return JSONResponse(
         {
             "status": "ok" if healthy else "degraded",
@@ -65,6 +65,7 @@ async def admin_health(request: Request) -> Response:
             "kv": _kv(health),
             "model": _model(services, health),
             "database": database,
+            "wiki": wiki,
             "versions": _versions(),
         }
     )
@@ -97,6 +98,15 @@ async def _database(services: Services) -> dict[str, Any]:
     except HearthError as error:
         return {"status": "failed", "problem": error.message, **services.database.health()}
     return {"status": "ok", **services.database.health()}
+
+
+async def _wiki(services: Services) -> dict[str, Any]:
+    """Counters of the wiki; a wiki on another machine is not asked anything."""
+    try:
+        found: dict[str, Any] = msgspec.to_builtins(await services.wiki.health())
+    except HearthError as error:
+        return {"status": "failing", "problem": error.message}
+    return found
 
 
 def _host(health: HostHealth) -> dict[str, Any]:

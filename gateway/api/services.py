@@ -19,6 +19,7 @@ from gateway.metrics import Metrics
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, add_record
+from gateway.wiki.source import WikiSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class Services:
     inference: Inference
     embedding: Embedder
     ask: AskFlow
+    wiki: WikiSource
     conversations: Conversations
     auth: Authenticator
     metrics: Metrics

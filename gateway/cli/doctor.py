@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from gateway.catalog import Catalog, ModelRow, estimate_ram
 from gateway.cli.cores import usable_cores
+from gateway.cli.doctor_wiki import check_wiki
 from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import size_text, table
+from gateway.cli.text import printable, size_text, table
 from gateway.inference.memory import Memory, read_memory
 from gateway.settings import Settings
 
@@ -47,16 +48,17 @@ class Fit(Struct, frozen=True, kw_only=True):
 @json_option
 @local_options
 def doctor(as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
-    """Say what this machine can run, and why."""
+    """Say what this machine can run, and why, and whether the wiki answers."""
     settings = settings_of(data_dir, config_file).settings
     machine = examine(settings.data_dir)
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
+    wiki = check_wiki(settings.wiki)
     if as_json:
-        click.echo(
-            msgspec.json.encode({"machine": machine, "data_dir": str(settings.data_dir), "models": fits})
-        )
+        found = {"machine": machine, "data_dir": str(settings.data_dir), "models": fits, "wiki": wiki}
+        click.echo(msgspec.json.encode(found))
         return
     click.echo(_machine_text(machine, settings))
+    click.echo(printable(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}"))
     click.echo()
     head = ["MODEL", "FITS", "HERE", "WHY"]
     click.echo(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))

@@ -27,7 +27,6 @@ from gateway.prompts import load_prompts
 from gateway.resources import bundled
 from gateway.settings import Settings
 from gateway.store.request_log import RequestRecord
-from gateway.wiki.local import LocalWiki
 
 
 @click.command(name="eval")
@@ -113,7 +112,6 @@ async def _evaluator(settings: Settings) -> AsyncIterator[tuple[Evaluator, str]]
     app = create_app(settings)
     async with app.router.lifespan_context(app):
         services = app.state.services
-        wiki = LocalWiki(services.database, settings.wiki)
         records: list[RequestRecord] = []
 
         async def keep(record: RequestRecord) -> None:
@@ -122,7 +120,7 @@ async def _evaluator(settings: Settings) -> AsyncIterator[tuple[Evaluator, str]]
         flow = AskFlow(
             settings.ask,
             services.inference,
-            wiki,
+            services.wiki,
             load_prompts(settings.data_dir / "prompts"),
             defaults=services.model.defaults,
             notice=None,
@@ -131,7 +129,7 @@ async def _evaluator(settings: Settings) -> AsyncIterator[tuple[Evaluator, str]]
             record=keep,
             cache=CompactionCache(services.database),
         )
-        yield Evaluator(flow, wiki, records), services.model.name
+        yield Evaluator(flow, services.wiki, records), services.model.name
 
 
 def _chosen(questions: list[Question], category: str | None, limit: int | None) -> list[Question]:

@@ -48,6 +48,9 @@ def _shown(url: str, health: dict[str, Any]) -> str:
     lines.append(f"requests:   {queue['running']} running, {queue['waiting']} waiting")
     model = health["model"]
     lines.append(f"model:      {model.get('name') if isinstance(model, dict) else model}")
+    wiki = health["wiki"]
+    if wiki["status"] == "failing":
+        lines.append(f"wiki:       {wiki['problem']}")
     if host.get("problem"):
         lines.append(f"problem:    {host['problem']}")
     return "\n".join(lines)

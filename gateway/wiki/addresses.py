@@ -1,4 +1,4 @@
-"""Where a host name may lead: public addresses, unless the configuration means a private one.
+"""Where the configured address may lead: public addresses, unless the configuration means a private one.
 
 A name is checked after it was resolved, and the connection is made to the very address that was checked: a
 name server that gives another answer to a second question (DNS rebinding) is never asked one.
@@ -11,6 +11,10 @@ import ipaddress
 import socket
 import time
 
+import httpx2
+
+from gateway.errors import ConfigurationError
+from gateway.settings import WikiSettings
 from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -19,6 +23,29 @@ _KEPT_SECONDS = 60.0
 _RETRY_SECONDS = 10.0
 # IPv6 prefix under which a gateway reaches IPv4 addresses (RFC 6052).
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def api_address(settings: WikiSettings) -> httpx2.URL:
+    """``wiki.api_url`` as an address. Raises ConfigurationError that says what is wrong with it."""
+    try:
+        url = httpx2.URL(settings.api_url)
+    except httpx2.InvalidURL as error:
+        raise _no_address(settings, str(error)) from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise _no_address(settings, "it must begin with https:// or http:// and a host")
+    if url.userinfo:
+        raise _no_address(settings, "a user name or password in it would be shown in logs")
+    if url.query or url.fragment:
+        raise _no_address(settings, "it must end with the path, usually /api.php")
+    return url
+
+
+def _no_address(settings: WikiSettings, reason: str) -> ConfigurationError:
+    shown = settings.api_url.rpartition("@")[2]
+    return ConfigurationError(
+        f"`wiki.api_url` is {shown!r}, which is no address of a MediaWiki's api.php: {reason}",
+        param="wiki.api_url",
+    )
 
 
 class Addresses:

@@ -13,7 +13,7 @@ import structlog
 
 from gateway import __version__
 from gateway.settings import WikiSettings
-from gateway.wiki.addresses import Addresses
+from gateway.wiki.addresses import Addresses, api_address
 from gateway.wiki.politeness import REQUESTS_AT_ONCE, Politeness, backoff, retry_after
 from gateway.wiki.transport import PinnedTransport
 from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
@@ -25,7 +25,10 @@ _MAX_REDIRECTS = 3
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 10.0  # what clients are told when the wiki did not say
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_BUSY = frozenset({429, 502, 503, 504})
+_TOO_MANY = 429
+_SERVER_ERROR = 500
+# Of the time that a search or fetch may take: what ends here has a reason, what ends there has none.
+_SHARE_OF_TIMEOUT = 0.9
 _GZIP = 16 + zlib.MAX_WBITS
 
 log = structlog.get_logger(__name__)
@@ -48,11 +51,11 @@ class Busy(Exception):  # noqa: N818 - a signal to try again, not an error that 
 
 
 class Client:
-    """One wiki's API. ``settings.api_url`` has been checked to be an http or https address with a host."""
+    """One wiki's API. Raises ConfigurationError when ``settings.api_url`` is no address of one."""
 
     def __init__(self, settings: WikiSettings) -> None:
-        self._url = httpx2.URL(settings.api_url)
-        self._timeout = settings.fetch_timeout_seconds
+        self._url = api_address(settings)
+        self._timeout = settings.fetch_timeout_seconds * _SHARE_OF_TIMEOUT
         # Half the time of a search or fetch: what waits longer would only be stopped later.
         self._politeness = Politeness(settings.fetch_timeout_seconds / 2)
         host = self._url.raw_host.decode("ascii")
@@ -93,6 +96,16 @@ class Client:
         if busy.wait is None:
             await asyncio.sleep(backoff(attempt))
 
+    @property
+    def address(self) -> str:
+        """Of the API."""
+        return str(self._url)
+
+    @property
+    def paused(self) -> float:
+        """Seconds for which the wiki asked to be left alone."""
+        return self._politeness.paused
+
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
@@ -124,7 +137,7 @@ class Client:
 
     async def _read(self, response: httpx2.Response) -> Reply:
         wait = retry_after(response.headers.get("retry-after"))
-        if response.status_code in _BUSY:
+        if response.status_code == _TOO_MANY or response.status_code >= _SERVER_ERROR:
             raise Busy(f"{self._url} answered with status {response.status_code}", wait)
         if response.status_code != 200:
             raise WikiReplyError(

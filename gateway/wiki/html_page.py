@@ -126,7 +126,9 @@ class _Reader:
     def _end_code(self, parts: list[str]) -> None:
         code = "".join(parts).removeprefix("\n")  # a line break right after the tag is not shown
         self._code = None
-        shown_code = code.strip("\n") if self._highlighted else _FRENCH_SPACE.sub(" ", code.removesuffix("\n"))
+        shown_code = (
+            code.strip("\n") if self._highlighted else _FRENCH_SPACE.sub(" ", code.removesuffix("\n"))
+        )
         self._tables.lines.add_code(shown_code)
 
     def _end_heading(self, level: int) -> None:

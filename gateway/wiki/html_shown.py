@@ -36,12 +36,8 @@ class Open(NamedTuple):
     """An element begins."""
 
     name: str
-    attributes: dict[str, str]
-
-    @property
-    def classes(self) -> list[str]:
-        """Its classes in lower case."""
-        return self.attributes.get("class", "").lower().split()
+    attributes: dict[str, str] = {}
+    classes: list[str] = []  # in lower case
 
 
 class Close(NamedTuple):
@@ -89,7 +85,7 @@ class _Elements:
             if tag.name not in VOID:
                 self._push(tag.name)
             return
-        element = Open(tag.name, tag.attributes() if tag.raw else {})
+        element = _element(tag)
         instead = self._instead(element)
         if instead is not None:
             if instead:
@@ -148,6 +144,13 @@ class _Elements:
         return "" if name in _HIDDEN_TAGS or _is_hidden(attributes, classes) else None
 
 
+def _element(tag: Tag) -> Open:
+    if not tag.raw:
+        return Open(tag.name)
+    attributes = tag.attributes()
+    return Open(tag.name, attributes, attributes.get("class", "").lower().split())
+
+
 def _is_hidden(attributes: dict[str, str], classes: list[str]) -> bool:
     return (
         not _HIDDEN_CLASSES.isdisjoint(classes)
@@ -160,6 +163,8 @@ def _is_hidden(attributes: dict[str, str], classes: list[str]) -> bool:
 def _instead_of_link(attributes: dict[str, str], classes: list[str]) -> str | None:
     if "autonumber" in classes:  # shown as [1]
         return attributes.get("href")
-    if "new" in classes and attributes.get("title", "").startswith("Template:"):  # a template that does not exist
+    if "new" in classes and attributes.get("title", "").startswith(
+        "Template:"
+    ):  # a template that does not exist
         return ""
     return None

@@ -13,7 +13,7 @@ from gateway.store import fts
 from gateway.store import wiki as store
 from gateway.store.db import Database
 from gateway.wiki.extract import normal_title
-from gateway.wiki.source import Page, PageRef, Section
+from gateway.wiki.source import Page, PageRef, Section, WikiHealth
 from gateway.wiki.texts import search_text
 from gateway.wiki.titles import search_titles
 
@@ -41,6 +41,11 @@ class LocalWiki:
         row = await self._database.read(lambda connection: _find(connection, title))
         sections = msgspec.json.decode(row.sections, type=list[Section])
         return Page(row.title, row.revision, self.url(row.title), sections)
+
+    async def health(self) -> WikiHealth:
+        """Pages in the store."""
+        pages = await self.count_pages()
+        return WikiHealth(source="local", status="ok", address=self._settings.page_url, pages=pages)
 
     async def count_pages(self) -> int:
         """Pages in the store, redirects not counted."""

@@ -31,13 +31,18 @@ class Politeness:
     async def slot(self) -> AsyncIterator[None]:
         """One of the slots, after the pause. Raises WikiUnavailableError when that is too long to wait for."""
         async with self._slots:
-            while (left := self._resume_at - time.monotonic()) > 0:
+            while (left := self.paused) > 0:
                 if left > self._patience:
                     raise WikiUnavailableError(
                         f"the wiki is busy and asks to wait {left:.0f} seconds", retry_after=left
                     )
                 await asyncio.sleep(left + random.uniform(0, _SPREAD))
             yield
+
+    @property
+    def paused(self) -> float:
+        """Seconds until the next request may be made."""
+        return max(0.0, self._resume_at - time.monotonic())
 
     def pause(self, seconds: float) -> None:
         """No further request for so long."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -32,6 +32,21 @@ class Page(Struct, frozen=True):
     sections: list[Section]
 
 
+class WikiHealth(Struct, frozen=True, kw_only=True):
+    """What an operator sees of a wiki. ``status`` is ``unused`` until something was asked for."""
+
+    source: Literal["local", "api"]
+    status: Literal["ok", "failing", "unused"]
+    address: str  # of the API; for the local store the base of citation links
+    pages: int  # in the local store, or kept from the API
+    requests: int = 0  # to the API, and how many of them failed in spite of trying again
+    failures: int = 0
+    cache_hits: int = 0
+    last_reply_seconds: float | None = None  # since the API's last useful reply
+    paused_seconds: float = 0.0  # for which the API asked to be left alone
+    problem: str | None = None  # of the last request, if it failed
+
+
 class WikiSource(Protocol):
     """A wiki that can be searched. Raises NotFoundError for a missing page, HearthError when unreachable."""
 
@@ -45,4 +60,8 @@ class WikiSource(Protocol):
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed."""
+        ...
+
+    async def health(self) -> WikiHealth:
+        """How the wiki does, without asking anybody outside."""
         ...
