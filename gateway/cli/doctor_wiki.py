@@ -40,5 +40,5 @@ async def _ask(settings: WikiSettings) -> str:
         await wiki.search_titles(_PROBE, 1)
     finally:
         await wiki.close()
-    articles = f", {site.articles:,} articles" if site.articles else ""
-    return f"{site.sitename} ({site.generator}){articles} at {settings.api_url}"
+    pages = f", {site.pages:,} pages" if site.pages else ""
+    return f"{site.sitename} ({site.generator}){pages} at {settings.api_url}"

@@ -105,7 +105,7 @@ class Api:
         if reply.query is None:
             raise WikiReplyError("the wiki's reply does not say what it is")
         general, statistics = reply.query.general, reply.query.statistics
-        return Site(general.sitename, general.generator, statistics.articles)
+        return Site(general.sitename, general.generator, statistics.pages)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -54,7 +54,7 @@ class Site(Struct, frozen=True):
 
     sitename: str = ""
     generator: str = ""  # MediaWiki and its version
-    articles: int = 0
+    pages: int = 0
 
 
 class Problem(Struct, frozen=True):
@@ -92,7 +92,7 @@ class General(Struct, frozen=True):
 class Statistics(Struct, frozen=True):
     """Of ``siprop=statistics``."""
 
-    articles: int = 0
+    pages: int = 0
 
 
 class SiteQuery(Struct, frozen=True):

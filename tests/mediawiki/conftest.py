@@ -1,0 +1,21 @@
+"""One real MediaWiki for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mediawiki.install import MissingPackagesError
+from tests.mediawiki.server import RealMediaWiki
+
+
+@pytest.fixture(scope="session")
+def mediawiki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMediaWiki]:
+    """Debian's MediaWiki with the sample wiki. Skips, and says what is missing, where it cannot be installed."""
+    try:
+        server = RealMediaWiki(tmp_path_factory.mktemp("mediawiki"))
+    except MissingPackagesError as error:
+        pytest.skip(str(error))
+    yield server
+    server.stop()

@@ -1,0 +1,103 @@
+"""PHP and Debian's MediaWiki package, installed where that is possible.
+
+The package is unpacked into a cache folder and not installed: its dependencies would start a web server.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PHP_PACKAGES = ("php-cli", "php-intl", "php-mbstring", "php-sqlite3", "php-xml")
+WIKI_PACKAGES = ("mediawiki", "mediawiki-classes")
+INSTALLED = Path("/usr/share/mediawiki")
+
+_MODULES = frozenset({"intl", "mbstring", "pdo_sqlite", "dom", "xml"})
+_APT_SECONDS = 540
+
+
+class MissingPackagesError(Exception):
+    """What is missing cannot be installed here; the message names it and says why."""
+
+
+def install_php() -> str:
+    """Path of a PHP that MediaWiki runs on."""
+    if not _php_is_complete():
+        packages = ", ".join(PHP_PACKAGES)
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            raise MissingPackagesError(
+                f"needs the Debian packages {packages}; installing takes root and apt-get"
+            )
+        _apt("update", "-qq")
+        _apt("install", "-y", "-qq", "--no-install-recommends", *PHP_PACKAGES)
+        if not _php_is_complete():
+            raise MissingPackagesError(f"PHP is not complete in spite of the packages {packages}")
+    php = shutil.which("php")
+    assert php is not None
+    return php
+
+
+def install_mediawiki() -> Path:
+    """Folder with ``api.php`` and ``maintenance``."""
+    if (INSTALLED / "api.php").is_file():
+        return INSTALLED
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth-tests"
+    cache.mkdir(parents=True, exist_ok=True)
+    target = cache / "mediawiki"
+    root = target / INSTALLED.relative_to("/")
+    with _locked(cache / "lock"):
+        if (root / "api.php").is_file():
+            return root
+        for program in ("apt-get", "dpkg-deb"):
+            if shutil.which(program) is None:
+                raise MissingPackagesError(f"needs the Debian package mediawiki; getting it takes {program}")
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            _unpack(Path(folder), target)
+    return root
+
+
+def _unpack(folder: Path, target: Path) -> None:
+    folder.chmod(0o755)  # apt downloads as a user of its own
+    try:
+        _apt("download", "-qq", *WIKI_PACKAGES, cwd=folder)
+    except MissingPackagesError:
+        if os.geteuid() != 0:
+            raise
+        _apt("update", "-qq")
+        _apt("download", "-qq", *WIKI_PACKAGES, cwd=folder)
+    tree = folder / "tree"
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", str(package), str(tree)], check=True, timeout=_APT_SECONDS)
+    shutil.rmtree(target, ignore_errors=True)
+    tree.rename(target)
+
+
+def _php_is_complete() -> bool:
+    php = shutil.which("php")
+    if php is None:
+        return False
+    done = subprocess.run([php, "-m"], capture_output=True, text=True, timeout=60, check=False)
+    return {line.strip().lower() for line in done.stdout.splitlines()} >= _MODULES
+
+
+def _apt(*words: str, cwd: Path | None = None) -> None:
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *words]
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=_APT_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise MissingPackagesError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-300:]}")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
