@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 import time
 
@@ -21,6 +22,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _KEPT_SECONDS = 60.0
 _RETRY_SECONDS = 10.0
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # IPv6 prefix under which a gateway reaches IPv4 addresses (RFC 6052).
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -33,6 +35,8 @@ def api_address(settings: WikiSettings) -> httpx2.URL:
         raise _no_address(settings, str(error)) from None
     if url.scheme not in ("http", "https") or not url.host:
         raise _no_address(settings, "it must begin with https:// or http:// and a host")
+    if _literal(url.host) is None and not _NAME.fullmatch(url.raw_host.decode("ascii")):
+        raise _no_address(settings, f"`{url.host}` is no host")
     if url.userinfo:
         raise _no_address(settings, "a user name or password in it would be shown in logs")
     if url.query or url.fragment:

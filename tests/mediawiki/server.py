@@ -110,7 +110,7 @@ class RealMediaWiki:
         assert done.returncode == 0, f"{script}: {done.stdout[-1000:]} {done.stderr[-1000:]}"
 
     def _serve(self, port: int) -> subprocess.Popen[bytes]:
-        command = [self._php, "-S", f"127.0.0.1:{port}", "-t", str(self._root)]
+        command = [self._php, "-d", "opcache.enable_cli=1", "-S", f"127.0.0.1:{port}", "-t", str(self._root)]
         with (self._folder / "server.log").open("wb") as log:
             server = subprocess.Popen(
                 command, env=self._environment(True), stdout=log, stderr=log, start_new_session=True
