@@ -71,9 +71,11 @@ def test_the_documented_environment_names_work(home: dict[str, str]) -> None:
         "HEARTH_MODEL__NAME": "gemma-4-e2b",
         "HEARTH_MODEL__IDLE_SECONDS": "-1",
         "HEARTH_SERVER__ALLOWED_HOSTS": "a.example, b.example",
+        "HEARTH_WIKI__NAMESPACES": "0, 12",
         "HEARTH_LOG__JSON": "yes",
     }
     settings = load(env).settings
+    assert settings.wiki.namespaces == [0, 12]
     assert (settings.server.host, settings.data_dir) == ("::1", Path("/srv/hearth"))
     assert (settings.model.name, settings.model.idle_seconds) == ("gemma-4-e2b", -1.0)
     assert settings.server.allowed_hosts == ["a.example", "b.example"]
@@ -139,6 +141,14 @@ def test_an_unknown_variable_is_named_with_its_nearest(
         ("[log]\nlevel = 'loud'\n", r"`log\.level` must be one of debug, error, info, warning, not 'loud'"),
         ("[log]\njson = 1\n", r"`log\.json` must be true or false, not 1"),
         ("[wiki]\npage_url = 'https://x'\n", r"`wiki\.page_url` must be a text that matches"),
+        (
+            "[wiki]\nnamespaces = [0, -1]\n",
+            r"`wiki\.namespaces` must be a list, each a whole number from 0 to 1000000, not \[0, -1\]",
+        ),
+        (
+            "[wiki]\nuser_agent_contact = 'a)\\r\\nX: y'\n",
+            r"`wiki\.user_agent_contact` must be a text that matches",
+        ),
         ("[server]\nallowed_hosts = 'x'\n", r"`server\.allowed_hosts` must be a list of texts, not 'x'"),
         ("data_dir = ''\n", r"`data_dir` must be a text that is not empty"),
     ],

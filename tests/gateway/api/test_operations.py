@@ -70,6 +70,31 @@ async def test_admin_health(client: Client, inference: ScriptedInference) -> Non
     assert (broken["status"], broken["host"]["problem"]) == ("degraded", "3 crashes in 60 s")
 
 
+async def test_health_of_the_local_wiki(client: Client) -> None:
+    wiki = (await client.get("/admin/health")).json()["wiki"]
+    assert (wiki["source"], wiki["status"], wiki["pages"]) == ("local", "ok", 0)
+
+
+async def test_a_wiki_that_cannot_be_reached_is_told_and_asked_only_for_questions(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    nobody = changed(settings, "wiki", api_url="http://127.0.0.1:1/api.php")
+    async with in_process(nobody, inference) as client:
+        before = (await client.get("/admin/health")).json()
+        assert (before["status"], before["wiki"]["status"], before["wiki"]["requests"]) == ("ok", "unused", 0)
+        asked = await client.post("/ask", json={"question": "Who created Befunge?"})
+        assert asked.status_code == 503
+        assert asked.json()["error"]["code"] == "wiki_unavailable"
+        assert int(asked.headers["retry-after"]) > 0
+        after = (await client.get("/admin/health")).json()
+        assert (after["status"], after["wiki"]["source"], after["wiki"]["status"]) == (
+            "degraded",
+            "api",
+            "failing",
+        )
+        assert "http://127.0.0.1:1/api.php" in after["wiki"]["problem"]
+
+
 async def test_warm_and_unload(client: Client, inference: ScriptedInference) -> None:
     warm = await client.post("/admin/host/warm")
     assert warm.json()["host"]["state"] == "ready"
