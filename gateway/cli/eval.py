@@ -15,12 +15,13 @@ from tqdm import tqdm
 from gateway import __version__, logs
 from gateway.cli.eval_report import show_comparison, show_run
 from gateway.cli.eval_setup import Setup, TermSource, opened_setup
-from gateway.cli.exits import EXIT_INTERRUPTED
+from gateway.cli.exits import EXIT_INTERRUPTED, exit_status
 from gateway.cli.options import client_options, json_option
-from gateway.errors import ConfigurationError
+from gateway.errors import ConfigurationError, HearthError
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.questions import Question, load_questions, set_name
 from gateway.evaluation.report import Run, markdown, summary
+from gateway.evaluation.run import Evaluator
 from gateway.resources import bundled
 
 
@@ -45,7 +46,9 @@ from gateway.resources import bundled
     "--compare", nargs=2, type=click.Path(path_type=Path, exists=True), help="Compare two kept runs."
 )
 @click.option(
-    "--server", is_flag=True, help="Ask the running server, or the one of --url, which has the same wiki."
+    "--server",
+    is_flag=True,
+    help="Ask the running server, or the one of --url, whose wiki is the built-in one or that of --data-dir.",
 )
 @json_option
 @client_options
@@ -69,7 +72,8 @@ def evaluate(
 ) -> None:
     """Ask the questions of a set and score retrieval, answers and citations.
 
-    By default a model of this command's own answers them on the built-in wiki; with --data-dir, on the wiki there.
+    By default a model of this command's own answers them on the built-in wiki; with --data-dir, on the wiki there. A
+    running server is left in peace, and has no part in the times; --server asks it.
     """
     if compare:
         given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
@@ -94,18 +98,19 @@ def evaluate(
             opened_setup(terms, model, server or bool(url), url, key, data_dir, config_file)
         )
         logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
-        run = asyncio.run(_run(setup, set_name(path), questions, out))
+        run, status = asyncio.run(_run(setup, set_name(path), questions, out))
     _print(run, as_json, as_markdown)
-    if len(run.rows) < len(questions):
-        click.echo(f"stopped after {len(run.rows)} of {len(questions)} questions", err=True)
-        ctx.exit(EXIT_INTERRUPTED)
+    if status:
+        kept = f"the same command goes on from {out}" if out else "with --out FILE, a run can go on"
+        click.echo(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
+        ctx.exit(status)
 
 
 _TYPED = click.core.ParameterSource.COMMANDLINE
 
 
-async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> Run:
-    """All rows; an interrupted run returns what it has, and keeps it in ``out``."""
+async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
+    """All rows, and the exit status; an interrupted run returns what it has. ``out`` has each row at once."""
     async with setup.evaluator() as (evaluator, model):
         run = Run(
             version=__version__,
@@ -118,19 +123,34 @@ async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path
             rows=[],
         )
         rows = rows_so_far(out, run, questions) if out else []
-        done = {row.id for row in rows}
-        left = [question for question in questions if question.id not in done]
-        with tqdm(total=len(questions), initial=len(rows), unit=" questions", disable=None) as bar:
-            try:
-                async for row in evaluator.run(left):
-                    rows.append(row)
-                    bar.update()
-                    bar.set_postfix_str(f"{sum(each.right for each in rows)} right")
-                    if out:
-                        keep_run(out, msgspec.structs.replace(run, rows=rows))
-            except asyncio.CancelledError:
-                pass  # Ctrl-C: what was scored so far is the result
-    return msgspec.structs.replace(run, rows=rows)
+        status = await _score(evaluator, questions, msgspec.structs.replace(run, rows=rows), out)
+    order = {question.id: place for place, question in enumerate(questions)}
+    rows.sort(key=lambda row: order[row.id])
+    return msgspec.structs.replace(run, rows=rows), status
+
+
+async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
+    """Add the rows that ``run`` does not have. The exit status: 0, or why it ended early."""
+    done = {row.id for row in run.rows}
+    left = [question for question in questions if question.id not in done]
+    with tqdm(total=len(questions), initial=len(done), unit=" questions", disable=None) as bar:
+        try:
+            async for row in evaluator.run(left):
+                run.rows.append(row)
+                bar.update()
+                bar.set_postfix_str(f"{sum(each.right for each in run.rows)} right")
+                if out:
+                    keep_run(out, run)
+        except asyncio.CancelledError:  # Ctrl-C: what was scored so far is the result
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            return EXIT_INTERRUPTED
+        except ConfigurationError:
+            raise  # the run cannot be kept, or the model cannot start
+        except HearthError as error:
+            click.echo(f"hearth: {error.message}", err=True)
+            return exit_status(error)
+    return 0
 
 
 def _chosen(questions: list[Question], category: str | None, limit: int | None) -> list[Question]:

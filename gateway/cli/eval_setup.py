@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -11,18 +10,20 @@ from typing import Any, Literal
 
 import msgspec
 
-from gateway.app import create_app
-from gateway.ask.cache import CompactionCache
 from gateway.ask.flow import AskFlow
 from gateway.ask.types import AskResult
+from gateway.catalog import ResolvedModel, resolve_model
 from gateway.cli.client import Client, ReplyError, connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import settings_of
-from gateway.evaluation.run import Evaluator, FlowAsker, Tokens
-from gateway.prompts import load_prompts
+from gateway.errors import NotFoundError
+from gateway.evaluation.run import Evaluator, FlowAsker, Tokens, tokens_of
+from gateway.inference.host import HostInference
+from gateway.prompts import PromptSet, load_prompts
 from gateway.resources import sample_wiki
 from gateway.settings import Settings
-from gateway.store.request_log import RequestRecord
+from gateway.store.db import Database
+from gateway.store.request_log import RequestRecord, get_record
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.sample import load_sample
 
@@ -32,10 +33,13 @@ TermSource = Literal["model", "question"]
 class Setup:
     """The parts of one evaluation. Without ``client`` and with the model's terms, a model of its own is started."""
 
-    def __init__(self, settings: Settings, terms: TermSource, client: Client | None) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, terms: TermSource, client: Client | None
+    ) -> None:
         self.settings = settings
-        self._terms = terms
+        self._database = database
         self._client = client
+        self._starts_model = client is None and terms == "model"
 
     @property
     def address(self) -> str:
@@ -44,53 +48,93 @@ class Setup:
 
     def prompts(self) -> dict[str, int]:
         """The versions of the prompts that will be used, as far as they are known here."""
-        if self._client or self._terms == "question":
+        if not self._starts_model:
             return {}
-        prompts = load_prompts(self.settings.data_dir / "prompts")
+        prompts = self._prompts()
         return {name: prompts.get(name).version for name in prompts.names()}
 
     def flow_settings(self) -> dict[str, Any]:
         """The settings of the flow, as far as they are known here."""
-        if self._client or self._terms == "question":
-            return {}
-        found: dict[str, Any] = msgspec.to_builtins(self.settings.ask)
-        return found
+        return msgspec.to_builtins(self.settings.ask) if self._starts_model else {}
 
     @asynccontextmanager
     async def evaluator(self) -> AsyncIterator[tuple[Evaluator, str]]:
         """The evaluator, and the name of the model that will answer (empty without one)."""
-        if self._client or self._terms == "question":
-            with opened_database(self.settings.database_path) as database:
-                if self.settings.wiki.load_sample:
-                    await load_sample(database, sample_wiki())
-                asker = ServerAsker(self._client) if self._client else None
-                model = await asker.model() if asker else ""
-                yield Evaluator(LocalWiki(database, self.settings.wiki), asker), model
+        if self.settings.wiki.load_sample:
+            await load_sample(self._database, sample_wiki())
+        wiki = LocalWiki(self._database, self.settings.wiki)
+        if self._starts_model:
+            model = resolve_model(self.settings)
+            host = HostInference(model, self.settings.model)
+            try:
+                yield Evaluator(wiki, self._flow(host, model, wiki)), model.name
+            finally:
+                await host.close()
+        elif self._client:
+            asker = ServerAsker(self._client, self._database)
+            yield Evaluator(wiki, asker), await asker.model()
         else:
-            async with _own(self.settings) as found:
-                yield found
+            yield Evaluator(wiki, None), ""
+
+    def _flow(self, host: HostInference, model: ResolvedModel, wiki: LocalWiki) -> FlowAsker:
+        """The flow of /ask, with records that come here instead of into the log, and without kept summaries."""
+        records: list[RequestRecord] = []
+
+        async def keep(record: RequestRecord) -> None:
+            records.append(record)
+
+        flow = AskFlow(
+            self.settings.ask,
+            host,
+            wiki,
+            self._prompts(),
+            defaults=model.defaults,
+            notice=None,
+            model_name=model.name,
+            fetch_timeout=self.settings.wiki.fetch_timeout_seconds,
+            record=keep,
+        )
+        return FlowAsker(flow, records, self.settings.ask.deadline_seconds)
+
+    def _prompts(self) -> PromptSet:
+        return load_prompts(self.settings.data_dir / "prompts")
 
 
 class ServerAsker:
-    """Asks over HTTP. The counts are those of the answer alone: a reply has no others."""
+    """Asks over HTTP. A server of this machine has all token counts in its log, which is in ``database``.
 
-    def __init__(self, client: Client) -> None:
+    Another server's reply has those of the last generation, the answer, alone.
+    """
+
+    def __init__(self, client: Client, database: Database) -> None:
         self._client = client
+        self._database = database
 
     async def model(self) -> str:
         """The model that the server has."""
-        reply = await asyncio.to_thread(self._client.get, "/v1/models")
-        return str(reply["data"][0]["id"])
+        reply = await self._client.fetch("GET", "/v1/models")
+        try:
+            return str(reply["data"][0]["id"])
+        except (TypeError, LookupError):
+            raise ReplyError(f"{self._client.url} names no model: is it a hearth server?") from None
 
     async def ask(self, question: str) -> tuple[AskResult, Tokens]:
         """The server's answer."""
-        reply = await asyncio.to_thread(self._client.post, "/ask", {"question": question})
+        reply = await self._client.fetch("POST", "/ask", {"question": question})
         try:
             result = msgspec.convert(reply, AskResult)
         except msgspec.ValidationError as error:
             raise ReplyError(f"{self._client.url} answers in another form: {error}") from None
+        return result, await self._tokens(result)
+
+    async def _tokens(self, result: AskResult) -> Tokens:
+        if self._client.local:
+            try:
+                return tokens_of([await self._database.read(lambda found: get_record(found, result.id))])
+            except NotFoundError:
+                pass  # the log is full, or the record could not be written: the reply's own counts are left
         budget = result.budget
-        return result, Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)
+        return Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)
 
 
 @contextmanager
@@ -103,43 +147,18 @@ def opened_setup(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> Iterator[Setup]:
-    """The parts that the command line asks for, on a folder that is gone afterwards unless one was named.
+    """The parts that the command line asks for.
 
-    A local server's own folder is used with it, so that both have one wiki.
+    The wiki is that of the folder that was named or of the local server that is asked; else the built-in one, in a
+    database that is gone afterwards.
     """
     client = connect(url, key, data_dir, config_file) if from_server else None
-    local = from_server and url is None
-    kept = nullcontext(None) if data_dir is not None or local else tempfile.TemporaryDirectory()
-    with kept as folder:
-        place = data_dir if folder is None else Path(folder)
-        yield Setup(settings_of(place, config_file, model__name=model).settings, terms, client)
-
-
-@asynccontextmanager
-async def _own(settings: Settings) -> AsyncIterator[tuple[Evaluator, str]]:
-    """The running application's flow, with records that come here instead of into the log."""
-    app = create_app(settings)
-    async with app.router.lifespan_context(app):
-        services = app.state.services
-        wiki = LocalWiki(services.database, settings.wiki)
-        records: list[RequestRecord] = []
-
-        async def keep(record: RequestRecord) -> None:
-            records.append(record)
-
-        flow = AskFlow(
-            settings.ask,
-            services.inference,
-            wiki,
-            load_prompts(settings.data_dir / "prompts"),
-            defaults=services.model.defaults,
-            notice=None,
-            model_name=services.model.name,
-            fetch_timeout=settings.wiki.fetch_timeout_seconds,
-            record=keep,
-            cache=CompactionCache(services.database),
+    settings = settings_of(data_dir, config_file, model__name=model).settings
+    own = data_dir is not None or (client is not None and client.local)
+    if not own:
+        settings = msgspec.structs.replace(
+            settings, wiki=msgspec.structs.replace(settings.wiki, load_sample=True)
         )
-        yield (
-            Evaluator(wiki, FlowAsker(flow, records, settings.ask.deadline_seconds)),
-            services.model.name,
-        )
+    place = nullcontext(settings.data_dir) if own else tempfile.TemporaryDirectory()
+    with place as folder, opened_database(Path(folder) / settings.database_path.name) as database:
+        yield Setup(settings, database, terms, client)

@@ -54,8 +54,8 @@ def rows_so_far(path: Path, run: Run, questions: Sequence[Question]) -> list[Row
     earlier = read_run(path)
     changed = [name for name in _SAME if getattr(earlier, name) != getattr(run, name)]
     if changed:
-        what = changed[0].replace("_", " ")
-        raise ConfigurationError(f"{path} is of a run with another {what}; choose another file")
+        what = ", ".join(name.replace("_", " ") for name in changed)
+        raise ConfigurationError(f"{path} is of a run that differs in: {what}; choose another file")
     wanted = {question.id for question in questions}
     others = [row.id for row in earlier.rows if row.id not in wanted]
     if others:

@@ -16,7 +16,7 @@ from gateway.ask.journal import Journal
 from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
-from gateway.errors import DeadlineError, HearthError, NotFoundError
+from gateway.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.score import Row, rank, score
 from gateway.store.request_log import RequestRecord
@@ -24,6 +24,8 @@ from gateway.wiki.source import Page, WikiSource
 
 _PAGES_A_TERM = 3
 _SECONDS = 60.0
+# So many failures in a row are no matter of the questions.
+_MOST_FAILURES = 5
 
 
 class Tokens(Struct, frozen=True):
@@ -32,6 +34,16 @@ class Tokens(Struct, frozen=True):
     prompt: int = 0
     cached: int = 0
     completion: int = 0
+
+
+def tokens_of(records: Sequence[RequestRecord]) -> Tokens:
+    """All generations of the records together."""
+    made = [each for record in records for each in record.generations]
+    return Tokens(
+        sum(each.prompt_tokens for each in made),
+        sum(each.cached_tokens for each in made),
+        sum(each.completion_tokens for each in made),
+    )
 
 
 class Asker(Protocol):
@@ -58,12 +70,7 @@ class FlowAsker:
                 result = await self._result(AskCall(id=f"eval-{uuid4().hex[:12]}", question=question))
         except TimeoutError:
             raise DeadlineError(f"no answer within {self._deadline:g} seconds") from None
-        made = [each for record in self._records for each in record.generations]
-        return result, Tokens(
-            sum(each.prompt_tokens for each in made),
-            sum(each.cached_tokens for each in made),
-            sum(each.completion_tokens for each in made),
-        )
+        return result, tokens_of(self._records)
 
     async def _result(self, call: AskCall) -> AskResult:
         async with aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
@@ -81,31 +88,47 @@ class Evaluator:
         self._asker = asker
 
     async def run(self, questions: Sequence[Question]) -> AsyncIterator[Row]:
-        """A row a question, in order. What fails is a row with its error."""
-        for question in questions:
-            yield await self._one(question, self._asker)
+        """A row a question, in order. What fails is a row with its error.
 
-    async def _one(self, question: Question, asker: Asker | None) -> Row:
+        Raises ConfigurationError, and the HearthError of the last question when several in a row have failed.
+        """
+        failures = 0
+        for question in questions:
+            row = await self._retrieved(question)
+            if self._asker is not None:
+                try:
+                    row = await self._asked(row, question, self._asker)
+                    failures = 0
+                except ConfigurationError:
+                    raise  # it concerns every question
+                except HearthError as error:
+                    failures += 1
+                    row = msgspec.structs.replace(row, asked=True, error=f"{error.code}: {error.message}")
+                    if failures == _MOST_FAILURES:
+                        yield row
+                        raise
+            yield row
+
+    async def _retrieved(self, question: Question) -> Row:
+        """The row of retrieval alone, by the question's own words."""
         own = await self._found(key_terms(question.text))
-        row = Row(
+        return Row(
             id=question.id,
             category=question.category,
             text=question.text,
             answerable=question.answerable,
             facts_wanted=len(question.facts),
             own_rank=rank(own, question.pages),
-            asked=asker is not None,
         )
-        if asker is None:
-            return row
-        try:
-            result, tokens = await asker.ask(question.text)
-        except HearthError as error:
-            return msgspec.structs.replace(row, error=error.code)
+
+    async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
+        """``row`` with the scores of the answer."""
+        result, tokens = await asker.ask(question.text)
         by_terms = await self._found(result.search_terms)
         row = score(row, question, result, await self._cited(result), by_terms)
         return msgspec.structs.replace(
             row,
+            asked=True,
             prompt_tokens=tokens.prompt,
             cached_tokens=tokens.cached,
             completion_tokens=tokens.completion,
