@@ -111,10 +111,11 @@ _TYPED = click.core.ParameterSource.COMMANDLINE
 
 async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
     """All rows, and the exit status; an interrupted run returns what it has. ``out`` has each row at once."""
-    async with setup.evaluator() as (evaluator, model):
+    async with setup.answering() as answering:
         run = Run(
             version=__version__,
-            model=model,
+            model=answering.model,
+            weights=answering.weights,
             question_set=name,
             server=setup.address,
             prompts=setup.prompts(),
@@ -123,7 +124,7 @@ async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path
             rows=[],
         )
         rows = rows_so_far(out, run, questions) if out else []
-        status = await _score(evaluator, questions, msgspec.structs.replace(run, rows=rows), out)
+        status = await _score(answering.evaluator, questions, msgspec.structs.replace(run, rows=rows), out)
     order = {question.id: place for place, question in enumerate(questions)}
     rows.sort(key=lambda row: order[row.id])
     return msgspec.structs.replace(run, rows=rows), status

@@ -8,13 +8,13 @@ import click
 import msgspec
 
 from gateway.cli.text import printable
-from gateway.evaluation.report import Run, by_category, compare, label, measures, summary
+from gateway.evaluation.report import Run, by_category, compare, headline, label, measures, summary
 
 
 def show_run(run: Run) -> None:
     """Print measures, right answers by category, tokens and times; failed questions go to stderr."""
     told = summary(run.rows)
-    click.echo(f"{run.model or 'retrieval alone'} on {run.question_set}")
+    click.echo(headline(run))
     for name, value in measures(told).items():
         click.echo(f"  {label(name):<32} {value}")
     for category, (right, count) in by_category(run.rows).items():
@@ -35,6 +35,7 @@ def show_comparison(before: Run, after: Run, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(told))
         return
+    click.echo(f"the runs differ in: {', '.join(told['differ_in']) or 'nothing but their outcome'}")
     first, second = told["models"]
     click.echo(f"{'':<32}{first:>18}{second:>18}")
     for name, values in _side_by_side(told["summaries"]):

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,14 @@ from gateway.wiki.local import LocalWiki
 from gateway.wiki.sample import load_sample
 
 TermSource = Literal["model", "question"]
+
+
+class Answering(NamedTuple):
+    """The evaluator, and who answers its questions: nobody has no name, and a server does not tell its weights."""
+
+    evaluator: Evaluator
+    model: str = ""
+    weights: str = ""  # fingerprint
 
 
 class Setup:
@@ -58,8 +66,8 @@ class Setup:
         return msgspec.to_builtins(self.settings.ask) if self._starts_model else {}
 
     @asynccontextmanager
-    async def evaluator(self) -> AsyncIterator[tuple[Evaluator, str]]:
-        """The evaluator, and the name of the model that will answer (empty without one)."""
+    async def answering(self) -> AsyncIterator[Answering]:
+        """The evaluator, ready: a model of its own is loaded."""
         if self.settings.wiki.load_sample:
             await load_sample(self._database, sample_wiki())
         wiki = LocalWiki(self._database, self.settings.wiki)
@@ -67,14 +75,15 @@ class Setup:
             model = resolve_model(self.settings)
             host = HostInference(model, self.settings.model)
             try:
-                yield Evaluator(wiki, self._flow(host, model, wiki)), model.name
+                weights = (await host.model_info()).fingerprint
+                yield Answering(Evaluator(wiki, self._flow(host, model, wiki)), model.name, weights)
             finally:
                 await host.close()
         elif self._client:
             asker = ServerAsker(self._client, self._database)
-            yield Evaluator(wiki, asker), await asker.model()
+            yield Answering(Evaluator(wiki, asker), await asker.model())
         else:
-            yield Evaluator(wiki, None), ""
+            yield Answering(Evaluator(wiki, None))
 
     def _flow(self, host: HostInference, model: ResolvedModel, wiki: LocalWiki) -> FlowAsker:
         """The flow of /ask, with records that come here instead of into the log, and without kept summaries."""

@@ -10,11 +10,8 @@ import msgspec
 
 from gateway.errors import ConfigurationError
 from gateway.evaluation.questions import Question
-from gateway.evaluation.report import Run
+from gateway.evaluation.report import Run, differences
 from gateway.evaluation.score import Row
-
-# Rows of runs that differ in one of these do not belong together.
-_SAME = ("version", "model", "question_set", "server", "prompts", "settings")
 
 
 def check_writable(path: Path) -> None:
@@ -52,10 +49,10 @@ def rows_so_far(path: Path, run: Run, questions: Sequence[Question]) -> list[Row
     if not path.exists():
         return []
     earlier = read_run(path)
-    changed = [name for name in _SAME if getattr(earlier, name) != getattr(run, name)]
-    if changed:
-        what = ", ".join(name.replace("_", " ") for name in changed)
-        raise ConfigurationError(f"{path} is of a run that differs in: {what}; choose another file")
+    if changed := differences(earlier, run):
+        raise ConfigurationError(
+            f"{path} is of a run that differs in: {', '.join(changed)}; choose another file"
+        )
     wanted = {question.id for question in questions}
     others = [row.id for row in earlier.rows if row.id not in wanted]
     if others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -17,12 +18,32 @@ class Run(Struct, frozen=True, kw_only=True):
 
     version: str  # of hearth
     model: str  # "" when retrieval alone was scored
+    weights: str = ""  # fingerprint of the model's file; a server does not tell it
     question_set: str  # name and hash of the file
     server: str = ""  # address, when a running server was asked
     prompts: dict[str, int] = {}  # versions; a server does not tell them
     settings: dict[str, Any] = {}  # of the flow; a server does not tell them
     started_at: float
     rows: list[Row]
+
+
+# What makes two runs two kinds of run.
+_KIND = ("version", "model", "weights", "question_set", "server", "prompts", "settings")
+
+
+def differences(one: Run, other: Run) -> list[str]:
+    """In what two runs differ besides their rows: model, prompts, … Rows of such runs do not belong together."""
+    return [name.replace("_", " ") for name in _KIND if getattr(one, name) != getattr(other, name)]
+
+
+def headline(run: Run) -> str:
+    """Who answered what, and when: model, weights, question set, version, day."""
+    weights = f" (weights {run.weights})" if run.weights else ""
+    where = f" at {run.server}" if run.server else ""
+    day = datetime.fromtimestamp(run.started_at).astimezone().date()
+    return (
+        f"{run.model or 'retrieval alone'}{weights}{where} on {run.question_set}, hearth {run.version}, {day}"
+    )
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
@@ -68,7 +89,7 @@ def by_category(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
 def markdown(run: Run) -> str:
     """A run as a page for people."""
     told = summary(run.rows)
-    lines = [f"| measure | {run.model or 'retrieval alone'} |", "|---|---|"]
+    lines = [headline(run), "", f"| measure | {run.model or 'retrieval alone'} |", "|---|---|"]
     lines += [f"| {label(name)} | {_cell(value)} |" for name, value in measures(told).items()]
     if run.model:
         lines += [f"| {label(name)} | {count:,} |" for name, count in told["tokens"].items()]
@@ -92,6 +113,7 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
     worse = [name for name in both if first[name].right and not second[name].right]
     return {
         "models": [before.model, after.model],
+        "differ_in": differences(before, after),
         "questions": len(both),
         "summaries": [summary([first[n] for n in both]), summary([second[n] for n in both])],
         "better": [_change(first[name], second[name]) for name in better],

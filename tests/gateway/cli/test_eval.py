@@ -35,7 +35,7 @@ def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Pa
     assert evaluate("--category", "nonsense").returncode == 78
     assert evaluate("--set", str(tmp_path / "none.toml")).returncode == 78
     other = evaluate("--model", "hearth-demo", "--category", "comparison", "--limit", "1", "--out", out)
-    assert other.returncode == 78 and "differs in: model" in other.stderr
+    assert other.returncode == 78 and "differs in: model, weights;" in other.stderr
     assert evaluate("--compare", out, out, "--limit", "3").returncode == 2
 
 

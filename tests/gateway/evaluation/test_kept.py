@@ -38,6 +38,7 @@ def test_a_run_goes_on_with_what_it_has(tmp_path: Path) -> None:
     ("changed", "says"),
     [
         ({"model": "other"}, "differs in: model;"),
+        ({"weights": "1f"}, "differs in: weights;"),
         ({"prompts": {"answer": 2}}, "differs in: prompts;"),
         ({"settings": {"pages": 1}}, "differs in: settings;"),
         ({"question_set": "t"}, "differs in: question set;"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.ask.types import AskResult, Budget, Citation
@@ -109,8 +110,9 @@ def test_retrieval_alone_has_no_answers_to_be_right() -> None:
 def test_two_runs_are_compared_question_by_question() -> None:
     before = run(row("a", facts=1), row("b"), row("c"), row("old"))
     after = run(row("a"), row("b", facts=1), row("c", facts=1), row("new"))
-    told = compare(before, after)
+    told = compare(before, msgspec.structs.replace(after, weights="1f"))
     assert ([c["id"] for c in told["better"]], [c["id"] for c in told["worse"]]) == (["b", "c"], ["a"])
+    assert told["differ_in"] == ["weights"]
     assert told["questions"] == 3 and told["p_value"] == 1.0
     reworded = compare(run(row("a")), run(row("a", text="something else")))
     assert reworded["questions"] == 0
