@@ -138,8 +138,8 @@ async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, 
         try:
             async for row in evaluator.run(left):
                 run.rows.append(row)
+                bar.set_postfix_str(f"{sum(each.right for each in run.rows)} right", refresh=False)
                 bar.update()
-                bar.set_postfix_str(f"{sum(each.right for each in run.rows)} right")
                 if out:
                     keep_run(out, run)
         except asyncio.CancelledError:  # Ctrl-C: what was scored so far is the result
