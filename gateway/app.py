@@ -27,11 +27,12 @@ from gateway.api.errors import on_http_exception
 from gateway.api.guard import Guard
 from gateway.api.health import admin_health, healthz, metrics, readyz, unload_host, warm_host
 from gateway.api.limits import BodyLimit, ConcurrencyLimit
-from gateway.api.models import get_model, list_models
+from gateway.api.models import ModelList, ModelReply, get_model, list_models
 from gateway.api.ollama import routes as ollama
 from gateway.api.openapi import openapi
 from gateway.api.responses import routes as responses
 from gateway.api.services import Services, store_record
+from gateway.api.status import AdminHealth, Alive, HostReply, Ready
 from gateway.api.streams import Drain
 from gateway.ask.cache import CompactionCache
 from gateway.ask.flow import AskFlow
@@ -61,14 +62,14 @@ ENDPOINTS = (
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
     *tokens.ENDPOINTS,
-    Endpoint("GET", "/v1/models", list_models, "user", reply=dict[str, Any]),
-    Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=dict[str, Any]),
-    Endpoint("GET", "/healthz", healthz, "public", reply=dict[str, Any]),
-    Endpoint("GET", "/readyz", readyz, "public", reply=dict[str, Any]),
+    Endpoint("GET", "/v1/models", list_models, "user", reply=ModelList),
+    Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=ModelReply),
+    Endpoint("GET", "/healthz", healthz, "public", reply=Alive),
+    Endpoint("GET", "/readyz", readyz, "public", reply=Ready),
     Endpoint("GET", "/metrics", metrics, "user"),
-    Endpoint("GET", "/admin/health", admin_health, "admin", reply=dict[str, Any]),
-    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=dict[str, Any]),
-    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=dict[str, Any]),
+    Endpoint("GET", "/admin/health", admin_health, "admin", reply=AdminHealth),
+    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
+    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
     Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),
     *conversations.ENDPOINTS,
     *ollama.ENDPOINTS,
@@ -150,7 +151,7 @@ async def _open(
     )
     stack.push_async_callback(memory.close)
     await memory.start()
-    wiki = wiki or await _open_wiki(settings, opened, stack)
+    wiki = wiki or await open_wiki(settings, opened, stack)
     return Services(
         settings=settings,
         model=model,
@@ -186,7 +187,8 @@ async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
     return database
 
 
-async def _open_wiki(settings: Settings, database: Database, stack: AsyncExitStack) -> WikiSource:
+async def open_wiki(settings: Settings, database: Database, stack: AsyncExitStack) -> WikiSource:
+    """The configured wiki; ``stack`` closes it."""
     if settings.wiki.api_url:
         remote = MediaWiki(settings.wiki)
         stack.push_async_callback(remote.close)

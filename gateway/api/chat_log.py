@@ -88,11 +88,6 @@ class _Entry:
         self._call = calls[0]
         self._model = model
         self._details = {"user": user} if user else {}
-        if self._call.tools:
-            self._details |= {
-                "tools": msgspec.to_builtins(self._call.tools),
-                "tool_choice": self._call.tool_choice,
-            }
         self._started_at = time.time()
         self._begun = time.monotonic()
         self.status = CLIENT_GONE  # until something else happens

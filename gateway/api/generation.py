@@ -47,6 +47,8 @@ class GenerationFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     top_k: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
     min_p: Unit | None = None
     repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] | None = None
+    # How many tokens the penalties look back on.
+    penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None
 
 
 class StreamOptions(Struct, frozen=True, forbid_unknown_fields=True):

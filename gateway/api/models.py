@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
+import msgspec
+from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
+from gateway.api.endpoint import JSON
 from gateway.api.services import Services, services_of
 from gateway.errors import NotFoundError
 
@@ -23,28 +26,41 @@ def check_model(services: Services, name: str) -> None:
         )
 
 
-async def list_models(request: Request) -> JSONResponse:
-    """``{"object": "list", "data": [model]}``."""
-    return JSONResponse({"object": "list", "data": [_model(services_of(request))]})
+class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="model"):
+    """A model. ``created`` is its file's time in Unix seconds, 0 before there is one."""
+
+    id: str
+    created: int
+    owned_by: Literal["hearth"] = "hearth"
+    context_length: int
 
 
-async def get_model(request: Request) -> JSONResponse:
+class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
+    """All models: one."""
+
+    data: list[ModelReply]
+
+
+async def list_models(request: Request) -> Response:
+    """The models that are served."""
+    return _json(ModelList([_model(services_of(request))]))
+
+
+async def get_model(request: Request) -> Response:
     """One model; ``default`` is answered with the model behind it."""
     services = services_of(request)
     check_model(services, request.path_params["id"])
-    return JSONResponse(_model(services))
+    return _json(_model(services))
 
 
-def _model(services: Services) -> dict[str, Any]:
+def _model(services: Services) -> ModelReply:
     model = services.model
     try:
         created = int(model.path.stat().st_mtime)
     except OSError:  # not pulled yet
         created = 0
-    return {
-        "id": model.name,
-        "object": "model",
-        "created": created,
-        "owned_by": "hearth",
-        "context_length": model.context,
-    }
+    return ModelReply(id=model.name, created=created, context_length=model.context)
+
+
+def _json(value: Struct) -> Response:
+    return Response(msgspec.json.encode(value), media_type=JSON)

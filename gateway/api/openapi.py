@@ -75,9 +75,7 @@ def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
         "responses": _responses(endpoint, reply),
     }
     if endpoint.accepts:
-        content = {
-            kind or TEXT: {"schema": body if kind == JSON and body else {}} for kind in endpoint.accepts
-        }
+        content = {kind or TEXT: {"schema": _body_schema(kind, body)} for kind in endpoint.accepts}
         required = _needs_body(endpoint.body)
         operation["requestBody"] = {"content": content, "required": required}
     if endpoint.access != "public":

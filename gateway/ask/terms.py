@@ -75,15 +75,18 @@ def occurs_in(term: str, question: str) -> bool:
 
 
 def key_terms(question: str) -> list[str]:
-    """Names in the question (runs of capitalised or odd words) one by one, then its other telling words together."""
+    """Names in the question (runs of capitalised or odd words) one by one, then its other telling words together.
+
+    A capital that only begins the sentence makes no name, unless a name follows: After whom …, Urban Müller ….
+    """
     names: list[str] = []
     others: list[str] = []
     run: list[str] = []
-    for word in question.split():
-        bare = word.strip(_PUNCTUATION)
-        if bare.endswith(("'s", "’s")):
-            bare = bare[:-2]
-        if bare and not is_stop_word(bare) and _is_odd(bare):
+    words = question.split()
+    for word, before, after in zip(words, ["", *words], [*words[1:], ""], strict=False):
+        bare = _bare(word)
+        begins = (not before or before[-1] in ".!?") and bare.istitle() and not _is_odd(_bare(after))
+        if bare and not is_stop_word(bare) and _is_odd(bare) and not begins:
             run.append(bare)
             if word[-1] not in ",;:":
                 continue
@@ -96,6 +99,12 @@ def key_terms(question: str) -> list[str]:
     names += [" ".join(run)] if run else []
     terms = [*names, " ".join(others)]
     return _distinct([_clean(term[:_MOST_CHARACTERS]) for term in terms])[:MOST_TERMS]
+
+
+def _bare(word: str) -> str:
+    """Without the punctuation around it and without a possessive ``'s``."""
+    bare = word.strip(_PUNCTUATION)
+    return bare[:-2] if bare.endswith(("'s", "’s")) else bare
 
 
 def _is_odd(word: str) -> bool:

@@ -36,9 +36,12 @@ class ReplyError(HearthError):
 class Client:
     """One server. All methods raise UnreachableError and ReplyError."""
 
-    def __init__(self, url: str, key: str | None) -> None:
+    def __init__(self, url: str, key: str | None, *, local: bool = False) -> None:
+        self.local = local  # its data directory is the one of this command
         self.url = url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = {"Content-Type": "application/json"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
 
     def get(self, path: str) -> Any:
         """The JSON reply of a GET."""
@@ -55,6 +58,15 @@ class Client:
     def delete(self, path: str) -> Any:
         """The JSON reply of a DELETE."""
         return self._plain("DELETE", path, None)
+
+    async def fetch(self, method: str, path: str, body: object = None) -> Any:
+        """The JSON reply of any request. Cancelling closes the connection, which cancels the work."""
+        timeout, headers = _timeout(_REPLY_SECONDS), self._headers
+        with _network_errors(self.url):
+            async with httpx2.AsyncClient(timeout=timeout, headers=headers) as http:
+                content = None if body is None else _json(body)
+                response = await http.request(method, self.url + path, content=content)
+        return _decoded(response)
 
     @contextmanager
     def stream(self, path: str, body: object) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
@@ -74,14 +86,10 @@ class Client:
         with _network_errors(self.url), self._open(_REPLY_SECONDS) as http:
             content = None if body is None else _json(body)
             response = http.request(method, self.url + path, content=content)
-        if response.is_error:
-            raise _reply_error(response)
         return _decoded(response)
 
     def _open(self, silence_seconds: float) -> httpx2.Client:
-        timeout = httpx2.Timeout(silence_seconds, connect=_CONNECT_SECONDS)
-        headers = {**self._headers, "Content-Type": "application/json"}
-        return httpx2.Client(timeout=timeout, headers=headers)
+        return httpx2.Client(timeout=_timeout(silence_seconds), headers=self._headers)
 
 
 def connect(url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None) -> Client:
@@ -100,7 +108,7 @@ def connect(url: str | None, key: str | None, data_dir: Path | None, config_file
         )
     if server.url is None:
         raise UnreachableError(f"the server on {folder} (process {server.pid}) is still starting; try again")
-    return Client(server.url, key)
+    return Client(server.url, key, local=True)
 
 
 def raise_event_error(body: Any) -> None:
@@ -118,11 +126,17 @@ def _key_from_file() -> str | None:
         raise ConfigurationError(f"cannot read the key file named by HEARTH_API_KEY_FILE: {error}") from None
 
 
+def _timeout(silence_seconds: float) -> httpx2.Timeout:
+    return httpx2.Timeout(silence_seconds, connect=_CONNECT_SECONDS)
+
+
 def _json(body: object) -> bytes:
     return msgspec.json.encode(body)
 
 
 def _decoded(response: httpx2.Response) -> Any:
+    if response.is_error:
+        raise _reply_error(response)
     try:
         return msgspec.json.decode(response.content)
     except msgspec.DecodeError:

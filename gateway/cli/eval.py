@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 import msgspec
 from tqdm import tqdm
 
-from gateway import logs
-from gateway.app import create_app
-from gateway.ask.cache import CompactionCache
-from gateway.ask.flow import AskFlow
-from gateway.cli.options import json_option, settings_of
-from gateway.errors import ConfigurationError
-from gateway.evaluation.questions import Question, load_questions
-from gateway.evaluation.report import Run, by_category, compare, encode, markdown, summary
+from gateway import __version__, logs
+from gateway.cli.eval_report import show_comparison, show_run
+from gateway.cli.eval_setup import Setup, TermSource, opened_setup
+from gateway.cli.exits import EXIT_INTERRUPTED, exit_status
+from gateway.cli.options import client_options, json_option
+from gateway.errors import ConfigurationError, HearthError
+from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
+from gateway.evaluation.questions import Question, load_questions, set_name
+from gateway.evaluation.report import Run, markdown, summary
 from gateway.evaluation.run import Evaluator
-from gateway.evaluation.score import Row
-from gateway.prompts import load_prompts
 from gateway.resources import bundled
-from gateway.settings import Settings
-from gateway.store.request_log import RequestRecord
 
 
 @click.command(name="eval")
@@ -37,99 +33,125 @@ from gateway.store.request_log import RequestRecord
 @click.option("--limit", type=click.IntRange(1), help="Only so many questions, spread over the set.")
 @click.option("--category", help="Only questions of this category.")
 @click.option(
+    "--terms",
+    type=click.Choice(["model", "question"]),
+    default="model",
+    help="`question` scores retrieval by the questions' own words alone, without a model.  [default: model]",
+)
+@click.option(
     "--out", type=click.Path(path_type=Path), help="Keep the run in this file; an unfinished one goes on."
 )
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print tables for a document.")
 @click.option(
-    "--compare",
-    "compared",
-    nargs=2,
-    type=click.Path(path_type=Path, exists=True),
-    help="Compare two kept runs.",
+    "--compare", nargs=2, type=click.Path(path_type=Path, exists=True), help="Compare two kept runs."
 )
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Evaluate on this data directory's wiki.")
 @click.option(
-    "--config", "config_file", type=click.Path(path_type=Path), help="Read settings from this TOML file too."
+    "--server",
+    is_flag=True,
+    help="Ask the running server, or the one of --url, whose wiki is the built-in one or that of --data-dir.",
 )
 @json_option
+@client_options
+@click.pass_context
 def evaluate(
+    ctx: click.Context,
     question_set: Path | None,
     model: str | None,
     limit: int | None,
     category: str | None,
+    terms: TermSource,
     out: Path | None,
     as_markdown: bool,
-    compared: tuple[Path, Path] | None,
+    compare: tuple[Path, Path] | None,
+    server: bool,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
     data_dir: Path | None,
     config_file: Path | None,
-    as_json: bool,
 ) -> None:
-    """Ask the questions of a set, by default on the built-in wiki, and score answers, citations and retrieval."""
-    if compared:
-        _show_comparison(compared, as_json)
+    """Ask the questions of a set and score retrieval, answers and citations.
+
+    By default a model of this command's own answers them on the built-in wiki; with --data-dir, on the wiki there. A
+    running server is left in peace, and has no part in the times; --server asks it.
+    """
+    if compare:
+        given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
+        if extra := sorted(set(given) - {"compare", "as_json"}):
+            raise click.UsageError(
+                f"--compare takes two kept runs and --json, no {extra[0].replace('_', '-')}"
+            )
+        show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
         return
+    if (server or url) and (model or terms == "question"):
+        raise click.UsageError(
+            "a server has its own model and terms: --server goes without --model and --terms"
+        )
+    if out is not None:
+        check_writable(out)
     path = question_set or bundled("eval/esolangs.toml")
     questions = _chosen(load_questions(path), category, limit)
-    with tempfile.TemporaryDirectory() if data_dir is None else nullcontext(str(data_dir)) as folder:
-        settings = settings_of(Path(folder), config_file, model__name=model).settings
-        logs.configure(msgspec.structs.replace(settings.log, level="warning"))
-        run = asyncio.run(_run(settings, path.name, questions, out))
-    if as_json:
-        click.echo(msgspec.json.encode({"summary": summary(run.rows), "run": run}))
-    elif as_markdown:
-        click.echo(markdown(run), nl=False)
-    else:
-        _show(run)
+    if terms == "question":
+        questions = [question for question in questions if question.answerable]
+    with ExitStack() as stack:
+        setup = stack.enter_context(
+            opened_setup(terms, model, server or bool(url), url, key, data_dir, config_file)
+        )
+        logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
+        run, status = asyncio.run(_run(setup, set_name(path), questions, out))
+    _print(run, as_json, as_markdown)
+    if status:
+        kept = f"the same command goes on from {out}" if out else "with --out FILE, a run can go on"
+        click.echo(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
+        ctx.exit(status)
 
 
-async def _run(settings: Settings, name: str, questions: list[Question], out: Path | None) -> Run:
-    """All rows; an interrupted run returns what it has, and keeps it in ``out``."""
-    prompts = load_prompts(settings.data_dir / "prompts")
-    versions = {each: prompts.get(each).version for each in prompts.names()}
-    async with _evaluator(settings) as (evaluator, model):
-        chosen = msgspec.to_builtins(settings.ask)
+_TYPED = click.core.ParameterSource.COMMANDLINE
+
+
+async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
+    """All rows, and the exit status; an interrupted run returns what it has. ``out`` has each row at once."""
+    async with setup.answering() as answering:
         run = Run(
-            model=model, question_set=name, prompts=versions, settings=chosen, started_at=time.time(), rows=[]
+            version=__version__,
+            model=answering.model,
+            weights=answering.weights,
+            question_set=name,
+            server=setup.address,
+            prompts=setup.prompts(),
+            settings=setup.flow_settings(),
+            started_at=time.time(),
+            rows=[],
         )
-        done = _kept(out, run)
-        rows = [row for row in done if row.id in {question.id for question in questions}]
-        left = [question for question in questions if question.id not in {row.id for row in rows}]
-        with tqdm(total=len(questions), initial=len(rows), unit=" questions", disable=None) as bar:
-            try:
-                async for row in evaluator.run(left):
-                    rows.append(row)
-                    bar.update()
-                    bar.set_postfix_str(f"{sum(each.right for each in rows)} right")
-                    _keep(out, msgspec.structs.replace(run, rows=rows))
-            except asyncio.CancelledError:
-                click.echo(f"stopped after {len(rows)} of {len(questions)} questions", err=True)
-    return msgspec.structs.replace(run, rows=rows)
+        rows = rows_so_far(out, run, questions) if out else []
+        status = await _score(answering.evaluator, questions, msgspec.structs.replace(run, rows=rows), out)
+    order = {question.id: place for place, question in enumerate(questions)}
+    rows.sort(key=lambda row: order[row.id])
+    return msgspec.structs.replace(run, rows=rows), status
 
 
-@asynccontextmanager
-async def _evaluator(settings: Settings) -> AsyncIterator[tuple[Evaluator, str]]:
-    """The running application's flow, with records that come here instead of into the log."""
-    app = create_app(settings)
-    async with app.router.lifespan_context(app):
-        services = app.state.services
-        records: list[RequestRecord] = []
-
-        async def keep(record: RequestRecord) -> None:
-            records.append(record)
-
-        flow = AskFlow(
-            settings.ask,
-            services.inference,
-            services.wiki,
-            load_prompts(settings.data_dir / "prompts"),
-            defaults=services.model.defaults,
-            notice=None,
-            model_name=services.model.name,
-            fetch_timeout=settings.wiki.fetch_timeout_seconds,
-            record=keep,
-            cache=CompactionCache(services.database),
-        )
-        yield Evaluator(flow, services.wiki, records), services.model.name
+async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
+    """Add the rows that ``run`` does not have. The exit status: 0, or why it ended early."""
+    done = {row.id for row in run.rows}
+    left = [question for question in questions if question.id not in done]
+    with tqdm(total=len(questions), initial=len(done), unit=" questions", disable=None) as bar:
+        try:
+            async for row in evaluator.run(left):
+                run.rows.append(row)
+                bar.set_postfix_str(f"{sum(each.right for each in run.rows)} right", refresh=False)
+                bar.update()
+                if out:
+                    keep_run(out, run)
+        except asyncio.CancelledError:  # Ctrl-C: what was scored so far is the result
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            return EXIT_INTERRUPTED
+        except ConfigurationError:
+            raise  # the run cannot be kept, or the model cannot start
+        except HearthError as error:
+            click.echo(f"hearth: {error.message}", err=True)
+            return exit_status(error)
+    return 0
 
 
 def _chosen(questions: list[Question], category: str | None, limit: int | None) -> list[Question]:
@@ -144,61 +166,10 @@ def _chosen(questions: list[Question], category: str | None, limit: int | None) 
     return [questions[index * len(questions) // limit] for index in range(limit)]
 
 
-def _kept(out: Path | None, run: Run) -> list[Row]:
-    """Rows of an earlier run of the same kind. Raises ConfigurationError for a file of another kind."""
-    if out is None or not out.exists():
-        return []
-    earlier = _read(out)
-    same = ("model", "question_set", "prompts", "settings")
-    changed = [name for name in same if getattr(earlier, name) != getattr(run, name)]
-    if changed:
-        raise ConfigurationError(f"{out} is of a run with another {changed[0]}; choose another file")
-    return earlier.rows
-
-
-def _keep(out: Path | None, run: Run) -> None:
-    if out is None:
-        return
-    partial = out.with_name(f".{out.name}.partial")
-    partial.write_bytes(encode(run))
-    partial.replace(out)
-
-
-def _read(path: Path) -> Run:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Run)
-    except (OSError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"{path} is no kept evaluation: {error}") from None
-
-
-def _show(run: Run) -> None:
-    told = summary(run.rows)
-    click.echo(f"{run.model} on {run.question_set}")
-    for name, value in told.items():
-        if name not in ("tokens", "seconds"):
-            click.echo(f"  {name.replace('_', ' '):<30} {'–' if value is None else value}")
-    for category, (right, count) in by_category(run.rows).items():
-        click.echo(f"  right: {category:<23} {right} of {count}")
-    total = told["seconds"].get("total")
-    if total:
-        click.echo(f"  {'seconds a question':<30} {total[0]:.2f} (median), {total[1]:.2f} (90th percentile)")
-    for row in run.rows:
-        if row.error:
-            click.echo(f"  {row.id} failed: {row.error}", err=True)
-
-
-def _show_comparison(paths: tuple[Path, Path], as_json: bool) -> None:
-    told = compare(_read(paths[0]), _read(paths[1]))
+def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(told))
-        return
-    click.echo(f"{'':<32}{told['models'][0]:>18}{told['models'][1]:>18}")
-    before, after = told["summaries"]
-    for name, value in before.items():
-        if name not in ("tokens", "seconds"):
-            click.echo(f"{name.replace('_', ' '):<32}{value!s:>18}{after[name]!s:>18}")
-    for word in ("better", "worse"):
-        for change in told[word]:
-            click.echo(f"{word}: {change['text']}\n    {change['answers'][0]}\n  → {change['answers'][1]}")
-    changed = f"{len(told['better'])} better, {len(told['worse'])} worse of {told['questions']}"
-    click.echo(f"{changed}; sign test p = {told['p_value']:.3f}")
+        click.echo(msgspec.json.encode({"summary": summary(run.rows), "run": run}))
+    elif as_markdown:
+        click.echo(markdown(run), nl=False)
+    else:
+        show_run(run)

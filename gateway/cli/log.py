@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -141,12 +141,19 @@ def _generation(number: int, made: GenerationRecord) -> list[str]:
     ]
     if made.sampling:
         lines.append(f"sampling: {msgspec.json.encode(made.sampling).decode()}")
+    if made.obeyed:
+        lines.append(f"obeyed: {msgspec.json.encode(made.obeyed).decode()}")
     for message in made.messages:
         content = message.get("content", "")
         if isinstance(content, list):
             content = "".join(str(part.get("text", "")) for part in content)
         lines += [f"[{message.get('role')}]", str(content)]
+        lines += [_called(call) for call in message.get("tool_calls", [])]
     return [*lines, "[output]", made.output]
+
+
+def _called(call: dict[str, Any]) -> str:
+    return f"{call.get('name')} {msgspec.json.encode(call.get('arguments')).decode()}"
 
 
 def _when(seconds: float) -> str:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import click
 
 from gateway import __version__
-from gateway.cli.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TEMPORARY
-from gateway.errors import ConfigurationError, HearthError
+from gateway.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED, exit_status
+from gateway.errors import HearthError
 
 
 class _Entry(NamedTuple):
@@ -104,13 +104,6 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     return result if isinstance(result, int) else 0
-
-
-def exit_status(error: HearthError) -> int:
-    """The exit status that tells a script what kind of error it was (sysexits.h)."""
-    if isinstance(error, ConfigurationError):
-        return EXIT_CONFIGURATION
-    return EXIT_TEMPORARY if error.status in (503, 504) else EXIT_FAILED
 
 
 def main() -> None:

@@ -12,15 +12,12 @@ import click
 import msgspec
 
 from gateway.cli.client import Client
+from gateway.cli.replay_call import call_of, output_of
 from gateway.cli.text import printable
 from gateway.errors import InvalidRequestError
 from gateway.prompts import Prompt, PromptSet
-from gateway.store.request_log import GenerationRecord, RequestRecord
+from gateway.store.request_log import RequestRecord
 
-# Sampling settings that the HTTP API takes under the same name.
-_SAMPLING = (
-    "temperature", "top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "max_tokens",
-)  # fmt: skip
 _LEAST_WIDTH = 30
 
 
@@ -55,8 +52,9 @@ def replay_record(
     results = []
     for number, made in enumerate(record.generations, 1):
         prompt = prompts.get(made.prompt_name)
-        reply = client.post("/v1/chat/completions", _body(made, prompt))
-        output = reply["choices"][0]["message"]["content"] or ""
+        call = call_of(made, prompt)
+        reply = client.post(call.path, call.body)
+        output = output_of(reply)
         version = str(prompt.version) if prompt else made.prompt_version
         result = {
             "step": made.step,
@@ -74,41 +72,6 @@ def replay_record(
             click.echo(_shown(number, result))
     if as_json:
         click.echo(msgspec.json.encode({"id": record.id, "generations": results}))
-
-
-def _body(made: GenerationRecord, prompt: Prompt | None) -> dict[str, Any]:
-    """The generation as a request; with ``prompt`` its text comes from there, with the stored variables."""
-    sampling = {name: made.sampling[name] for name in _SAMPLING if made.sampling.get(name) is not None}
-    messages, obeyed = made.messages, made.obeyed
-    if prompt is not None:
-        if not made.variables:
-            raise InvalidRequestError(
-                f"the log has no variables of the prompt `{prompt.name}` for this request"
-            )
-        messages = [msgspec.to_builtins(message) for message in prompt.render(**made.variables)]
-        given = {"json_schema": prompt.schema, "grammar": prompt.grammar}
-        obeyed = {name: value for name, value in given.items() if value is not None}
-    if any(message["role"] == "prompt" for message in messages):
-        raise InvalidRequestError("plain text completions cannot be replayed: their prompt was no chat")
-    body: dict[str, Any] = {
-        "messages": [_plain(message) for message in messages],
-        "priority": "background",
-        **sampling,
-    }
-    if made.seed is not None:
-        body["seed"] = made.seed
-    if "grammar" in obeyed:
-        body["grammar"] = obeyed["grammar"]
-    if "json_schema" in obeyed:
-        schema = {"name": made.prompt_name, "schema": obeyed["json_schema"]}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return body
-
-
-def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    content = message["content"]
-    text = content if isinstance(content, str) else "".join(str(part["text"]) for part in content)
-    return {"role": message["role"], "content": text}
 
 
 def _shown(number: int, result: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from pathlib import Path
@@ -60,6 +61,14 @@ def load_questions(path: Path) -> list[Question]:
                 f"the question `{question.id}` in {path} needs both `pages` and `facts`, or neither"
             )
     return questions
+
+
+def set_name(path: Path) -> str:
+    """The file's name with a hash of what it says: runs of one name asked the same questions."""
+    try:
+        return f"{path.name} {hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()}"
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
 
 
 def has_fact(text: str, fact: list[str]) -> bool:

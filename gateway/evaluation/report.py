@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from gateway.evaluation.score import Row
@@ -16,25 +16,48 @@ from gateway.evaluation.score import Row
 class Run(Struct, frozen=True, kw_only=True):
     """One evaluation: how it was made, and a row a question."""
 
-    model: str
-    question_set: str
-    prompts: dict[str, int]
-    settings: dict[str, Any]
+    version: str  # of hearth
+    model: str  # "" when retrieval alone was scored
+    weights: str = ""  # fingerprint of the model's file; a server does not tell it
+    question_set: str  # name and hash of the file
+    server: str = ""  # address, when a running server was asked
+    prompts: dict[str, int] = {}  # versions; a server does not tell them
+    settings: dict[str, Any] = {}  # of the flow; a server does not tell them
     started_at: float
     rows: list[Row]
 
 
+# What makes two runs two kinds of run.
+_KIND = ("version", "model", "weights", "question_set", "server", "prompts", "settings")
+
+
+def differences(one: Run, other: Run) -> list[str]:
+    """In what two runs differ besides their rows: model, prompts, … Rows of such runs do not belong together."""
+    return [name.replace("_", " ") for name in _KIND if getattr(one, name) != getattr(other, name)]
+
+
+def headline(run: Run) -> str:
+    """Who answered what, and when: model, weights, question set, version, day."""
+    weights = f" (weights {run.weights})" if run.weights else ""
+    where = f" at {run.server}" if run.server else ""
+    day = datetime.fromtimestamp(run.started_at).astimezone().date()
+    return (
+        f"{run.model or 'retrieval alone'}{weights}{where} on {run.question_set}, hearth {run.version}, {day}"
+    )
+
+
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
     """Shares from 0 to 1 (None without any question of that kind), tokens, and seconds by stage."""
-    asked = [row for row in rows if row.answerable]
+    answerable = [row for row in rows if row.answerable]
+    asked = [row for row in answerable if row.asked]
     others = [row for row in rows if not row.answerable]
     cited = sum(row.citations for row in rows)
     return {
         "questions": len(rows),
-        "answerable": len(asked),
+        "answerable": len(answerable),
         "errors": sum(row.error is not None for row in rows),
-        "hit_at_1_own_words": _share(asked, lambda row: row.own_rank == 1),
-        "hit_at_3_own_words": _share(asked, lambda row: row.own_rank is not None),
+        "hit_at_1_own_words": _share(answerable, lambda row: row.own_rank == 1),
+        "hit_at_3_own_words": _share(answerable, lambda row: row.own_rank is not None),
         "hit_at_1_model_terms": _share(asked, lambda row: row.model_rank == 1),
         "hit_at_3_model_terms": _share(asked, lambda row: row.model_rank is not None),
         "answers_right": _share(asked, lambda row: row.right),
@@ -66,27 +89,31 @@ def by_category(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
 def markdown(run: Run) -> str:
     """A run as a page for people."""
     told = summary(run.rows)
-    lines = [f"| measure | {run.model} |", "|---|---|"]
-    lines += [
-        f"| {_label(name)} | {_cell(value)} |" for name, value in told.items() if not isinstance(value, dict)
-    ]
-    lines += [f"| {name.replace('_', ' ')} | {count:,} |" for name, count in told["tokens"].items()]
+    lines = [headline(run), "", f"| measure | {run.model or 'retrieval alone'} |", "|---|---|"]
+    lines += [f"| {label(name)} | {_cell(value)} |" for name, value in measures(told).items()]
+    if run.model:
+        lines += [f"| {label(name)} | {count:,} |" for name, count in told["tokens"].items()]
     lines += ["", "| category | right |", "|---|---|"]
     lines += [f"| {name} | {right} of {count} |" for name, (right, count) in by_category(run.rows).items()]
-    lines += ["", "| stage | median s | 90th percentile s |", "|---|---|---|"]
+    if told["seconds"]:
+        lines += ["", "| stage | median s | 90th percentile s |", "|---|---|---|"]
     lines += [f"| {name} | {median:.3f} | {late:.3f} |" for name, (median, late) in told["seconds"].items()]
     return "\n".join(lines) + "\n"
 
 
 def compare(before: Run, after: Run) -> dict[str, Any]:
-    """Both summaries, the questions whose outcome changed, and a two-sided sign test over them."""
+    """Both summaries, the questions whose outcome changed, and a two-sided sign test over them.
+
+    Questions that only one of the runs has, or that were changed in between, are left out.
+    """
     first = {row.id: row for row in before.rows}
     second = {row.id: row for row in after.rows}
-    both = [name for name in first if name in second]
+    both = [name for name in first if name in second and first[name].text == second[name].text]
     better = [name for name in both if second[name].right and not first[name].right]
     worse = [name for name in both if first[name].right and not second[name].right]
     return {
         "models": [before.model, after.model],
+        "differ_in": differences(before, after),
         "questions": len(both),
         "summaries": [summary([first[n] for n in both]), summary([second[n] for n in both])],
         "better": [_change(first[name], second[name]) for name in better],
@@ -124,14 +151,15 @@ def _ratio(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def _label(name: str) -> str:
+def measures(told: dict[str, Any]) -> dict[str, float | int]:
+    """The single numbers of a summary, without those that nothing was measured for."""
+    return {name: value for name, value in told.items() if not isinstance(value, dict) and value is not None}
+
+
+def label(name: str) -> str:
+    """A measure's name for people: hit@3 own words."""
     return name.replace("_at_", "@").replace("_", " ")
 
 
-def _cell(value: float | int | None) -> str:
-    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
-
-
-def encode(run: Run) -> bytes:
-    """The run as a file."""
-    return msgspec.json.encode(run) + b"\n"
+def _cell(value: float | int) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from typing import Protocol
 from uuid import uuid4
 
 import msgspec
+from msgspec import Struct
 
 from gateway.ask.flow import AskFlow
 from gateway.ask.journal import Journal
 from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
-from gateway.errors import HearthError
+from gateway.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.score import Row, rank, score
 from gateway.store.request_log import RequestRecord
@@ -21,62 +24,128 @@ from gateway.wiki.source import Page, WikiSource
 
 _PAGES_A_TERM = 3
 _SECONDS = 60.0
+# So many failures in a row are no matter of the questions.
+_MOST_FAILURES = 5
 
 
-class Evaluator:
-    """``records`` is where the flow puts its request records: the counts come from there."""
+class Tokens(Struct, frozen=True):
+    """What a question cost, all its generations together."""
 
-    def __init__(self, flow: AskFlow, wiki: WikiSource, records: list[RequestRecord]) -> None:
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+
+
+def tokens_of(records: Sequence[RequestRecord]) -> Tokens:
+    """All generations of the records together."""
+    made = [each for record in records for each in record.generations]
+    return Tokens(
+        sum(each.prompt_tokens for each in made),
+        sum(each.cached_tokens for each in made),
+        sum(each.completion_tokens for each in made),
+    )
+
+
+class Asker(Protocol):
+    """Whoever answers the questions."""
+
+    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
+        """The answer. Raises HearthError."""
+        ...
+
+
+class FlowAsker:
+    """Asks the flow in this process. ``records`` is where the flow puts its request records, which have the counts."""
+
+    def __init__(self, flow: AskFlow, records: list[RequestRecord], deadline_seconds: float) -> None:
         self._flow = flow
-        self._wiki = wiki
         self._records = records
+        self._deadline = deadline_seconds
 
-    async def run(self, questions: Sequence[Question]) -> AsyncIterator[Row]:
-        """A row a question, in order. What fails is a row with its error."""
-        for question in questions:
-            yield await self._one(question)
-
-    async def _one(self, question: Question) -> Row:
-        own = [page.title for page in await self.found(key_terms(question.text))]
+    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
+        """The answer of the flow, within the deadline."""
+        self._records.clear()
         try:
-            result = await self._ask(question.text)
-        except HearthError as error:
-            return Row(
-                id=question.id,
-                category=question.category,
-                text=question.text,
-                answerable=question.answerable,
-                facts_wanted=len(question.facts),
-                own_rank=rank(own, question.pages),
-                error=error.code,
-            )
-        by_terms = await self.found(result.search_terms)
-        pages = {page.title: page for page in by_terms}
-        row = score(question, result, pages, own, [page.title for page in by_terms])
-        return self._counted(row)
+            async with asyncio.timeout(self._deadline):
+                result = await self._result(AskCall(id=f"eval-{uuid4().hex[:12]}", question=question))
+        except TimeoutError:
+            raise DeadlineError(f"no answer within {self._deadline:g} seconds") from None
+        return result, tokens_of(self._records)
 
-    async def found(self, terms: list[str]) -> list[Page]:
-        """The pages that the flow's own retrieval finds for these terms, in its order."""
-        journal = Journal(AskCall(id="evaluation", question=" ".join(terms)))
-        found = await Retrieval(self._wiki, journal, _PAGES_A_TERM, _SECONDS).run(terms)
-        return [each.page for each in found]
-
-    async def _ask(self, text: str) -> AskResult:
-        call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=text)
+    async def _result(self, call: AskCall) -> AskResult:
         async with aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
             async for event in events:
                 if isinstance(event, AnswerDone):
                     return event.result
         raise HearthError("the flow ended without a result")
 
-    def _counted(self, row: Row) -> Row:
-        if not self._records:
-            return row
-        made = self._records.pop().generations
-        self._records.clear()
+
+class Evaluator:
+    """Scores questions against ``wiki``. Without an ``asker`` retrieval alone is scored, and no model is needed."""
+
+    def __init__(self, wiki: WikiSource, asker: Asker | None) -> None:
+        self._wiki = wiki
+        self._asker = asker
+
+    async def run(self, questions: Sequence[Question]) -> AsyncIterator[Row]:
+        """A row a question, in order. What fails is a row with its error.
+
+        Raises ConfigurationError, and the HearthError of the last question when several in a row have failed.
+        """
+        failures = 0
+        for question in questions:
+            row = await self._retrieved(question)
+            if self._asker is not None:
+                try:
+                    row = await self._asked(row, question, self._asker)
+                    failures = 0
+                except ConfigurationError:
+                    raise  # it concerns every question
+                except HearthError as error:
+                    failures += 1
+                    row = msgspec.structs.replace(row, asked=True, error=f"{error.code}: {error.message}")
+                    if failures == _MOST_FAILURES:
+                        yield row
+                        raise
+            yield row
+
+    async def _retrieved(self, question: Question) -> Row:
+        """The row of retrieval alone, by the question's own words."""
+        own = await self._found(key_terms(question.text))
+        return Row(
+            id=question.id,
+            category=question.category,
+            text=question.text,
+            answerable=question.answerable,
+            facts_wanted=len(question.facts),
+            own_rank=rank(own, question.pages),
+        )
+
+    async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
+        """``row`` with the scores of the answer."""
+        result, tokens = await asker.ask(question.text)
+        by_terms = await self._found(result.search_terms)
+        row = score(row, question, result, await self._cited(result), by_terms)
         return msgspec.structs.replace(
             row,
-            prompt_tokens=sum(each.prompt_tokens for each in made),
-            cached_tokens=sum(each.cached_tokens for each in made),
-            completion_tokens=sum(each.completion_tokens for each in made),
+            asked=True,
+            prompt_tokens=tokens.prompt,
+            cached_tokens=tokens.cached,
+            completion_tokens=tokens.completion,
         )
+
+    async def _found(self, terms: list[str]) -> list[str]:
+        """Titles that the flow's own retrieval finds for these terms, in its order."""
+        journal = Journal(AskCall(id="evaluation", question=" ".join(terms)))
+        found = await Retrieval(self._wiki, journal, _PAGES_A_TERM, _SECONDS).run(terms)
+        return [each.page.title for each in found]
+
+    async def _cited(self, result: AskResult) -> dict[str, Page]:
+        """The cited pages; one that the wiki does not have is missing."""
+        pages = {}
+        for title in {cited.title for cited in result.citations}:
+            try:
+                pages[title] = await self._wiki.fetch(title)
+            except NotFoundError:
+                continue
+        return pages

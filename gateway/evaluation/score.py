@@ -5,27 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from gateway.ask.citations import is_refusal
 from gateway.ask.types import AskResult, Citation
+from gateway.ask.words import is_stop_word
 from gateway.evaluation.questions import Question, has_fact, normalized
 from gateway.wiki.source import Page
 
 _MARKER = re.compile(r"\[(\d{1,3})\]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?!\[)|\n+")
-# A cited passage has so many of the sentence's longer words, and all of its numbers.
+# A cited passage has so many of the sentence's key terms (longer words that are no stop words), and all of its numbers.
 _LEAST_SHARE = 0.5
-_LONGER = 4
+_LONGER = 4  # characters
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One question's outcome. Ranks count from 1 and are None when no expected page was found in the first three."""
+    """One question's outcome. Ranks count from 1 and are None when no expected page was found in the first three.
+
+    ``asked`` is false when retrieval alone was scored; ``error`` tells why there is no answer.
+    """
 
     id: str
     category: str
     text: str
     answerable: bool
+    asked: bool = False
     answer: str = ""
     refused: bool = False
     facts: int = 0  # found
@@ -44,34 +50,28 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def right(self) -> bool:
-        """Every fact there, or a refusal where nothing else is right."""
+        """Every fact there, or a refusal where nothing else is right; of retrieval alone, an expected page found."""
         if self.error:
             return False
+        if not self.asked:
+            return self.own_rank is not None
         return self.facts == self.facts_wanted if self.answerable else self.refused
 
 
 def score(
-    question: Question, result: AskResult, pages: Mapping[str, Page], own: Sequence[str], model: Sequence[str]
+    row: Row, question: Question, result: AskResult, cited: Mapping[str, Page], found: Sequence[str]
 ) -> Row:
-    """The row of an answered question. ``own`` and ``model`` are titles found, in order, by either kind of terms."""
-    found = sum(has_fact(result.answer, fact) for fact in question.facts)
-    return Row(
-        id=question.id,
-        category=question.category,
-        text=question.text,
-        answerable=question.answerable,
+    """``row`` with the scores of an answer. ``found`` are titles by the model's terms, ``cited`` the cited pages."""
+    return msgspec.structs.replace(
+        row,
         answer=result.answer,
         refused=is_refusal(result.answer),
-        facts=found,
-        facts_wanted=len(question.facts),
-        own_rank=rank(own, question.pages),
-        model_rank=rank(model, question.pages),
+        facts=sum(has_fact(result.answer, fact) for fact in question.facts),
+        model_rank=rank(found, question.pages),
         terms=result.search_terms,
         citations=len(result.citations),
-        valid_citations=sum(
-            _valid(result.answer, cited, pages.get(cited.title)) for cited in result.citations
-        ),
-        right_page=any(cited.title in question.pages for cited in result.citations),
+        valid_citations=sum(_valid(result.answer, each, cited.get(each.title)) for each in result.citations),
+        right_page=any(each.title in question.pages for each in result.citations),
         timings=result.timings,
     )
 
@@ -82,7 +82,7 @@ def rank(titles: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _valid(answer: str, cited: Citation, page: Page | None) -> bool:
-    """Whether each sentence that carries the marker has its words and numbers in the cited section or the lead."""
+    """Whether each sentence that carries the marker has its key terms and numbers in the cited section or the lead."""
     if page is None:
         return False
     texts = [section.text for section in page.sections if section.heading in ("", cited.section)]
@@ -95,6 +95,6 @@ def _supported(sentence: str, source: str) -> bool:
     words = re.findall(r"\w+", normalized(_MARKER.sub(" ", sentence)))
     known = set(re.findall(r"\w+", source))
     numbers = {word for word in words if word.isdigit()}
-    longer = {word for word in words if len(word) >= _LONGER and not word.isdigit()}
-    share = len(longer & known) / len(longer) if longer else 1.0
+    terms = {word for word in words if len(word) >= _LONGER and not word.isdigit() and not is_stop_word(word)}
+    share = len(terms & known) / len(terms) if terms else 1.0
     return numbers <= known and share >= _LEAST_SHARE

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from model_host.protocol import (
@@ -52,8 +53,12 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
 
     @property
     def obeyed(self) -> dict[str, Any]:
-        """What the output has to follow, for the log: ``json_schema``, ``grammar``, or nothing."""
-        given = {"json_schema": self.json_schema, "grammar": self.grammar}
+        """What shapes the output besides the prompt and the sampling, for the log; without what is as always."""
+        given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
+        given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
+        if self.tools:
+            given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
+            given["parallel_tool_calls"] = self.parallel_tool_calls
         return {name: value for name, value in given.items() if value is not None}
 
 

@@ -14,12 +14,14 @@ from gateway.aio import finish
 from gateway.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
 from gateway.prompts import Prompt
-from gateway.store.request_log import GenerationRecord, RequestRecord
+from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from model_host.protocol import Delta, Finished, Message
 
 Record = Callable[[RequestRecord], Coroutine[Any, Any, None]]
 
 _CLIENT_GONE = 499  # as nginx writes it
+# What the prompts are for; all others make summaries.
+_WORK: dict[str, Kind] = {"reflection": "reflection", "facts": "facts", "tasks": "tasks"}
 
 
 class MemoryModel:
@@ -111,7 +113,7 @@ class MemoryModel:
         )
         return RequestRecord(
             id=call.id,
-            kind="chat" if prompt.lane == "interactive" else "generate",
+            kind="chat" if prompt.lane == "interactive" else _WORK.get(prompt.name, "summary"),
             started_at=0.0,
             seconds=0.0,
             status=200 if problem is None else _CLIENT_GONE if problem == "cancelled" else 503,

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import apsw
 import structlog
+from msgspec import Struct
 
 from gateway.errors import ConfigurationError, HearthError
 from gateway.store.faults import translated
@@ -30,6 +31,15 @@ _LOCK_POLL_SECONDS = 0.02
 
 T = TypeVar("T")
 _log = structlog.get_logger(__name__)
+
+
+class DatabaseHealth(Struct, frozen=True):
+    """``size_bytes`` is what it takes on disk, the log included."""
+
+    path: str
+    size_bytes: int
+    schema_version: int
+    sqlite_version: str
 
 
 class Database:
@@ -116,18 +126,13 @@ class Database:
         """Prove that the database answers. Raises HearthError when it does not."""
         await self.read(lambda connection: connection.execute("SELECT 1 FROM schema_version").get)
 
-    def health(self) -> dict[str, int | str]:
-        """Path, size on disk (WAL included), schema version and SQLite version. Touches no connection."""
+    def health(self) -> DatabaseHealth:
+        """What is known of the database without touching a connection."""
         size = 0
         for suffix in ("", "-wal"):
             with contextlib.suppress(FileNotFoundError):
                 size += Path(f"{self.path}{suffix}").stat().st_size
-        return {
-            "path": str(self.path),
-            "size_bytes": size,
-            "schema_version": self._version,
-            "sqlite_version": apsw.sqlite_lib_version(),
-        }
+        return DatabaseHealth(str(self.path), size, self._version, apsw.sqlite_lib_version())
 
     def _submit(
         self,

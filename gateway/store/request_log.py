@@ -12,7 +12,12 @@ from gateway.errors import InvalidRequestError, NotFoundError
 from gateway.redact import redact_value
 from gateway.store.rows import columns, load_all, load_one
 
-Kind = Literal["ask", "chat", "generate"]
+# The last four are the model's work for a conversation, which nobody has asked for in so many words.
+Kind = Literal["ask", "chat", "generate", "summary", "reflection", "facts", "tasks"]
+
+# The table knows the first three. The others are `generate` there, and their own name is in the details.
+_STORED_KINDS = ("ask", "chat", "generate")
+_KIND = "CASE kind WHEN 'generate' THEN coalesce(details ->> '$.work', kind) ELSE kind END"
 
 _CANDIDATES_SHOWN = 5
 
@@ -35,7 +40,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     finish_reason: str = ""
     sampling: dict[str, Any] = {}
     variables: dict[str, str] = {}  # of the prompt
-    obeyed: dict[str, Any] = {}  # json_schema or grammar that the output had to follow
+    obeyed: dict[str, Any] = {}  # json_schema, grammar, stop, ignore_eos, tools and their choice
 
 
 class PageRecord(Struct, frozen=True, kw_only=True):
@@ -130,13 +135,16 @@ def list_records(
         for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
     )
     names = [n for n in RequestSummary.__struct_fields__ if not n.endswith("_tokens")]
-    conditions, values = ["TRUE"], {"limit": limit, "before": before, "kind": kind}
+    shown = [f"{_KIND} AS kind" if name == "kind" else name for name in names]
+    conditions: list[str] = ["TRUE"]
+    values: dict[str, Any] = {"limit": limit, "before": before, "kind": kind}
     if before is not None:
         conditions.append("seq < :before")
     if kind is not None:
-        conditions.append("kind = :kind")
+        conditions.append(f"kind = :stored AND {_KIND} = :kind")  # the first part has an index
+        values["stored"] = _stored(kind)
     query = (
-        f"SELECT {', '.join(names)}, {totals} FROM requests WHERE {' AND '.join(conditions)} "
+        f"SELECT {', '.join(shown)}, {totals} FROM requests WHERE {' AND '.join(conditions)} "
         "ORDER BY seq DESC LIMIT :limit"
     )
     return load_all(RequestSummary, connection.execute(query, values))
@@ -158,6 +166,8 @@ def get_record(connection: apsw.Connection, which: str) -> RequestRecord:
     assert row is not None
     fields = {name: getattr(row, name) for name in row.__struct_fields__ if name != "seq"}
     fields["details"] = msgspec.json.decode(row.details)
+    if row.kind == "generate":
+        fields["kind"] = fields["details"].pop("work", row.kind)
     return RequestRecord(
         **fields, generations=_generations(connection, row.seq), pages=_pages(connection, row.seq)
     )
@@ -191,7 +201,7 @@ def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int,
         "details, redactions, conversation, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             record.id,
-            record.kind,
+            _stored(record.kind),
             record.started_at,
             record.seconds,
             record.status,
@@ -200,7 +210,9 @@ def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int,
             record.owner,
             record.model,
             record.error,
-            _json(record.details),
+            _json(
+                record.details if record.kind in _STORED_KINDS else {**record.details, "work": record.kind}
+            ),
             redactions,
             record.conversation,
             size,
@@ -217,6 +229,10 @@ def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int,
                 {"request_seq": seq, "row_seq": index, **stored},
             )
     return seq
+
+
+def _stored(kind: Kind) -> str:
+    return kind if kind in _STORED_KINDS else "generate"
 
 
 def _rotate(connection: apsw.Connection, max_records: int, max_bytes: int) -> None:

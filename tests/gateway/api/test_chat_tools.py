@@ -188,8 +188,9 @@ async def test_calls_are_in_the_request_log(
     body = await post(client, tools=[ADD, NOW], tool_choice="required")
     record = await recorded(settings, body["id"])
     assert record.answer == 'add {"a":1}\nnow {}'
-    assert [tool["name"] for tool in record.details["tools"]] == ["add", "now"]
-    assert record.details["tool_choice"] == "required"
+    obeyed = record.generations[0].obeyed
+    assert [tool["name"] for tool in obeyed["tools"]] == ["add", "now"]
+    assert (obeyed["tool_choice"], obeyed["parallel_tool_calls"]) == ("required", True)
 
 
 # --------------------------------------------------------------------------- several choices

@@ -6,10 +6,12 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from msgspec import Struct
 
 from gateway.api.endpoint import JSON
 from gateway.api.openapi import document
 from gateway.app import ENDPOINTS
+from gateway.inference.interface import HostHealth, ModelInfo
 from tests.gateway.api.conftest import Client
 from tests.gateway.api.scripted import ScriptedInference
 
@@ -31,6 +33,16 @@ def test_every_endpoint_is_described() -> None:
         assert endpoint.method not in ("POST", "PATCH") or endpoint.body is not None or optional_body, (
             endpoint.path
         )
+
+
+def test_replies_are_described_by_the_types_that_make_them() -> None:
+    open_ended = [
+        endpoint.path
+        for endpoint in ENDPOINTS
+        if endpoint.reply is not None
+        and not (isinstance(endpoint.reply, type) and issubclass(endpoint.reply, Struct))
+    ]
+    assert open_ended == ["/openapi.json"]
 
 
 def test_schemas_are_valid_and_references_lead_somewhere() -> None:
@@ -78,6 +90,7 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/chat/completions", {"json": {"messages": [{"role": "user", "content": "hi"}]}}),
     ("POST", "/v1/chat/completions", {"json": {"messages": []}}),
     ("GET", "/v1/models", {}),
+    ("POST", "/admin/host/unload", {}),
     ("GET", "/v1/conversations", {}),
     ("GET", "/v1/facts", {}),
     ("GET", "/v1/tasks", {}),
@@ -114,3 +127,24 @@ async def test_conversations_are_as_described(client: Client, inference: Scripte
         check(await client.post(f"{one}{part}"), "POST", f"{base}/{{id}}{part}")
     check(await client.delete(one), "DELETE", f"{base}/{{id}}")
     check(await client.get(one), "GET", f"{base}/{{id}}")
+
+
+async def test_a_broken_host_and_a_loaded_model_are_as_described(
+    client: Client, inference: ScriptedInference
+) -> None:
+    for state in (
+        HostHealth(state="broken", problem="3 crashes in 60 s", retry_after=20.0),
+        HostHealth(
+            state="ready",
+            pid=1,
+            rss_bytes=5,
+            uptime_seconds=1.5,
+            idle_seconds_left=3.0,
+            model=ModelInfo(name="scripted", n_ctx=512, n_ctx_train=8192),
+            stats={"kv_used": 128, "kv_size": 512, "prefill_tokens_per_second": 40},
+        ),
+    ):
+        inference.state = state
+        check(await client.get("/admin/health"), "GET", "/admin/health")
+    for name in ("default", "nobody"):
+        check(await client.get(f"/v1/models/{name}"), "GET", "/v1/models/{id}")

@@ -56,6 +56,9 @@ def test_key_words_help_out() -> None:
         "HQ9+",
     ]
     assert key_terms("what is it?") == []
+    # A capital at the beginning is no name by itself.
+    assert key_terms("Prove that Piet works. Colours of Piet?") == ["Piet", "Prove works Colours"]
+    assert key_terms("Urban Müller wrote what?") == ["Urban Müller", "wrote"]
     assert choose_terms(["zzz"], "what is Piet").source == "model and key words of the question"
 
 

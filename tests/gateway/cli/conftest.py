@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.runfile import running
 from tests.gateway.cli.hub_server import Hub, serve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,6 +39,33 @@ def environment(tmp_path: Path, base_environment: dict[str, str]) -> dict[str, s
         "HF_HOME": str(tmp_path / "hf"),
         "HF_HUB_DOWNLOAD_TIMEOUT": "5",
     }
+
+
+@pytest.fixture(scope="module")
+def served(
+    tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, base_environment: dict[str, str]
+) -> Iterator[dict[str, str]]:
+    """The environment of a detached server on the tiny model, with short answers."""
+    folder = tmp_path_factory.mktemp("served")
+    environment = {
+        **base_environment,
+        "HOME": str(folder),
+        "HEARTH_DATA_DIR": str(folder / "data"),
+        "HEARTH_SERVER__PORT": "0",
+        "HEARTH_MODEL__NAME": str(tiny_model),
+        "HEARTH_MODEL__THREADS": "1",
+        "HEARTH_ASK__ANSWER_TOKENS": "32",
+        "HEARTH_ASK__PAGES": "1",
+    }
+    started = run_command(environment, folder, "start", "--detach")
+    assert started.returncode == 0, started.stderr
+    assert started.stdout.splitlines()[0].startswith("listening on http://127.0.0.1:")
+    assert started.stdout.splitlines()[1].startswith("try: curl -N ")
+    yield environment
+    stopped = run_command(environment, folder, "stop")
+    assert (stopped.returncode, "stopped (process" in stopped.stdout) == (0, True), stopped.stderr
+    assert running(folder / "data") is None
+    assert not (folder / "data/run.json").exists()
 
 
 @pytest.fixture

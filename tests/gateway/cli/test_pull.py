@@ -19,8 +19,8 @@ import pytest
 from huggingface_hub.utils import hf_raise_for_status
 
 from gateway.cli import hub as downloads
+from gateway.cli.exits import exit_status as status_of
 from gateway.cli.hub_errors import PullError, hub_errors
-from gateway.cli.main import exit_status as status_of
 from tests.gateway.cli.conftest import GGUF, Run
 from tests.gateway.cli.hub_server import COMMIT, Hub
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,33 +19,6 @@ from gateway.resources import bundled
 from tests.gateway.cli.conftest import Run, run_command
 
 pytestmark = pytest.mark.model
-
-
-@pytest.fixture(scope="module")
-def served(
-    tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, base_environment: dict[str, str]
-) -> Iterator[dict[str, str]]:
-    """The environment of a detached server on the tiny model, with short answers."""
-    folder = tmp_path_factory.mktemp("served")
-    environment = {
-        **base_environment,
-        "HOME": str(folder),
-        "HEARTH_DATA_DIR": str(folder / "data"),
-        "HEARTH_SERVER__PORT": "0",
-        "HEARTH_MODEL__NAME": str(tiny_model),
-        "HEARTH_MODEL__THREADS": "1",
-        "HEARTH_ASK__ANSWER_TOKENS": "32",
-        "HEARTH_ASK__PAGES": "1",
-    }
-    started = run_command(environment, folder, "start", "--detach")
-    assert started.returncode == 0, started.stderr
-    assert started.stdout.splitlines()[0].startswith("listening on http://127.0.0.1:")
-    assert started.stdout.splitlines()[1].startswith("try: curl -N ")
-    yield environment
-    stopped = run_command(environment, folder, "stop")
-    assert (stopped.returncode, "stopped (process" in stopped.stdout) == (0, True), stopped.stderr
-    assert running(folder / "data") is None
-    assert not (folder / "data/run.json").exists()
 
 
 @pytest.fixture
@@ -310,23 +283,3 @@ def test_a_logged_request_is_replayed_and_compared(client: Run, served: dict[str
         assert first["prompt_tokens"][0] != first["prompt_tokens"][1]
     finally:
         (folder / "search_terms.md").unlink()
-
-
-def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Path, tmp_path: Path) -> None:
-    def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return run_command(served, tmp_path, "eval", *arguments)
-
-    out, short = str(tmp_path / "run.json"), ["--model", str(tiny_model), "--category", "comparison"]
-    first = evaluate(*short, "--limit", "2", "--out", out)
-    assert first.returncode == 0, first.stderr
-    assert "hit at 3 own words" in first.stdout
-    whole = evaluate(*short, "--out", out, "--json")
-    told = json.loads(whole.stdout)
-    assert told["summary"]["questions"] == 5 and len(told["run"]["rows"]) == 5
-    assert told["run"]["rows"][0]["prompt_tokens"] > 0
-    compared = evaluate("--compare", out, out)
-    assert "0 better, 0 worse of 5" in compared.stdout
-    assert evaluate("--category", "nonsense").returncode == 78
-    assert evaluate("--set", str(tmp_path / "none.toml")).returncode == 78
-    other = evaluate("--model", "hearth-demo", "--category", "comparison", "--limit", "1", "--out", out)
-    assert other.returncode == 78 and "another model" in other.stderr

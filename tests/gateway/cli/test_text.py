@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.cli.main import COMMANDS, cli, exit_status, run
+from gateway.cli.exits import exit_status
+from gateway.cli.main import COMMANDS, cli, run
 from gateway.cli.stages import stage_text
 from gateway.cli.text import printable, size_text, table
 from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError

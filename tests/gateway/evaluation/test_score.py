@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.ask.types import AskResult, Budget, Citation
@@ -56,13 +57,13 @@ def test_facts(text: str, fact: list[str], there: bool) -> None:
         ("Chris Pressey created Befunge in 1995. [1]", cited(), 0),
         ("Dragons designed several mountains. [1]", cited(), 0),
         ("Coleman mistyped it. [1]", cited("Name"), 1),
+        ("With such words that were created, dragons won. [1]", cited(), 0),
         ("Chris Pressey created Befunge. [1]", cited(title="Piet"), 0),
     ],
 )
 def test_a_citation_must_be_true(answer: str, citation: Citation, valid: int) -> None:
-    row = score(QUESTION, result(answer, citation), {"Befunge": PAGE}, ["Befunge"], ["Piet", "Befunge"])
-    assert row.valid_citations == valid
-    assert (row.own_rank, row.model_rank) == (1, 2)
+    scored = score(row("q"), QUESTION, result(answer, citation), {"Befunge": PAGE}, ["Piet", "Befunge"])
+    assert (scored.valid_citations, scored.model_rank) == (valid, 2)
 
 
 def test_ranks_end_at_three() -> None:
@@ -72,11 +73,11 @@ def test_ranks_end_at_three() -> None:
 
 def row(name: str, **fields: Any) -> Row:
     given: dict[str, Any] = {"id": name, "category": "x", "text": name, "answerable": True, "facts_wanted": 1}
-    return Row(**given | fields)
+    return Row(**given | {"asked": True} | fields)
 
 
 def run(*rows: Row) -> Run:
-    return Run(model="m", question_set="s", prompts={}, settings={}, started_at=0.0, rows=list(rows))
+    return Run(version="1", model="m", question_set="s", started_at=0.0, rows=list(rows))
 
 
 def test_a_summary_counts_what_it_says() -> None:
@@ -96,10 +97,23 @@ def test_a_summary_counts_what_it_says() -> None:
     assert summary([])["answers_right"] is None
 
 
+def test_retrieval_alone_has_no_answers_to_be_right() -> None:
+    told = summary([row("a", asked=False, own_rank=1), row("b", asked=False)])
+    assert (told["hit_at_3_own_words"], told["answers_right"], told["hit_at_3_model_terms"]) == (
+        0.5,
+        None,
+        None,
+    )
+    assert by_category([row("a", asked=False, own_rank=1), row("b", asked=False)]) == {"x": (1, 2)}
+
+
 def test_two_runs_are_compared_question_by_question() -> None:
     before = run(row("a", facts=1), row("b"), row("c"), row("old"))
     after = run(row("a"), row("b", facts=1), row("c", facts=1), row("new"))
-    told = compare(before, after)
+    told = compare(before, msgspec.structs.replace(after, weights="1f"))
     assert ([c["id"] for c in told["better"]], [c["id"] for c in told["worse"]]) == (["b", "c"], ["a"])
+    assert told["differ_in"] == ["weights"]
     assert told["questions"] == 3 and told["p_value"] == 1.0
+    reworded = compare(run(row("a")), run(row("a", text="something else")))
+    assert reworded["questions"] == 0
     assert sign_test(10, 0) == pytest.approx(2 / 1024)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.errors import ConfigurationError
 from gateway.evaluation.questions import has_fact, load_questions
+from gateway.evaluation.report import summary
+from gateway.evaluation.run import Evaluator
 from gateway.resources import bundled, sample_wiki
 from gateway.settings import WikiSettings
 from gateway.store.db import Database
@@ -25,11 +28,24 @@ def test_there_are_enough_and_none_twice() -> None:
     assert [text for text, count in texts.items() if count > 1] == []
 
 
-async def test_every_fact_stands_on_an_expected_page(tmp_path: Path) -> None:
+@pytest.fixture
+async def wiki(tmp_path: Path) -> AsyncIterator[LocalWiki]:
     database = Database(tmp_path / "hearth.db")
     database.open()
     await load_sample(database, sample_wiki())
-    wiki = LocalWiki(database, WikiSettings())
+    yield LocalWiki(database, WikiSettings())
+    database.close()
+
+
+async def test_retrieval_finds_the_page_by_the_questions_own_words(wiki: LocalWiki) -> None:
+    rows = [row async for row in Evaluator(wiki, None).run(QUESTIONS)]
+    told = summary(rows)
+    assert told["questions"] == len(QUESTIONS)
+    assert told["hit_at_3_own_words"] >= 0.95
+    assert told["hit_at_1_own_words"] >= 0.9
+
+
+async def test_every_fact_stands_on_an_expected_page(wiki: LocalWiki) -> None:
     problems = []
     for question in QUESTIONS:
         texts = []
@@ -40,7 +56,6 @@ async def test_every_fact_stands_on_an_expected_page(tmp_path: Path) -> None:
         for fact in question.facts:
             if not any(has_fact(text, fact) for text in texts):
                 problems.append(f"{question.id}: {fact} is not on {question.pages}")
-    database.close()
     assert problems == []
 
 

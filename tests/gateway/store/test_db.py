@@ -52,9 +52,9 @@ def test_a_blank_file_gets_every_migration_and_safe_settings(tmp_path: Path) -> 
         health = database.health()
     assert versions == [step.version for step in migrations()]
     assert settings == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
-    assert health["schema_version"] == versions[-1]
-    assert health["sqlite_version"] == apsw.sqlite_lib_version()
-    assert isinstance(health["size_bytes"], int) and health["size_bytes"] > 4096
+    assert health.schema_version == versions[-1]
+    assert health.sqlite_version == apsw.sqlite_lib_version()
+    assert health.size_bytes > 4096
 
 
 def test_opening_again_keeps_the_data_and_migrates_nothing(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_every_older_schema_is_brought_up_to_date(tmp_path: Path, version: int) 
     migrate(connection, path, migrations()[:version])
     connection.close()
     with opened(path) as database:
-        assert database.health()["schema_version"] == len(migrations())
+        assert database.health().schema_version == len(migrations())
 
 
 def test_a_failing_migration_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -76,6 +76,20 @@ def test_the_short_form_counts_tokens_and_pages_backwards(database: Database) ->
     assert [row.id for row in database.read_sync(lambda c: list_records(c, 9, kind="chat"))] == ["r3", "r1"]
 
 
+def test_work_for_conversations_has_kinds_of_its_own(database: Database) -> None:
+    kinds: tuple[Kind, ...] = ("generate", "summary", "facts", "summary", "ask")
+    for number, kind in enumerate(kinds):
+        add(database, record(f"r{number}", kind=kind))
+
+    def listed(kind: Kind | None) -> list[str]:
+        return [f"{row.id} {row.kind}" for row in database.read_sync(lambda c: list_records(c, 9, kind=kind))]
+
+    assert listed(None) == ["r4 ask", "r3 summary", "r2 facts", "r1 summary", "r0 generate"]
+    assert listed("summary") == ["r3 summary", "r1 summary"]
+    assert (listed("generate"), listed("tasks")) == (["r0 generate"], [])
+    assert database.read_sync(lambda c: get_record(c, "r2")) == record("r2", kind="facts")
+
+
 def test_a_unique_beginning_of_an_id_is_enough(database: Database) -> None:
     for request_id in ("abc1", "abd2", "b%_"):
         add(database, record(request_id))

@@ -1,0 +1,83 @@
+"""`hearth eval` as people run it: a model of its own, the running server, two runs compared, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.cli.conftest import COMMAND, run_command
+
+pytestmark = pytest.mark.model
+
+
+def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Path, tmp_path: Path) -> None:
+    def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command(served, tmp_path, "eval", *arguments)
+
+    out, short = str(tmp_path / "run.json"), ["--model", str(tiny_model), "--category", "comparison"]
+    first = evaluate(*short, "--limit", "2", "--out", out)
+    assert first.returncode == 0, first.stderr
+    assert "hit@3 own words" in first.stdout and "hit@3 model terms" in first.stdout
+    begun = json.loads(Path(out).read_text())["rows"]
+    whole = evaluate(*short, "--limit", "4", "--out", out, "--json")  # half of them are known
+    told = json.loads(whole.stdout)
+    rows = told["run"]["rows"]
+    assert told["summary"]["questions"] == len(rows) == 4 and len(begun) == 2
+    assert [row for row in rows if row in begun] == begun
+    assert rows[0]["prompt_tokens"] > 0
+    compared = evaluate("--compare", out, out)
+    assert "0 better, 0 worse of 4" in compared.stdout
+    assert evaluate("--category", "nonsense").returncode == 78
+    assert evaluate("--set", str(tmp_path / "none.toml")).returncode == 78
+    other = evaluate("--model", "hearth-demo", "--category", "comparison", "--limit", "1", "--out", out)
+    assert other.returncode == 78 and "differs in: model, weights;" in other.stderr
+    assert evaluate("--compare", out, out, "--limit", "3").returncode == 2
+
+
+def test_eval_asks_the_running_server(served: dict[str, str], tmp_path: Path) -> None:
+    def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command(served, tmp_path, "eval", "--category", "person", *arguments)
+
+    done = evaluate("--server", "--limit", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["run"]["server"].startswith("http://127.0.0.1:")
+    assert told["summary"]["errors"] == 0 and told["summary"]["hit_at_3_own_words"] == 1.0
+    # All generations of a question, which the log has, and not the last one alone.
+    assert told["run"]["rows"][0]["prompt_tokens"] > _logged_answer_tokens(served, tmp_path)
+    assert evaluate("--server", "--model", "hearth-demo").returncode == 2
+    gone = evaluate("--url", "http://127.0.0.1:9", "--limit", "1")
+    assert gone.returncode == 75 and "no server answers" in gone.stderr
+
+
+def _logged_answer_tokens(served: dict[str, str], tmp_path: Path) -> int:
+    """Prompt tokens of the answer of the last but one question in the log."""
+    found = json.loads(run_command(served, tmp_path, "log", "--kind", "ask", "--json").stdout)["records"]
+    shown = run_command(served, tmp_path, "log", found[1]["id"], "--json").stdout
+    return int(json.loads(shown)["generations"][-1]["prompt_tokens"])
+
+
+def test_an_interrupted_eval_keeps_what_it_has(
+    served: dict[str, str], tiny_model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run.json"
+    line = [*COMMAND, "eval", "--model", str(tiny_model), "--out", str(out)]
+    with subprocess.Popen(
+        line, env=served, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not out.exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        shown, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert f"goes on from {out}" in told and "hit@3 own words" in shown
+    kept = json.loads(out.read_text())["rows"]
+    assert 0 < len(kept) < 250
+    assert f"stopped after {len(kept)} of" in told

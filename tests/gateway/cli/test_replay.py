@@ -1,0 +1,198 @@
+"""`hearth log ID --replay`: what was asked is asked again, whatever door it came through."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from gateway.api.chat import _to_call as chat_call
+from gateway.api.chat_log import _Output
+from gateway.api.chat_request import parse_chat
+from gateway.api.completions.bodies import parse_completion
+from gateway.api.completions.routes import _to_calls as completion_calls
+from gateway.cli.replay_call import call_of, output_of
+from gateway.cli.runfile import running
+from gateway.errors import InvalidRequestError
+from gateway.inference.interface import GenerateCall
+from gateway.prompts import load_prompts
+from gateway.store.request_log import GenerationRecord
+from model_host.protocol import Delta, Finished, Message, Sampling, TextPart, Tool, ToolCall, ToolDelta
+from tests.gateway.cli.conftest import run_command
+
+HI = [Message("system", "Be brief."), Message("user", [TextPart("Hi", True), TextPart(" there")])]
+CALLED = [
+    *HI,
+    Message(
+        "assistant", "Let me see.", tool_calls=[ToolCall("a", "add", {"x": 1}), ToolCall("b", "now", {})]
+    ),
+    Message("tool", "3", tool_call_id="b", name="now"),
+    Message("tool", "", tool_call_id="a", name="add"),
+]
+ADD = Tool("add", "Adds.", {"type": "object", "properties": {"x": {"type": "integer"}}}, True)
+WARM = Sampling(temperature=0.5, top_k=3, min_p=0.1, repeat_penalty=1.2, penalty_last_n=9, seed=7)
+
+
+def logged(call: GenerateCall, *events: Any) -> GenerationRecord:
+    """The call as the log has it."""
+    output = _Output(call, "chat")
+    for event in events:
+        output.see(event)
+    return msgspec.json.decode(msgspec.json.encode(output.record()), type=GenerationRecord)
+
+
+def plain(messages: list[Message] | None) -> list[Message] | None:
+    """With every content as one string, as it comes over HTTP."""
+    if messages is None:
+        return None
+    texts = [
+        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content) for m in messages
+    ]
+    return [msgspec.structs.replace(m, content=text) for m, text in zip(messages, texts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        GenerateCall(id="r", messages=HI),
+        GenerateCall(id="r", messages=HI, max_tokens=9, sampling=WARM, stop=["x", "\n"], ignore_eos=True),
+        GenerateCall(id="r", messages=HI, grammar='root ::= "a"'),
+        GenerateCall(id="r", messages=HI, json_schema={"type": "object"}),
+        GenerateCall(id="r", messages=HI, tools=[ADD, Tool("now")]),
+        GenerateCall(id="r", messages=CALLED, tools=[ADD], tool_choice="function:add"),
+        GenerateCall(id="r", messages=CALLED, tools=[ADD], tool_choice="none", parallel_tool_calls=False),
+        GenerateCall(id="r", messages=CALLED),
+    ],
+)
+def test_a_chat_is_asked_again_as_it_was(call: GenerateCall) -> None:
+    again = call_of(logged(call), None)
+    assert again.path == "/v1/chat/completions"
+    made = chat_call(parse_chat(msgspec.json.encode(again.body)), "r", "")
+    wanted = msgspec.structs.replace(call, messages=plain(call.messages), lane="background")
+    assert made == wanted
+
+
+@pytest.mark.parametrize(
+    ("call", "limit"),
+    [
+        (GenerateCall(id="r", prompt="Once", max_tokens=9, sampling=WARM, stop=["x"]), 9),
+        (GenerateCall(id="r", prompt="", grammar='root ::= "a"'), 1_048_576),
+    ],
+)
+def test_a_plain_prompt_is_asked_again_as_it_was(call: GenerateCall, limit: int) -> None:
+    again = call_of(logged(call), None)
+    assert again.path == "/v1/completions"
+    [made] = completion_calls(parse_completion(msgspec.json.encode(again.body)), [call.prompt or ""], "r", "")
+    assert made == msgspec.structs.replace(call, max_tokens=limit, lane="background")
+
+
+def test_the_seed_that_was_drawn_is_used_again() -> None:
+    numbers = dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens"), 1)
+    seconds = dict.fromkeys(("queue_seconds", "prefill_seconds", "decode_seconds"), 0.5)
+    end = Finished(id="r", reason="stop", seed=99, **numbers, **seconds)
+    assert call_of(logged(GenerateCall(id="r", messages=HI), end), None).body["seed"] == 99
+
+
+def test_what_no_endpoint_takes_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="JSON schema"):
+        call_of(logged(GenerateCall(id="r", prompt="x", json_schema={"type": "object"})), None)
+    with pytest.raises(InvalidRequestError, match="no variables"):
+        call_of(logged(GenerateCall(id="r", messages=HI)), load_prompts(None).get("search_terms"))
+
+
+def test_outputs_are_compared_in_the_logs_form() -> None:
+    events = [
+        Delta("r", "Let me see.", 3),
+        ToolDelta("r", 0, "a", "add", '{"x":'),
+        ToolDelta("r", 0, None, None, "1}"),
+        ToolDelta("r", 1, "b", "now", "{}"),
+    ]
+    output = logged(GenerateCall(id="r", messages=HI, tools=[ADD]), *events).output
+    calls = [
+        {"function": {"name": "add", "arguments": '{"x":1}'}},
+        {"function": {"name": "now", "arguments": "{}"}},
+    ]
+    for content, kept in (("Let me see.", events), (None, events[1:])):
+        reply = {"choices": [{"message": {"content": content, "tool_calls": calls}}]}
+        assert output_of(reply) == logged(GenerateCall(id="r", messages=HI), *kept).output
+    assert output == 'Let me see.\nadd {"x":1}\nnow {}'
+    assert output_of({"choices": [{"message": {"content": "a"}}]}) == "a"
+    assert output_of({"choices": [{"text": "b"}]}) == "b"
+
+
+# ------------------------------------------------------------------------------ with a real model
+
+FUNCTION = {
+    "name": "add",
+    "parameters": {"type": "object", "properties": {"x": {"enum": [1, 2]}}, "required": ["x"]},
+}
+CHAT = {"messages": [{"role": "user", "content": "Add."}], "temperature": 0, "max_tokens": 48}
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tools": (
+        "/v1/chat/completions",
+        CHAT | {"tools": [{"type": "function", "function": FUNCTION}], "tool_choice": "required"},
+    ),
+    "stop": ("/v1/completions", {"prompt": "Once upon", "temperature": 0, "max_tokens": 12, "stop": ["e"]}),
+    "two": ("/v1/completions", {"prompt": ["One", "Two"], "temperature": 0, "max_tokens": 4}),
+    "response": (
+        "/v1/responses",
+        {
+            "input": "Add.",
+            "temperature": 0,
+            "max_output_tokens": 48,
+            "tools": [{"type": "function", **FUNCTION}],
+            "tool_choice": {"type": "function", "name": "add"},
+        },
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def answering(
+    tmp_path_factory: pytest.TempPathFactory, tool_models: dict[str, Path], base_environment: dict[str, str]
+) -> Iterator[dict[str, str]]:
+    """The environment of a server whose model has tools, and which has answered the requests."""
+    folder = tmp_path_factory.mktemp("answering")
+    environment = {
+        **base_environment,
+        "HOME": str(folder),
+        "HEARTH_DATA_DIR": str(folder / "data"),
+        "HEARTH_SERVER__PORT": "0",
+        "HEARTH_MODEL__NAME": str(tool_models["hermes"]),
+        "HEARTH_MODEL__THREADS": "1",
+    }
+    started = run_command(environment, folder, "start", "--detach")
+    assert started.returncode == 0, started.stderr
+    server = running(folder / "data")
+    assert server is not None and server.url is not None
+    for name, (path, body) in REQUESTS.items():
+        headers = {"X-Request-ID": name}
+        reply = httpx2.post(server.url + path, json=body, headers=headers, timeout=60)
+        assert reply.status_code == 200, reply.text
+    yield environment
+    run_command(environment, folder, "stop")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_replay_gives_the_same_output(answering: dict[str, str], tmp_path: Path, name: str) -> None:
+    def hearth(*arguments: str) -> subprocess.CompletedProcess[str]:
+        done = run_command(answering, tmp_path, *arguments)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    replayed = json.loads(hearth("log", name, "--replay", "--json").stdout)["generations"]
+    assert len(replayed) == (2 if name == "two" else 1)
+    for generation in replayed:
+        assert generation["same"], generation["output"]
+        assert generation["prompt_tokens"][0] == generation["prompt_tokens"][1]
+    shown = hearth("log", name).stdout
+    assert ('obeyed: {"tools":[{"name":"add"' in shown) == (name in ("tools", "response"))
+    if name in ("tools", "response"):
+        assert replayed[0]["output"][0].startswith("add {")

@@ -1,0 +1,89 @@
+"""The evaluator on the sample wiki: rows of answers, failures, and when it gives up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.ask.types import AskResult, Budget, Citation
+from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
+from gateway.evaluation.questions import Question
+from gateway.evaluation.run import Evaluator, Tokens
+from gateway.evaluation.score import Row
+from gateway.resources import sample_wiki
+from gateway.settings import WikiSettings
+from gateway.store.db import Database
+from gateway.wiki.local import LocalWiki
+from gateway.wiki.sample import load_sample
+
+QUESTIONS = [
+    Question(id=str(number), category="x", text="Who made Befunge?", pages=["Befunge"], facts=[["Pressey"]])
+    for number in range(8)
+]
+
+
+class Outcomes:
+    """An asker whose questions end as listed; after the list, all are answered."""
+
+    def __init__(self, *ends: HearthError | None) -> None:
+        self._ends = list(ends)
+        self.asked = 0
+
+    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
+        self.asked += 1
+        if self._ends and (error := self._ends.pop(0)) is not None:
+            raise error
+        return answered("Chris Pressey made Befunge in 1993. [1]"), Tokens(70, 20, 9)
+
+
+def answered(text: str) -> AskResult:
+    budget = Budget(
+        prompt_limit=1, prompt_tokens=1, cached_tokens=0, answer_limit=1, answer_tokens=1, background_tokens=1
+    )
+    citations = [Citation(1, "Befunge", "", "u", 7), Citation(2, "No such page", "", "u", 7)]
+    return AskResult(
+        id="r", answer=text, citations=citations, search_terms=["Befunge author"], skipped=[], budget=budget,
+        timings={"total": 1.0}, model="m",
+    )  # fmt: skip
+
+
+@pytest.fixture
+async def wiki(tmp_path: Path) -> AsyncIterator[LocalWiki]:
+    database = Database(tmp_path / "hearth.db")
+    database.open()
+    await load_sample(database, sample_wiki())
+    yield LocalWiki(database, WikiSettings())
+    database.close()
+
+
+async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: LocalWiki) -> None:
+    (row,) = [row async for row in Evaluator(wiki, Outcomes()).run(QUESTIONS[:1])]
+    assert (row.own_rank, row.model_rank, row.terms) == (1, 1, ["Befunge author"])
+    assert (row.facts, row.right, row.asked) == (1, True, True)
+    assert (row.citations, row.valid_citations, row.right_page) == (2, 1, True)
+    assert (row.prompt_tokens, row.cached_tokens, row.completion_tokens) == (70, 20, 9)
+
+
+async def test_a_failure_is_a_row_and_the_next_question_is_asked(wiki: LocalWiki) -> None:
+    asker = Outcomes(DeadlineError("no answer"), None, DeadlineError("no answer"))
+    rows = [row async for row in Evaluator(wiki, asker).run(QUESTIONS)]
+    assert [row.error is None for row in rows] == [False, True, False, True, True, True, True, True]
+    assert rows[0].error == "deadline_exceeded: no answer" and rows[0].own_rank == 1 and not rows[0].right
+
+
+async def test_failures_in_a_row_end_the_run(wiki: LocalWiki) -> None:
+    rows: list[Row] = []
+    asker = Outcomes(*[OverloadedError("the queue is full", retry_after=1.0)] * 8)
+    with pytest.raises(OverloadedError):
+        async for row in Evaluator(wiki, asker).run(QUESTIONS):
+            rows.append(row)
+    assert (asker.asked, len(rows)) == (5, 5)
+
+
+async def test_a_wrong_configuration_ends_the_run_at_once(wiki: LocalWiki) -> None:
+    asker = Outcomes(ConfigurationError("no such model"))
+    with pytest.raises(ConfigurationError):
+        _ = [row async for row in Evaluator(wiki, asker).run(QUESTIONS)]
+    assert asker.asked == 1
