@@ -191,7 +191,7 @@ from gateway.systemd import inherited_socket
 
 def refused(given, count="1"):
     os.dup2(given.fileno(), 3)
-    environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": str(len(given))}
+    environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": count}
     try:
         inherited_socket(environment)
     except ConfigurationError as error:
