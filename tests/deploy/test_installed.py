@@ -1,0 +1,88 @@
+"""The service as docs/operations.md installs it, on a machine run by the real systemd."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from tests.deploy.booted import Booted, booted
+from tests.end_to_end.server import eventually
+
+pytestmark = [pytest.mark.soak, pytest.mark.model]
+
+# The Python of the tests may be built with a shared library that only its own place tells where to find.
+SERVICE = f"""
+[Service]
+Environment=LD_LIBRARY_PATH=/opt/python/{sys.platlibdir} HEARTH_MODEL__THREADS=1
+StandardOutput=append:/run/hearth.log
+StandardError=inherit
+WatchdogSec=3
+TimeoutAbortSec=2
+"""
+
+
+@pytest.fixture(scope="module")
+def url() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory, url: str) -> Iterator[Booted]:
+    address = f"[Socket]\nListenStream=\nListenStream={url.removeprefix('http://')}\n"
+    with booted(tmp_path_factory.mktemp("boot"), SERVICE, address) as running:
+        assert running.run("systemctl", "start", "hearth.socket").returncode == 0
+        yield running
+
+
+def test_the_first_client_starts_the_service_and_gets_an_answer(machine: Booted, url: str) -> None:
+    assert machine.show("hearth.service", "ActiveState") == "inactive"
+    reply = httpx2.post(f"{url}/ask", content="Who created Befunge?", timeout=60)
+    log = machine.run("cat", "/run/hearth.log").stdout
+    assert reply.status_code == 200, log
+    assert "Chris Pressey" in reply.text
+    assert machine.show("hearth.service", "StatusText") == f"listening on {url}"
+    assert machine.run("stat", "-c", "%U %a", "/var/lib/hearth").stdout.split() == ["hearth", "700"]
+
+
+def test_doctor_finds_nothing_broken(machine: Booted, url: str) -> None:
+    httpx2.get(f"{url}/healthz", timeout=60)
+    done = machine.run("/opt/hearth/.venv/bin/hearth", "doctor", "--systemd", "--json")
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert (done.returncode, {check["verdict"] for check in checks.values()}) == (0, {"ok"}), checks
+    assert {"watchdog", "answers", "data", "model", "program", "hearth.socket"} <= set(checks)
+
+
+def test_the_kernel_would_take_the_model_host_first(machine: Booted, url: str) -> None:
+    httpx2.post(f"{url}/admin/host/warm", timeout=60).raise_for_status()
+    host = httpx2.get(f"{url}/admin/health", timeout=60).json()["host"]["pid"]
+    gateway = machine.show("hearth.service", "MainPID")
+    scores = [int(machine.run("cat", f"/proc/{pid}/oom_score_adj").stdout) for pid in (host, gateway)]
+    assert scores[0] == 600 > scores[1]
+    machine.run("kill", "-9", str(host))  # as the kernel does it
+    assert httpx2.post(f"{url}/admin/host/warm", timeout=60).json()["host"]["state"] == "ready"
+    assert machine.show("hearth.service", "MainPID") == gateway
+
+
+def test_a_stuck_server_is_replaced_and_no_client_is_refused(machine: Booted, url: str) -> None:
+    httpx2.post(f"{url}/admin/host/warm", timeout=60).raise_for_status()
+    stuck = machine.show("hearth.service", "MainPID")
+    machine.run("kill", f"-{signal.SIGSTOP.value}", stuck)
+    # The socket is systemd's: this waits for the next server instead of failing. One that came while the old
+    # one still held the connection is cut, as by any crash.
+    eventually(lambda: machine.show("hearth.service", "NRestarts") == "1", 30, "the watchdog did not end it")
+    assert httpx2.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
+    assert machine.show("hearth.service", "MainPID") not in (stuck, "0")
+
+
+def test_a_stop_is_clean(machine: Booted, url: str) -> None:
+    assert httpx2.post(f"{url}/admin/host/warm", timeout=60).status_code == 200
+    assert machine.run("systemctl", "stop", "hearth.service", "hearth.socket").returncode == 0
+    assert machine.show("hearth.service", "Result") == "success"
+    assert machine.run("cat", "/run/hearth.log").stdout.count('"host_ended"') >= 1
