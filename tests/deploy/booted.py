@@ -23,14 +23,10 @@ from tests.deploy.debian import need
 
 BOOT_SECONDS = 30.0
 
-# Run as root in fresh namespaces with the arguments: folder, checkout, Python's prefix, packages, cgroup.
-STAGE = r"""
+# Shell, for root in a mount namespace of its own: a root to change at will, with Python and the packages of the
+# tests. Variables: folder (empty), checkout, prefix (of Python), packages.
+FRESH_ROOT = r"""
 set -e
-folder=$1 checkout=$2 prefix=$3 packages=$4 cgroup=$5 stage=$6
-if [ "$stage" = 1 ]; then
-    echo $$ > "$cgroup/cgroup.procs"
-    exec unshare --cgroup bash "$0" "$folder" "$checkout" "$prefix" "$packages" "$cgroup" 2
-fi
 mount --make-rprivate /
 mount -t tmpfs none "$folder"
 mkdir "$folder"/{root,top,work,checkout,checkout-top,checkout-work}
@@ -39,11 +35,24 @@ mount -t overlay none -o "lowerdir=$checkout,upperdir=$folder/checkout-top,workd
     "$folder/checkout"
 cd "$folder/root"
 mkdir -p opt/hearth opt/python opt/packages old proc sys run tmp dev
-mount --bind "$folder/checkout" opt/hearth
 mount --bind "$prefix" opt/python
 mount --bind "$packages" opt/packages
-mount -t proc none proc; mount -t sysfs none sys; mount -t cgroup2 none sys/fs/cgroup
+mount -t proc none proc; mount -t sysfs none sys
 mount -t tmpfs none run; mount -t tmpfs none tmp; mount --rbind /dev dev
+"""
+
+STAGE = (
+    r"""
+folder=$1 checkout=$2 prefix=$3 packages=$4 cgroup=$5 stage=$6
+if [ "$stage" = 1 ]; then
+    echo $$ > "$cgroup/cgroup.procs"
+    exec unshare --cgroup bash "$0" "$folder" "$checkout" "$prefix" "$packages" "$cgroup" 2
+fi
+"""
+    + FRESH_ROOT
+    + r"""
+mount --bind "$folder/checkout" opt/hearth
+mount -t cgroup2 none sys/fs/cgroup
 
 # What `make install` does, with the packages that are here already.
 rm -rf opt/hearth/.venv
@@ -67,6 +76,7 @@ pivot_root . old
 umount -l old
 exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=boot.target --show-status=0
 """
+)
 
 
 class Booted:
