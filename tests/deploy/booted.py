@@ -22,6 +22,9 @@ from tests.conftest import ROOT
 from tests.deploy.debian import need
 
 BOOT_SECONDS = 30.0
+# The Python of the tests may be built with a shared library that only its own place tells where to find.
+LIBRARIES = "/opt/python/lib"
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": LIBRARIES}
 
 # Shell, for root in a mount namespace of its own: a root to change at will, with Python and the packages of the
 # tests. Variables: folder (empty), checkout, prefix (of Python), packages.
@@ -61,17 +64,12 @@ printf '/opt/hearth\n/opt/packages\n' > "$(echo opt/hearth/.venv/lib/python3*/si
 printf '#!/opt/hearth/.venv/bin/python\nfrom gateway.cli.main import main\nmain()\n' > opt/hearth/.venv/bin/hearth
 chmod +x opt/hearth/.venv/bin/hearth
 
-# What docs/operations.md says, on a machine that starts nothing else.
-rm -rf etc/systemd/system usr/lib/systemd/system/*.wants
-mkdir -p etc/systemd/system
-cp opt/hearth/deploy/systemd/hearth.service opt/hearth/deploy/systemd/hearth.socket etc/systemd/system/
-cp opt/hearth/deploy/systemd/hearth.sysusers.conf usr/lib/sysusers.d/hearth.conf
-chroot . systemd-sysusers hearth.conf
-mkdir etc/systemd/system/{hearth.service.d,hearth.socket.d}
+# A machine that starts nothing by itself.
+rm -rf etc/systemd/system usr/lib/systemd/system/*.wants etc/hearth var/lib/hearth
+mkdir -p etc/systemd/system/{hearth.service.d,hearth.socket.d}
 cp "$folder.service.conf" etc/systemd/system/hearth.service.d/test.conf
 cp "$folder.socket.conf" etc/systemd/system/hearth.socket.d/test.conf
 printf '[Unit]\nDefaultDependencies=no\n' > etc/systemd/system/boot.target
-chroot . systemctl --quiet enable hearth.service
 pivot_root . old
 umount -l old
 exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=boot.target --show-status=0
@@ -88,7 +86,15 @@ class Booted:
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command as root on it."""
         enter = ["nsenter", "-t", str(self._init), "-m", "-p", "-C", "-i", "-u"]
-        return subprocess.run([*enter, *command], capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            [*enter, *command], capture_output=True, text=True, timeout=60, env=_ENVIRONMENT
+        )
+
+    def shell(self, text: str) -> str:
+        """Run lines of shell as root; what they print. Each must succeed."""
+        done = self.run("bash", "-ec", text)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def show(self, unit: str, name: str) -> str:
         """One property of a unit."""

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
-import sys
+import textwrap
 from collections.abc import Iterator
 
 import httpx2
 import pytest
 
-from tests.deploy.booted import Booted, booted
+from tests.conftest import ROOT
+from tests.deploy.booted import LIBRARIES, Booted, booted
 from tests.end_to_end.server import eventually
 
 pytestmark = [pytest.mark.soak, pytest.mark.model]
 
-# The Python of the tests may be built with a shared library that only its own place tells where to find.
 SERVICE = f"""
 [Service]
-Environment=LD_LIBRARY_PATH=/opt/python/{sys.platlibdir} HEARTH_MODEL__THREADS=1
+Environment=LD_LIBRARY_PATH={LIBRARIES} HEARTH_MODEL__THREADS=1
 StandardOutput=append:/run/hearth.log
 StandardError=inherit
 WatchdogSec=3
 TimeoutAbortSec=2
 """
+
+
+def guide(first_line: str) -> str:
+    """The block of docs/operations.md that begins like this."""
+    text = (ROOT / "docs" / "operations.md").read_text()
+    blocks = [
+        textwrap.dedent(block)
+        for block in re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+    ]
+    [block] = [each for each in blocks if each.startswith(first_line)]
+    return block
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +49,8 @@ def url() -> str:
 def machine(tmp_path_factory: pytest.TempPathFactory, url: str) -> Iterator[Booted]:
     address = f"[Socket]\nListenStream=\nListenStream={url.removeprefix('http://')}\n"
     with booted(tmp_path_factory.mktemp("boot"), SERVICE, address) as running:
-        assert running.run("systemctl", "start", "hearth.socket").returncode == 0
+        running.shell(guide("cd /opt/hearth\ninstall"))
+        running.shell("systemctl enable hearth.service && systemctl start hearth.socket")
         yield running
 
 
@@ -81,8 +94,24 @@ def test_a_stuck_server_is_replaced_and_no_client_is_refused(machine: Booted, ur
     assert machine.show("hearth.service", "MainPID") not in (stuck, "0")
 
 
+def test_keys_backup_and_restore_as_the_guide_says(machine: Booted, url: str) -> None:
+    key = machine.shell("hearth key create ops --role admin").strip()
+    authorized = {"Authorization": f"Bearer {key}"}
+    assert httpx2.get(f"{url}/v1/models", timeout=60).status_code == 401
+    assert httpx2.get(f"{url}/v1/models", headers=authorized, timeout=60).status_code == 200
+    machine.shell("hearth backup /var/backups/hearth/BACKUP.db")
+    machine.shell("hearth key create alice")
+    machine.shell(guide("hearth key create alice-2"))
+    assert "alice-2" in machine.shell("hearth key list")
+    machine.shell(guide("systemctl stop hearth.service hearth.socket\nrm"))
+    assert "alice" not in machine.shell("hearth key list")
+    assert httpx2.get(f"{url}/v1/models", headers=authorized, timeout=60).status_code == 200
+
+
 def test_a_stop_is_clean(machine: Booted, url: str) -> None:
-    assert httpx2.post(f"{url}/admin/host/warm", timeout=60).status_code == 200
+    key = machine.shell("hearth key create last --role admin").strip()
+    warm = httpx2.post(f"{url}/admin/host/warm", headers={"x-api-key": key}, timeout=60)
+    assert warm.status_code == 200
     assert machine.run("systemctl", "stop", "hearth.service", "hearth.socket").returncode == 0
     assert machine.show("hearth.service", "Result") == "success"
     assert machine.run("cat", "/run/hearth.log").stdout.count('"host_ended"') >= 1
