@@ -198,7 +198,9 @@ def _load_cpu_code(libraries: Path) -> None:
     """
     if not any(libraries.glob("libggml-cpu-*.so")):
         return  # the usual build: the code is linked in
-    ggml = ctypes.CDLL(str(libraries / "libggml.so"))
+    # Through libllama, which leads to the ggml that it uses itself: wheels hold copies where there were links, and each
+    # copy that is loaded has a list of plug-ins of its own.
+    ggml = ctypes.CDLL(str(libraries / "libllama.so"))
     ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
     if ggml.ggml_backend_dev_count() == 0:  # once a process
         ggml.ggml_backend_load_all_from_path(str(libraries).encode())
