@@ -27,7 +27,7 @@ SERVICE, SOCKET = "hearth.service", "hearth.socket"
 _BOOTED = Path("/run/systemd/system")  # there exactly when systemd is the init system, see sd_booted(3)
 _SHOWN = (
     "LoadState UnitFileState ActiveState Result NRestarts NeedDaemonReload Type WatchdogUSec User ExecStart "
-    "Environment MemoryMax OOMPolicy Listen"
+    "Environment MemoryMax OOMPolicy IPAddressDeny IPAddressAllow Listen"
 )
 _UNKNOWN = "(no value)"
 _SECONDS = 5.0
@@ -128,6 +128,10 @@ def file_checks(unit: Properties) -> Iterator[Check]:
     except ConfigurationError as error:
         yield Check("configuration", "fail", error.message)
         return
+    if settings.wiki.api_url:
+        outside = not unit.get("IPAddressDeny") or "0.0.0.0/0" in unit.get("IPAddressAllow", "").split()
+        remedy = f"the service may not reach {settings.wiki.api_url}: set IPAddressAllow=any"
+        yield _judge("network", outside, "may be used", remedy)
     limit = unit.get("MemoryMax", "")
     needed = model.ram_bytes + settings.model.memory_headroom_bytes
     fits = not limit.isdecimal() or needed <= int(limit)

@@ -69,6 +69,9 @@ def test_doctor_finds_nothing_broken(machine: Booted, url: str) -> None:
     done = machine.run("/opt/hearth/.venv/bin/hearth", "doctor", "--systemd", "--json")
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert (done.returncode, {check["verdict"] for check in checks.values()}) == (0, {"ok"}), checks
+    # What the check of the network reads.
+    assert "0.0.0.0/0" in machine.show("hearth.service", "IPAddressDeny").split()
+    assert "0.0.0.0/0" not in machine.show("hearth.service", "IPAddressAllow").split()
     assert {"watchdog", "answers", "data", "model", "program", "hearth.socket"} <= set(checks)
 
 

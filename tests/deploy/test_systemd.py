@@ -173,6 +173,12 @@ def test_what_the_service_names_is_looked_at(tmp_path: Path, tiny_model: Path) -
     def verdicts(**changed: str) -> dict[str, str]:
         return {check.name: check.verdict for check in file_checks(unit | changed)}
 
+    remote = {"Environment": unit["Environment"] + " HEARTH_WIKI__API_URL=https://wiki.example/api.php"}
+    closed = {"IPAddressDeny": "::/0 0.0.0.0/0", "IPAddressAllow": "127.0.0.0/8 ::1/128"}
+    assert "network" not in verdicts(**closed)
+    assert verdicts(**remote, **closed)["network"] == "fail"
+    assert verdicts(**remote, **closed | {"IPAddressAllow": "::/0 0.0.0.0/0"})["network"] == "ok"
+    assert verdicts(**remote)["network"] == "ok"
     assert verdicts(MemoryMax="1000")["model"] == "fail"
     assert verdicts(ExecStart="{ path=/nowhere/hearth }")["program"] == "fail"
     assert verdicts(User="nobody-of-this-name")["account"] == "fail"
