@@ -2,6 +2,9 @@
 
     python3 deploy/install.py --venv .venv --lock requirements.lock
 
+`--packages-only` leaves this project out: an image installs it in a step of its own. CMAKE_ARGS of the environment
+are llama.cpp's build options.
+
 Only the standard library is used: this runs before anything is installed. llama.cpp comes as source and is
 compiled once, in 4 to 10 minutes; pip keeps the result in its cache for the next environment.
 """
@@ -138,12 +141,13 @@ class Progress:
             print(message, flush=True)
 
 
-def install_rest(python: Path, lock: Path) -> None:
-    """Everything else that is pinned, then this project in place."""
+def install_rest(python: Path, lock: Path, *, project: bool) -> None:
+    """Everything else that is pinned, then this project in place if it is wanted."""
     print("installing the other packages", flush=True)
     pip = [str(python), "-m", "pip", "install", "-q"]
     run([*pip, "--require-hashes", "-r", str(lock)])
-    run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    if project:
+        run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
 
 
 def run(command: list[str]) -> None:
@@ -186,6 +190,7 @@ def main() -> int:
     )
     parser.add_argument("--venv", type=Path, required=True)
     parser.add_argument("--lock", type=Path, required=True)
+    parser.add_argument("--packages-only", action="store_true")
     arguments = parser.parse_args()
     try:
         check_machine()
@@ -197,7 +202,7 @@ def main() -> int:
             for _ in install_one(python, arguments.lock, "pip"):
                 pass
         install_llama(python, arguments.lock)
-        install_rest(python, arguments.lock)
+        install_rest(python, arguments.lock, project=not arguments.packages_only)
     except InstallError as error:
         print(f"\ninstall: {error}", file=sys.stderr)
         return 1

@@ -18,6 +18,7 @@ from gateway.api.errors import RequestTimeoutError, envelope, headers_of
 from gateway.errors import HearthError, InvalidRequestError, OverloadedError
 
 _LINGER_SECONDS = 0.5
+_HEAD_PIECE_BYTES = 4096
 
 
 class GuardedProtocol(H11Protocol):
@@ -53,13 +54,20 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._refused or self.transport.is_closing():
+        # In pieces while a head arrives: h11 looks at its limit between them, and takes what came whole at any size.
+        while self.conn.their_state is h11.IDLE and len(data) > _HEAD_PIECE_BYTES and self._takes_part():
+            super().data_received(data[:_HEAD_PIECE_BYTES])
+            data = data[_HEAD_PIECE_BYTES:]
+        if not self._takes_part():
             return
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._arm()
         else:
             self._disarm()
+
+    def _takes_part(self) -> bool:
+        return not self._refused and not self.transport.is_closing()
 
     def on_response_complete(self) -> None:
         self._disarm()

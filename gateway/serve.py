@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
 
+import msgspec
 from starlette.applications import Starlette
 from uvicorn import Config, Server
 
@@ -17,6 +19,7 @@ from gateway.app import create_app
 from gateway.connection import GuardedProtocol
 from gateway.errors import ConfigurationError
 from gateway.settings import ServerSettings, Settings
+from gateway.systemd import Notifier, inherited_socket
 
 _BACKLOG = 256
 _MAX_HEAD_BYTES = 32 * 1024
@@ -28,26 +31,45 @@ _LAST_WORDS_SECONDS = 2.0
 def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then let open requests finish within the grace period, and return.
 
+    A socket that the service manager passed takes the place of ``server.host`` and ``server.port``.
     ``on_listening`` is called with the server's URL once connections are accepted. Raises ConfigurationError
     (address not available, public without a key, unusable database or model name).
     """
     logs.configure(settings.log)
-    asyncio.run(serve(settings, create_app(settings), on_listening))
+    notifier = Notifier()
+    with inherited_socket() or contextlib.nullcontext() as passed:
+        if passed is not None:
+            settings = listening_on(settings, passed)
+        asyncio.run(serve(settings, create_app(settings), on_listening, sock=passed, notifier=notifier))
 
 
-async def serve(settings: Settings, app: Starlette, on_listening: Callable[[str], None]) -> None:
-    """Run ``app`` in this event loop, its lifespan included; see :func:`run`."""
-    server = GatewayServer(settings, app, on_listening)
-    with server.stop_signals(), listening_socket(settings.server) as sock:
+async def serve(
+    settings: Settings,
+    app: Starlette,
+    on_listening: Callable[[str], None],
+    *,
+    sock: socket.socket | None = None,
+    notifier: Notifier | None = None,
+) -> None:
+    """Run ``app`` in this event loop, its lifespan included, on ``sock`` or one of its own; see :func:`run`."""
+    notifier = notifier or Notifier({})
+    server = GatewayServer(settings, app, on_listening, notifier)
+    with server.stop_signals(), sock or listening_socket(settings.server) as listening:
         # The lifespan is entered here and not by uvicorn, which would swallow its errors.
-        async with app.router.lifespan_context(app):
-            await server.serve(sockets=[sock])
+        async with notifier.heartbeat(), app.router.lifespan_context(app):
+            await server.serve(sockets=[listening])
 
 
 class GatewayServer(Server):
     """uvicorn with our connections, our signals and a graceful end that leaves no stream hanging."""
 
-    def __init__(self, settings: Settings, app: Starlette, on_listening: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        app: Starlette,
+        on_listening: Callable[[str], None],
+        notifier: Notifier | None = None,
+    ) -> None:
         limits = settings.server
         grace = limits.shutdown_grace_seconds
         super().__init__(
@@ -60,6 +82,7 @@ class GatewayServer(Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                forwarded_allow_ips=_networks(limits.trusted_proxies),
                 backlog=_BACKLOG,
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
@@ -68,6 +91,7 @@ class GatewayServer(Server):
         )
         self._grace_seconds = grace
         self._on_listening = on_listening
+        self._notifier = notifier or Notifier({})
         self._host = limits.host
         self._drain: Drain = app.state.drain
 
@@ -97,9 +121,12 @@ class GatewayServer(Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if sockets:
-            self._on_listening(url_of(self._host, sockets[0]))
+            url = url_of(self._host, sockets[0])
+            self._on_listening(url)
+            self._notifier.ready(f"listening on {url}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._notifier.stopping()
         end = asyncio.get_running_loop().call_later(self._grace_seconds, self._drain.stop)
         try:
             await super().shutdown(sockets)
@@ -114,10 +141,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
-        # Accepted connections inherit it. asyncio sets it itself only on sockets made with an explicit protocol,
-        # and without it every reply waits some 40 ms for the client's delayed acknowledgement (measured).
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listening
+        return without_delay(listening)
     except OSError as error:
         raise ConfigurationError(
             f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; "
@@ -126,10 +150,44 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
         ) from error
 
 
+def listening_on(settings: Settings, passed: socket.socket) -> Settings:
+    """``settings`` with the address of a socket that was opened elsewhere.
+
+    What the address allows (a public one without a key is refused) is decided on the real one.
+    """
+    host, port = without_delay(passed).getsockname()[:2]
+    return msgspec.structs.replace(
+        settings, server=msgspec.structs.replace(settings.server, host=host, port=port)
+    )
+
+
+def without_delay(listening: socket.socket) -> socket.socket:
+    """The socket, its accepted connections with TCP_NODELAY.
+
+    asyncio sets it itself only on sockets made with an explicit protocol, and without it every reply waits some
+    40 ms for the client's delayed acknowledgement (measured).
+    """
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
 def url_of(host: str, sock: socket.socket) -> str:
     """The address that people use, with the port that the system chose."""
     name = host.strip("[]")
     return f"http://{f'[{name}]' if ':' in name else name}:{sock.getsockname()[1]}"
+
+
+def _networks(trusted: list[str]) -> list[str]:
+    """Addresses and networks whose X-Forwarded-For is believed. Raises ConfigurationError for what is neither."""
+    for each in trusted:
+        try:
+            ipaddress.ip_network(each)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"server.trusted_proxies: {error}; give addresses or networks such as 10.0.0.0/8",
+                code="invalid_setting",
+            ) from None
+    return trusted
 
 
 def _protocol(settings: ServerSettings) -> type[GuardedProtocol]:

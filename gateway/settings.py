@@ -24,6 +24,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     allowed_hosts: list[str] = []
     # Browser origins that may call the API. The server's own pages need no entry.
     allowed_origins: list[str] = []
+    # Addresses or networks of proxies that are believed when they say who calls (X-Forwarded-For), in the log alone.
+    trusted_proxies: list[str] = field(default_factory=lambda: ["127.0.0.1", "::1"])
     header_timeout_seconds: Seconds = 10.0
     body_timeout_seconds: Seconds = 30.0
     max_body_bytes: Positive = 4 * 1024 * 1024

@@ -33,6 +33,7 @@ class Weights:
         self.abort = AbortSwitch()
         self.log = LogTail(quiet=lambda: self.abort.thrown)
         self._started = time.monotonic()
+        _load_cpu_code(Path(llama_cpp.__file__).parent / "lib")
         llama_cpp.llama_backend_init()
         self.handle = self._load(progress)
         self.template = self._meta_template()
@@ -187,6 +188,22 @@ def _check_file(path: Path) -> None:
         raise LoadError("model_missing", f"{path} cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
         raise LoadError("model_corrupt", f"{path} is no GGUF file; pull the model again")
+
+
+def _load_cpu_code(libraries: Path) -> None:
+    """In a build for any processor (GGML_CPU_ALL_VARIANTS), load the CPU code that fits this one best.
+
+    Left to itself, llama.cpp would look for such plug-ins beside Python and in the current directory, which may be
+    anybody's.
+    """
+    if not any(libraries.glob("libggml-cpu-*.so")):
+        return  # the usual build: the code is linked in
+    # Through libllama, which leads to the ggml that it uses itself: wheels hold copies where there were links, and each
+    # copy that is loaded has a list of plug-ins of its own.
+    ggml = ctypes.CDLL(str(libraries / "libllama.so"))
+    ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
+    if ggml.ggml_backend_dev_count() == 0:  # once a process
+        ggml.ggml_backend_load_all_from_path(str(libraries).encode())
 
 
 def _fingerprint(path: Path) -> str:

@@ -30,6 +30,7 @@ HEIGHTS: dict[str, int] = {
     "wiki": 40,
     "auth": 30,
     "metrics": 30,
+    "systemd": 30,
     "inference": 20,
     "store": 20,
     "prompts": 20,

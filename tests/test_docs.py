@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import tomllib
 from pathlib import Path
 from typing import get_args
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FOLDERS = "gateway|model_host|models|prompts|tests|docs|deploy|benchmarks"
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:lock|toml))`")
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def page_id(page: Path) -> str:
@@ -74,7 +75,7 @@ def test_named_settings_exist(page: Path) -> None:
     assert names <= set(FIELDS)
     for language, block in FENCE.findall(text):
         if language == "toml":
-            for section, values in tomllib.loads(block).items():
+            for section, values in tomllib.loads(textwrap.dedent(block)).items():
                 for key, value in values.items():
                     convert_value(f"{section}.{key}", value, page_id(page), text=False)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from gateway.catalog import Catalog, ModelRow, estimate_ram
 from gateway.cli.cores import usable_cores
 from gateway.cli.doctor_wiki import check_wiki
+from gateway.cli.exits import EXIT_FAILED
 from gateway.cli.options import json_option, local_options, settings_of
 from gateway.cli.text import printable, size_text, table
 from gateway.inference.memory import Memory, read_memory
@@ -46,9 +47,14 @@ class Fit(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @json_option
+@click.option(
+    "--systemd", is_flag=True, help="Check the installed service instead; exit status 1 when it is broken."
+)
 @local_options
-def doctor(as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
     """Say what this machine can run, and why, and whether the wiki answers."""
+    if systemd:
+        return _service(as_json)
     settings = settings_of(data_dir, config_file).settings
     machine = examine(settings.data_dir)
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
@@ -56,12 +62,26 @@ def doctor(as_json: bool, data_dir: Path | None, config_file: Path | None) -> No
     if as_json:
         found = {"machine": machine, "data_dir": str(settings.data_dir), "models": fits, "wiki": wiki}
         click.echo(msgspec.json.encode(found))
-        return
+        return 0
     click.echo(_machine_text(machine, settings))
     click.echo(printable(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}"))
     click.echo()
     head = ["MODEL", "FITS", "HERE", "WHY"]
     click.echo(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+    return 0
+
+
+def _service(as_json: bool) -> int:
+    """Print the checks of the installed service; the exit status."""
+    # Asked for by few: HTTP and processes are not paid for by the others.
+    from gateway.cli.service_checks import check_installation
+
+    checks = check_installation()
+    if as_json:
+        click.echo(msgspec.json.encode({"checks": checks}))
+    else:
+        click.echo(table([["CHECK", "STATE", "WHY"], *([c.name, c.verdict, c.why] for c in checks)]))
+    return EXIT_FAILED if any(check.verdict == "fail" for check in checks) else 0
 
 
 def examine(data_dir: Path) -> Machine:

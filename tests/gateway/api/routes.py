@@ -1,0 +1,21 @@
+"""The route table as tests walk over it."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.api.endpoint import Endpoint
+from gateway.app import ENDPOINTS
+
+
+def path_of(endpoint: Endpoint) -> str:
+    """A path that the endpoint serves: each parameter is filled in."""
+    return re.sub(r"\{\w+(?::\w+)?\}", "nothing", endpoint.path)
+
+
+def route_id(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.path}"
+
+
+PROBES = {"/healthz", "/readyz"}
+__all__ = ["ENDPOINTS", "PROBES", "path_of", "route_id"]
