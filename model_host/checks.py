@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from model_host.protocol import Count, Generate
+    from model_host.protocol import Count, Embed, Generate
 
 
 def check_generate(request: Generate) -> str | None:
@@ -28,6 +28,13 @@ def check_count(request: Count) -> str | None:
         return "exactly one of `messages` and `texts` is needed"
     if request.tools and request.messages is None:
         return "`tools` need `messages`"
+    return None
+
+
+def check_embed(request: Embed) -> str | None:
+    """Something to embed, of one kind."""
+    if bool(request.texts) == bool(request.tokens):
+        return "exactly one of `texts` and `tokens` is needed, and not empty"
     return None
 
 

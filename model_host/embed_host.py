@@ -12,9 +12,8 @@ from model_host.embedding import EmbeddingEngine, shaped
 from model_host.host import Host, HostOptions, start_thread
 from model_host.intake import Ticket
 
-_BESIDES = (
-    256  # bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes
-)
+# Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.
+_BESIDES = 256
 _ONLY_VECTORS = "this host makes vectors only; it was started with --embedding"
 
 
@@ -64,25 +63,34 @@ class JobMaker:
         request = ticket.request
         if not isinstance(request, protocol.Embed):
             return protocol.Failed(request.id, "wrong_host", _ONLY_VECTORS)
-        most = self._engine.dimensions
-        wanted = request.dimensions or most
-        if wanted > most:
-            text = f"`dimensions` is {wanted}; the model's vectors have {most}"
-            return protocol.Failed(request.id, "bad_request", text, details={"field": "dimensions"})
-        if len(request.texts) * (wanted * 4 * 4 // 3 + _BESIDES) > protocol.MAX_LINE_BYTES - _BESIDES:
-            text = (
-                f"{len(request.texts)} vectors of {wanted} dimensions do not fit a line; send fewer `texts`"
-            )
-            return protocol.Failed(request.id, "bad_request", text, details={"field": "texts"})
+        wanted = request.dimensions or self._engine.dimensions
+        if failure := self._too_much(request, wanted):
+            return failure
         texts = []
-        for index, text in enumerate(request.texts):
+        given: list[str | list[int]] = [*request.texts, *request.tokens]
+        for index, text in enumerate(given):
             if ticket.cancelled:
                 return protocol.Failed(request.id, "cancelled", "the request was cancelled")
-            tokens = self._engine.tokenize(text)
+            try:
+                tokens = self._engine.tokenize(text) if isinstance(text, str) else self._engine.whole(text)
+            except ValueError as error:
+                return _bad(request.id, f"text {index}: {error}", "tokens", index=index)
             if failure := self._refusal(request.id, index, len(tokens)):
                 return failure
             texts.append(tokens)
         return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
+
+    def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:
+        """Why the vectors cannot be sent."""
+        most = self._engine.dimensions
+        if wanted > most:
+            text = f"`dimensions` is {wanted}; the model's vectors have {most}"
+            return _bad(request.id, text, "dimensions")
+        count = len(request.texts or request.tokens)
+        if count * (wanted * 4 * 4 // 3 + _BESIDES) > protocol.MAX_LINE_BYTES - _BESIDES:
+            text = f"{count} vectors of {wanted} dimensions do not fit a line; send fewer texts"
+            return _bad(request.id, text, "texts" if request.texts else "tokens")
+        return None
 
     def _refusal(self, request_id: str, index: int, tokens: int) -> protocol.Failed | None:
         limit = self._engine.n_ctx
@@ -94,9 +102,12 @@ class JobMaker:
                 details={"index": index, "tokens": tokens, "limit": limit},
             )
         if not tokens:
-            details: dict[str, int | float | str] = {"index": index, "field": "texts"}
-            return protocol.Failed(request_id, "bad_request", f"text {index} is empty", details=details)
+            return _bad(request_id, f"text {index} is empty", "texts", index=index)
         return None
+
+
+def _bad(request_id: str, message: str, field: str, **details: int) -> protocol.Failed:
+    return protocol.Failed(request_id, "bad_request", message, details={"field": field, **details})
 
 
 class _LoopModel:

@@ -26,7 +26,7 @@ _POOLING = (
 class EmbeddingEngine:
     """A model whose context takes texts of up to ``n_ctx`` tokens, ``sequences`` of them side by side.
 
-    Not thread-safe, except :meth:`abort` and :meth:`tokenize`. Raises LoadError.
+    Not thread-safe, except :meth:`abort`, :meth:`tokenize` and :meth:`whole`. Raises LoadError.
     """
 
     def __init__(
@@ -59,6 +59,10 @@ class EmbeddingEngine:
     def tokenize(self, text: str) -> list[int]:
         """Tokens of a text with those that the model wants at its ends; control tokens in it are just text."""
         return self.weights.vocabulary.tokenize_whole(text)
+
+    def whole(self, tokens: list[int]) -> list[int]:
+        """Tokens of a text with those that the model wants at its ends. Raises ValueError for one that is no text."""
+        return self.weights.vocabulary.whole(tokens)
 
     def embed(self, texts: Sequence[Sequence[int]]) -> list[Vector] | None:
         """One float32 vector for each text, as the model gives it; None when :meth:`abort` ended the computation.

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from model_host.checks import check_count, check_generate
+from model_host.checks import check_count, check_embed, check_generate
 from model_host.counters import GetStats, Stats
 from model_host.parts import (
     Lane,
@@ -369,6 +369,8 @@ def _explain(error: Exception) -> str:
 def _check(request: Request) -> str | None:
     if isinstance(request, Generate):
         return check_generate(request)
+    if isinstance(request, Embed):
+        return check_embed(request)
     return check_count(request) if isinstance(request, Count) else None
 
 

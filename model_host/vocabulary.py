@@ -41,6 +41,21 @@ class Vocabulary:
         """Token ids of ``text`` with the tokens that the model wants at its ends. None comes from the text itself."""
         return self._tokenize(text, special=False, ends=True)
 
+    def whole(self, tokens: list[int]) -> list[int]:
+        """Tokens of a text with those that the model wants at its ends.
+
+        Raises ValueError for an id outside the vocabulary, or of a control token.
+        """
+        for token in tokens:
+            if not 0 <= token < self.size:
+                raise ValueError(f"token {token} is outside the vocabulary of {self.size}")
+            if token in self._reserved:
+                raise ValueError(f"token {token} is a control token; only text has a vector")
+        eos = llama_cpp.llama_vocab_eos(self.handle)
+        wants_eos = eos >= 0 and llama_cpp.llama_vocab_get_add_eos(self.handle)
+        bos = self.bos_id
+        return [*([] if bos is None else [bos]), *tokens, *([eos] if wants_eos else [])]
+
     def piece(self, token: int) -> bytes:
         """The bytes that a token adds to the output; empty for control tokens."""
         known = self._pieces.get(token)

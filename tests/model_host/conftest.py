@@ -20,6 +20,14 @@ def host(tiny_model: Path) -> Iterator[HostProcess]:
     assert process.stop() == 0
 
 
+@pytest.fixture(scope="module")
+def embedder(tiny_embedding_model: Path) -> Iterator[HostProcess]:
+    """One embedding host for a whole module; use fresh ids."""
+    process = HostProcess(tiny_embedding_model, "--embedding", "--context", "256", "--chunk", "64")
+    yield process
+    assert process.stop() == 0
+
+
 @pytest.fixture
 def start_host(tiny_model: Path) -> Iterator[StartHost]:
     """Hosts of one test, stopped (or killed, when the test did not) at its end."""
