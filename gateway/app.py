@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import facts, tasks, tokens
+from gateway.api import embeddings, facts, tasks, tokens
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import ask
 from gateway.api.ask_input import AskRequest
@@ -39,20 +39,24 @@ from gateway.ask.flow import AskFlow
 from gateway.ask.types import AskResult
 from gateway.auth import Authenticator
 from gateway.catalog import resolve_model
-from gateway.inference.embedding import NoEmbedder
+from gateway.inference.client import HostClient
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.memory.context import MemoryParts
+from gateway.memory.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.metrics import MeteredInference, Metrics
+from gateway.metrics import MeteredEmbedder, MeteredInference, Metrics
 from gateway.prompts import load_prompts
 from gateway.resources import sample_wiki
 from gateway.settings import Settings
 from gateway.store.db import Database
+from gateway.vectors.parts import VectorSearch, make_embedder, make_search
+from gateway.vectors.source import Source
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.mediawiki import MediaWiki
 from gateway.wiki.sample import load_sample
 from gateway.wiki.source import WikiSource
+from gateway.wiki.vectors import Meaning, WikiPages
 
 ENDPOINTS = (
     Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
@@ -61,6 +65,7 @@ ENDPOINTS = (
     ),
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
+    *embeddings.ENDPOINTS,
     *tokens.ENDPOINTS,
     Endpoint("GET", "/v1/models", list_models, "user", reply=ModelList),
     Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=ModelReply),
@@ -130,13 +135,12 @@ async def _open(
     opened = database or await _open_database(settings, stack)
     auth = Authenticator(opened, settings.server.host)
     await auth.check_bind(settings.server.host)
-    if inference is None:
-        inference = HostInference(
-            lambda: resolve_model(settings), settings.model, snapshots=settings.data_dir / "snapshots"
-        )
-        stack.push_async_callback(inference.close)
-    measured = MeteredInference(inference, app.state.metrics)
-    app.state.metrics.watch(inference.health)
+    measured, embedding = _open_models(app.state.metrics, settings, stack, inference)
+    documents = [FactDocuments(), *(wiki_documents(settings) if wiki is None else [])]
+    search = make_search(settings, opened, embedding, documents, lambda: measured.health().open_requests > 0)
+    if search is not None:
+        app.state.metrics.watch_embedding(embedding.health, search.indexer.health)
+        stack.push_async_callback(search.close)
     prompts = load_prompts(settings.data_dir / "prompts")
     memory = Conversations(
         MemoryParts(
@@ -147,17 +151,21 @@ async def _open(
             defaults=model.defaults,
             model_name=model.name,
             record=lambda record: store_record(settings, opened, record),
+            queries=search.queries if search is not None else None,
         )
     )
     stack.push_async_callback(memory.close)
     await memory.start()
-    wiki = wiki or await open_wiki(settings, opened, stack)
+    wiki = wiki or await open_wiki(settings, opened, stack, search)
+    if search is not None:
+        search.indexer.start()
     return Services(
         settings=settings,
         model=model,
         database=opened,
         inference=measured,
-        embedding=NoEmbedder(),
+        embedding=embedding,
+        search=search,
         ask=AskFlow(
             settings.ask,
             measured,
@@ -180,6 +188,26 @@ async def _open(
     )
 
 
+def _open_models(
+    metrics: Metrics, settings: Settings, stack: AsyncExitStack, inference: Inference | None
+) -> tuple[MeteredInference, MeteredEmbedder]:
+    """Both models, each in a host that is started when it is needed, and that knows what the other one has loaded."""
+    hosts: list[HostClient] = []
+    embedder = make_embedder(settings, lambda: [model for host in hosts for model in host.loaded])
+    stack.push_async_callback(embedder.close)
+    if inference is None:
+        inference = HostInference(
+            lambda: resolve_model(settings),
+            settings.model,
+            snapshots=settings.data_dir / "snapshots",
+            beside=lambda: embedder.loaded,
+        )
+        hosts.append(inference)
+        stack.push_async_callback(inference.close)
+    metrics.watch(inference.health)
+    return MeteredInference(inference, metrics), MeteredEmbedder(embedder, metrics)
+
+
 async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
     database = Database(settings.data_dir / "hearth.db")
     await asyncio.to_thread(database.open)
@@ -187,12 +215,20 @@ async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
     return database
 
 
-async def open_wiki(settings: Settings, database: Database, stack: AsyncExitStack) -> WikiSource:
-    """The configured wiki; ``stack`` closes it."""
+def wiki_documents(settings: Settings) -> list[Source]:
+    """The pages that need vectors: those of the local store, when it is searched by them."""
+    return [] if settings.wiki.api_url or settings.wiki.search == "text" else [WikiPages()]
+
+
+async def open_wiki(
+    settings: Settings, database: Database, stack: AsyncExitStack, search: VectorSearch | None
+) -> WikiSource:
+    """The configured wiki; ``stack`` closes it. Only the local store is searched by vectors."""
     if settings.wiki.api_url:
         remote = MediaWiki(settings.wiki)
         stack.push_async_callback(remote.close)
         return remote
     if settings.wiki.load_sample:
         await load_sample(database, sample_wiki())
-    return LocalWiki(database, settings.wiki)
+    meaning = Meaning(database, search.queries) if search is not None else None
+    return LocalWiki(database, settings.wiki, meaning)

@@ -11,18 +11,19 @@ import msgspec
 from msgspec import Struct
 
 from gateway.errors import ConfigurationError
-from gateway.gguf_header import kv_cache_bytes
+from gateway.gguf_header import header_pairs, kv_cache_bytes
 from gateway.resources import bundled
 from gateway.settings import Settings
 
 # For a file the catalog does not know. The KV bytes a cell are those of a 4B Gemma 3 (34 layers, 4 heads of
 # 256, F16), for a header that does not tell; the factor covers compute buffers and the allocator.
-_UNKNOWN_CONTEXT = 8192
+_UNKNOWN_CONTEXT = {"chat": 8192, "embedding": 2048}
 _UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
 _WEIGHTS_FACTOR = 1.1
 _PROCESS_BYTES = (
     64 * 1024 * 1024
 )  # Python and llama.cpp themselves: a host is 90 MB with 26 MB of weights and cache
+Kind = Literal["chat", "embedding"]
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
@@ -38,6 +39,14 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summaries_apart: bool = False
 
 
+class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an embedding model was trained to see around a text: ``{text}``, and in a document its ``{title}``."""
+
+    query: str = "{text}"
+    document: str = "{title}\n{text}"
+    untitled: str = ""  # stands for the title of a document that has none
+
+
 class ResolvedModel(Struct, frozen=True, kw_only=True):
     """The configured model on this machine. ``ram_bytes`` is an estimate for weights and cache."""
 
@@ -45,9 +54,22 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     path: Path
     size_bytes: int
     ram_bytes: int
-    context: int  # KV cells to allocate
+    context: int  # KV cells to allocate; the longest text of an embedding model
     defaults: FlowDefaults = FlowDefaults()
     notice: str | None = None
+    kind: Kind = "chat"
+    prompts: TaskPrompts = TaskPrompts()  # of an embedding model
+    dimensions: int | None = None  # of the vectors to keep; None: all
+
+    @property
+    def name_setting(self) -> str:
+        """The setting that names it."""
+        return "model.name" if self.kind == "chat" else "embedding.model"
+
+    @property
+    def context_setting(self) -> str:
+        """The setting that makes it need less memory."""
+        return "model.context" if self.kind == "chat" else "embedding.context"
 
 
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,12 +81,15 @@ class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     licence: str
     context: int  # KV cells that ``ram_bytes`` accounts for, and the default
     repo: str | None = None
-    kind: Literal["chat", "embedding"] = "chat"
+    kind: Kind = "chat"
     size_bytes: int | None = None  # None: read from the file
     ram_bytes: int | None = None
     sha256: str | None = None  # None: the hub's own checksum is used
     notice: str | None = None
     defaults: FlowDefaults = FlowDefaults()
+    prompts: TaskPrompts = TaskPrompts()
+    dimensions: int = 0  # of stored vectors by default; 0: all
+    architecture: str | None = None  # other files of this architecture get the same prompts and dimensions
 
     def path(self, data_dir: Path) -> Path:
         """Where the file is, or will be once pulled."""
@@ -118,26 +143,71 @@ def split_repo_file(name: str) -> tuple[str, str] | None:
     return None if any(part in ("", ".", "..") for part in parts) else (match["repo"], match["file"])
 
 
+class _Wanted(Struct, frozen=True):
+    """A model as the settings name it."""
+
+    name: str
+    context: int
+    kind: Kind
+    data_dir: Path
+
+
 def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
     """Find the configured model: a catalog name, ``owner/repo:file`` once pulled, or the path of a GGUF file.
 
     Raises ConfigurationError saying what to do when it is unknown, not there, or no chat model.
     """
-    known = catalog or Catalog.load()
-    name = settings.model.name
+    wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
+    return _resolve(wanted, catalog or Catalog.load())
+
+
+def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
+    """As :func:`resolve_model` for the embedding model; None when none is configured."""
+    section = settings.embedding
+    if not section.model:
+        return None
+    wanted = _Wanted(section.model, section.context, "embedding", settings.data_dir)
+    model = _resolve(wanted, catalog or Catalog.load())
+    pairs = header_pairs(model.path)
+    width = pairs.get(f"{pairs.get('general.architecture')}.embedding_length")
+    known = width if isinstance(width, int) else None
+    if known is not None and section.dimensions > known:
+        raise ConfigurationError(
+            f"`embedding.dimensions` is {section.dimensions}, but the vectors of {model.name} have {known}",
+            param="embedding.dimensions",
+        )
+    dimensions = section.dimensions or model.dimensions
+    fits = dimensions is None or known is None or dimensions < known
+    return msgspec.structs.replace(model, dimensions=dimensions if fits else None)
+
+
+def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
+    name = wanted.name
     row = known.get(name)
     if row is not None:
-        return _resolve_row(row, settings)
+        return _resolve_row(row, wanted)
     pulled = split_repo_file(name)
-    path = model_path(settings.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
+    path = model_path(wanted.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
     if not path.is_file():
-        raise ConfigurationError(_unknown_model(name, path, pulled is not None, known), param="model.name")
-    row = next((each for each in known.rows if each.path(settings.data_dir) == path), None)
+        setting = "model.name" if wanted.kind == "chat" else "embedding.model"
+        raise ConfigurationError(_unknown_model(name, path, pulled is not None, known), param=setting)
+    row = next((each for each in known.rows if each.path(wanted.data_dir) == path), None)
     if row is not None:
-        return _resolve_row(row, settings)
-    size, context = path.stat().st_size, settings.model.context or _UNKNOWN_CONTEXT
-    ram = estimate_ram(path, size, context)
-    return ResolvedModel(name=path.stem, path=path, size_bytes=size, ram_bytes=ram, context=context)
+        return _resolve_row(row, wanted)
+    size, context = path.stat().st_size, wanted.context or _UNKNOWN_CONTEXT[wanted.kind]
+    model = ResolvedModel(
+        name=path.stem,
+        path=path,
+        size_bytes=size,
+        ram_bytes=estimate_ram(path, size, context),
+        context=context,
+        kind=wanted.kind,
+    )
+    architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
+    like = next((each for each in known.rows if architecture and each.architecture == architecture), None)
+    if like is None:
+        return model
+    return msgspec.structs.replace(model, prompts=like.prompts, dimensions=like.dimensions or None)
 
 
 def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
@@ -150,12 +220,14 @@ def _cache_bytes(path: Path, context: int) -> int:
     return known if known is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
 
 
-def _resolve_row(row: ModelRow, settings: Settings) -> ResolvedModel:
-    if row.kind != "chat":
+def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
+    if row.kind != wanted.kind:
         raise ConfigurationError(
-            f"`{row.name}` is an {row.kind} model and cannot answer; choose a chat model"
+            f"`{row.name}` is an embedding model and cannot answer; choose a chat model"
+            if row.kind == "embedding"
+            else f"`{row.name}` is a chat model and makes no vectors; choose an embedding model"
         )
-    path = row.path(settings.data_dir)
+    path = row.path(wanted.data_dir)
     if not path.is_file():
         if row.repo is None:
             remedy = "`hearth pull gemma-4-e2b` gets a real model; then start with --model gemma-4-e2b"
@@ -163,7 +235,7 @@ def _resolve_row(row: ModelRow, settings: Settings) -> ResolvedModel:
         raise ConfigurationError(
             f"the model `{row.name}` is not on this machine: run `hearth pull {row.name}`"
         )
-    size, context = path.stat().st_size, settings.model.context or row.context
+    size, context = path.stat().st_size, wanted.context or row.context
     ram = row.ram_bytes
     if ram is None:
         ram = estimate_ram(path, size, context)
@@ -177,6 +249,9 @@ def _resolve_row(row: ModelRow, settings: Settings) -> ResolvedModel:
         context=context,
         defaults=row.defaults,
         notice=row.notice,
+        kind=row.kind,
+        prompts=row.prompts,
+        dimensions=row.dimensions or None,
     )
 
 

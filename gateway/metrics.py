@@ -11,6 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from gateway.catalog import ResolvedModel
+from gateway.inference.embedding import Embedder, Embeddings, TextKind
 from gateway.inference.interface import (
     GenerateCall,
     GenerationEvent,
@@ -20,7 +22,8 @@ from gateway.inference.interface import (
     KeepAlive,
     ModelInfo,
 )
-from model_host.protocol import Delta, Finished, Message, Tool, ToolDelta
+from gateway.vectors.indexer import IndexHealth
+from model_host.protocol import Delta, Finished, Lane, Message, Tool, ToolDelta
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -63,6 +66,15 @@ class Metrics:
         self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens, cached ones included")
         self.cached_tokens = self._counter("cached_prompt_tokens", "Prompt tokens found in the KV cache")
         self.generation_tokens = self._counter("generation_tokens", "Generated tokens")
+        self.embedding_texts = self._counter("embedding_texts", "Texts that got a vector")
+        self.embedding_tokens = self._counter("embedding_tokens", "Tokens of these texts")
+        self.embedding_seconds = Histogram(
+            "embedding_seconds",
+            "Time from the call to the vectors, queue and model start included, by lane",
+            ["lane"],
+            buckets=_REQUEST_SECONDS,
+            registry=self.registry,
+        )
 
     def _counter(self, name: str, text: str) -> Counter:
         return Counter(name, text, registry=self.registry)
@@ -76,6 +88,12 @@ class Metrics:
     def watch(self, health: Callable[[], HostHealth]) -> None:
         """Report the model host's state, read anew at each scrape."""
         self.registry.register(_HostCollector(health))
+
+    def watch_embedding(
+        self, host: Callable[[], HostHealth | None], index: Callable[[], IndexHealth]
+    ) -> None:
+        """Report the embedding host's state, and how many documents have their vectors."""
+        self.registry.register(_EmbeddingCollector(host, index))
 
     def render(self) -> bytes:
         """The text exposition format."""
@@ -99,11 +117,40 @@ class _HostCollector(Collector):
                 f"kv_snapshots_{what}", f"KV sequences {what} by this host", value=value
             )
         yield _gauge("model_host_resident_memory_bytes", "Resident memory", health.rss_bytes or 0)
-        states = GaugeMetricFamily("model_host_state", "1 for the present state", labels=["state"])
-        for state in get_args(HostState):
-            states.add_metric([state], float(state == health.state))
-        yield states
-        yield CounterMetricFamily("model_host_restarts", "Crashes of the model host", value=health.restarts)
+        yield from _life("model_host", health)
+
+
+class _EmbeddingCollector(Collector):
+    def __init__(self, host: Callable[[], HostHealth | None], index: Callable[[], IndexHealth]) -> None:
+        self._host = host
+        self._index = index
+
+    def collect(self) -> Iterable[Metric]:
+        health = self._host()
+        if health is not None:
+            yield _gauge("embedding_host_resident_memory_bytes", "Resident memory", health.rss_bytes or 0)
+            yield from _life("embedding_host", health)
+        families = {
+            "total": GaugeMetricFamily(
+                "indexed_documents_total", "Documents to be embedded", labels=["kind"]
+            ),
+            "done": GaugeMetricFamily("indexed_documents_done", "Of these, done", labels=["kind"]),
+            "failed": GaugeMetricFamily(
+                "indexed_documents_failed", "Of these, without vectors", labels=["kind"]
+            ),
+        }
+        for kind, count in self._index().counts.items():
+            for name, family in families.items():
+                family.add_metric([kind], getattr(count, name))
+        yield from families.values()
+
+
+def _life(name: str, health: HostHealth) -> Iterable[Metric]:
+    states = GaugeMetricFamily(f"{name}_state", "1 for the present state", labels=["state"])
+    for state in get_args(HostState):
+        states.add_metric([state], float(state == health.state))
+    yield states
+    yield CounterMetricFamily(f"{name}_restarts", "Crashes of the host", value=health.restarts)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:
@@ -168,6 +215,73 @@ class MeteredInference:
 
     async def forget(self, owner: str) -> None:
         await self._inner.forget(owner)
+
+    async def warm(self) -> None:
+        await self._inner.warm()
+
+    async def unload(self) -> None:
+        await self._inner.unload()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class MeteredEmbedder:
+    """An Embedder that measures what passes through it."""
+
+    def __init__(self, inner: Embedder, metrics: Metrics) -> None:
+        self._inner = inner
+        self._metrics = metrics
+
+    @property
+    def name(self) -> str | None:
+        return self._inner.name
+
+    @property
+    def model(self) -> ResolvedModel | None:
+        return self._inner.model
+
+    @property
+    def loaded(self) -> Sequence[ResolvedModel]:
+        return self._inner.loaded
+
+    @property
+    def identity(self) -> str:
+        return self._inner.identity
+
+    async def embed(
+        self,
+        texts: Sequence[str | list[int]],
+        *,
+        kind: TextKind = "plain",
+        titles: Sequence[str] = (),
+        owner: str = "",
+        lane: Lane = "interactive",
+        dimensions: int | None = None,
+        keep_alive: KeepAlive = None,
+        request_id: str = "embed",
+    ) -> Embeddings:
+        begun = time.monotonic()
+        made = await self._inner.embed(
+            texts,
+            kind=kind,
+            titles=titles,
+            owner=owner,
+            lane=lane,
+            dimensions=dimensions,
+            keep_alive=keep_alive,
+            request_id=request_id,
+        )
+        self._metrics.embedding_seconds.labels(lane).observe(time.monotonic() - begun)
+        self._metrics.embedding_texts.inc(len(made.vectors))
+        self._metrics.embedding_tokens.inc(sum(made.tokens))
+        return made
+
+    def health(self) -> HostHealth | None:
+        return self._inner.health()
+
+    async def refresh_stats(self) -> None:
+        await self._inner.refresh_stats()
 
     async def warm(self) -> None:
         await self._inner.warm()

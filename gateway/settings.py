@@ -61,6 +61,31 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     memory_headroom_bytes: Annotated[int, Meta(ge=0)] = 256 * 1024 * 1024
 
 
+class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which model makes vectors, for search by meaning and for clients. Without one nothing of this runs."""
+
+    # A name from the catalog, or the path of a GGUF file. "": none.
+    model: str = ""
+    # The longest text in tokens. 0: the catalog's value for the model, else 2048.
+    context: Annotated[int, Meta(ge=0, le=65_536)] = 0
+    # Of the vectors that are stored and searched. 0: the catalog's value for the model, else all that it makes.
+    dimensions: Annotated[int, Meta(ge=0, le=8192)] = 0
+    # A vector whose cosine similarity to the query's is less is no hit.
+    min_similarity: Annotated[float, Meta(ge=-1, le=1)] = 0.25
+    # A search waits this long for its query's vector, a start of the model included, and then does without.
+    search_timeout_seconds: Seconds = 5.0
+    parallel: Annotated[int, Meta(ge=1, le=64)] = 8
+    # Tokens computed in one step at most: bounds how long a query waits for a passage that is being indexed.
+    chunk: Annotated[int, Meta(ge=8, le=4096)] = 256
+    # 0: as many as the machine's cores or the cgroup's limit allow.
+    threads: Annotated[int, Meta(ge=0, le=512)] = 0
+    # Negative: never let an idle host go.
+    idle_seconds: float = 600.0
+    start_timeout_seconds: Seconds = 120.0
+    stop_grace_seconds: Seconds = 10.0
+    max_waiting: Positive = 64
+
+
 class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of the /ask flow. 0 means: the catalog's value for the loaded model, else derived from its context."""
 
@@ -99,6 +124,8 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Load the embedded sample wiki when the local store is empty.
     load_sample: bool = True
     fetch_timeout_seconds: Seconds = 20.0
+    # How the text search of the local store finds pages; vectors need an embedding model. "both" is "text" without one.
+    search: Literal["text", "vectors", "both"] = "both"
 
 
 class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,6 +175,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     data_dir: Path
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     ask: AskSettings = AskSettings()
     wiki: WikiSettings = WikiSettings()
     memory: MemorySettings = MemorySettings()

@@ -22,9 +22,11 @@ from gateway.api.status import (
     Alive,
     CacheStatus,
     DatabaseStatus,
+    EmbeddingStatus,
     HostReply,
     HostStatus,
     ModelStatus,
+    QueryStatus,
     Queue,
     Ready,
     Speeds,
@@ -65,9 +67,10 @@ async def admin_health(request: Request) -> Response:
     """Everything an operator looks at first. ``status`` is ``ok``, or ``degraded`` when something is broken."""
     services = services_of(request)
     await _refresh(services)
-    health = services.inference.health()
+    health, embedding = services.inference.health(), _embedding(services)
     database, wiki = await _database(services), await _wiki(services)
-    healthy = health.state != "broken" and database.status == "ok" and wiki.status != "failing"
+    broken = health.state == "broken" or (embedding is not None and embedding.host.state == "broken")
+    healthy = not broken and database.status == "ok" and wiki.status != "failing"
     return _json(
         AdminHealth(
             status="ok" if healthy else "degraded",
@@ -77,6 +80,7 @@ async def admin_health(request: Request) -> Response:
             tokens_per_second=Speeds.of(health),
             kv=CacheStatus.of(health),
             model=ModelStatus.of(services.model, health),
+            embedding=embedding,
             database=database,
             wiki=wiki,
             versions=_versions(),
@@ -85,17 +89,19 @@ async def admin_health(request: Request) -> Response:
 
 
 async def warm_host(request: Request) -> Response:
-    """Start the model host and wait until it is ready."""
+    """Start the model host, and that of the embedding model if there is one, and wait until both are ready."""
     services = services_of(request)
     await services.inference.warm()
-    return _json(HostReply(HostStatus.of(services.inference.health())))
+    await services.embedding.warm()
+    return _json(_hosts(services))
 
 
 async def unload_host(request: Request) -> Response:
-    """Let the model host go; open requests end first."""
+    """Let the model host go, and that of the embedding model; open requests end first."""
     services = services_of(request)
     await services.inference.unload()
-    return _json(HostReply(HostStatus.of(services.inference.health())))
+    await services.embedding.unload()
+    return _json(_hosts(services))
 
 
 async def _refresh(services: Services) -> None:
@@ -103,6 +109,7 @@ async def _refresh(services: Services) -> None:
     with suppress(HearthError, TimeoutError):
         async with asyncio.timeout(_STATS_SECONDS):
             await services.inference.refresh_stats()
+            await services.embedding.refresh_stats()
 
 
 async def _database(services: Services) -> DatabaseStatus:
@@ -120,6 +127,30 @@ async def _wiki(services: Services) -> WikiHealth:
         return await services.wiki.health()
     except HearthError as error:
         return WikiHealth(source="local", status="failing", address="", pages=0, problem=error.message)
+
+
+def _embedding(services: Services) -> EmbeddingStatus | None:
+    """The embedding host, how far the index is, and whether searches get their vectors; None without a model."""
+    health, model, search = services.embedding.health(), services.embedding.model, services.search
+    if health is None or model is None or search is None:
+        return None
+    return EmbeddingStatus(
+        host=HostStatus.of(health),
+        queue=Queue(health.waiting, health.running),
+        tokens_per_second=Speeds.of(health).prefill,
+        model=ModelStatus.of(model, health),
+        dimensions=model.dimensions,
+        index=search.indexer.health(),
+        queries=QueryStatus(search.queries.failures, search.queries.problem),
+    )
+
+
+def _hosts(services: Services) -> HostReply:
+    embedding = services.embedding.health()
+    return HostReply(
+        HostStatus.of(services.inference.health()),
+        HostStatus.of(embedding) if embedding is not None else None,
+    )
 
 
 def _json(value: Struct) -> Response:

@@ -1,4 +1,4 @@
-"""GET /v1/models: the one model that is served."""
+"""GET /v1/models: the model that is served, and the embedding model where there is one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from gateway.api.endpoint import JSON
 from gateway.api.services import Services, services_of
+from gateway.catalog import ResolvedModel
 from gateway.errors import NotFoundError
 
 DEFAULT = "default"
@@ -26,6 +27,17 @@ def check_model(services: Services, name: str) -> None:
         )
 
 
+def check_embedding_model(services: Services, name: str) -> None:
+    """Raises NotFoundError for another embedding model than the one there is. That there is none, it says itself."""
+    served = services.embedding.name
+    if served is not None and name not in (DEFAULT, served):
+        raise NotFoundError(
+            f"the embedding model `{name}` is not served here; use `{served}` or `{DEFAULT}`",
+            code="model_not_found",
+            param="model",
+        )
+
+
 class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="model"):
     """A model. ``created`` is its file's time in Unix seconds, 0 before there is one."""
 
@@ -36,25 +48,29 @@ class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="mod
 
 
 class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
-    """All models: one."""
+    """All models: the one that answers, then the embedding model where there is one."""
 
     data: list[ModelReply]
 
 
 async def list_models(request: Request) -> Response:
     """The models that are served."""
-    return _json(ModelList([_model(services_of(request))]))
+    services = services_of(request)
+    models = [services.model, services.embedding.model]
+    return _json(ModelList([_model(model) for model in models if model is not None]))
 
 
 async def get_model(request: Request) -> Response:
     """One model; ``default`` is answered with the model behind it."""
-    services = services_of(request)
-    check_model(services, request.path_params["id"])
-    return _json(_model(services))
+    services, name = services_of(request), request.path_params["id"]
+    embedding = services.embedding.model
+    if embedding is not None and name == embedding.name:
+        return _json(_model(embedding))
+    check_model(services, name)
+    return _json(_model(services.model))
 
 
-def _model(services: Services) -> ModelReply:
-    model = services.model
+def _model(model: ResolvedModel) -> ModelReply:
     try:
         created = int(model.path.stat().st_mtime)
     except OSError:  # not pulled yet

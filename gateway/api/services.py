@@ -19,6 +19,7 @@ from gateway.metrics import Metrics
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, add_record
+from gateway.vectors.parts import VectorSearch
 from gateway.wiki.source import WikiSource
 
 
@@ -31,6 +32,7 @@ class Services:
     database: Database
     inference: Inference
     embedding: Embedder
+    search: VectorSearch | None  # None without an embedding model
     ask: AskFlow
     wiki: WikiSource
     conversations: Conversations

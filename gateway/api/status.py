@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.catalog import ResolvedModel
 from gateway.inference.interface import HostHealth, HostState, ModelInfo
 from gateway.store.db import DatabaseHealth
+from gateway.vectors.indexer import IndexHealth
 from gateway.wiki.source import WikiHealth
 
 
@@ -45,9 +46,10 @@ class HostStatus(Struct, frozen=True, kw_only=True):
 
 
 class HostReply(Struct, frozen=True):
-    """The model host after it was started, or let go."""
+    """The hosts after they were started, or let go. ``embedding_host`` is null without an embedding model."""
 
     host: HostStatus
+    embedding_host: HostStatus | None
 
 
 class Queue(Struct, frozen=True):
@@ -115,6 +117,25 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
         )
 
 
+class QueryStatus(Struct, frozen=True):
+    """Searches that had to do without their query's vector; ``problem`` is why the last one did, if it was one."""
+
+    failures: int
+    problem: str | None
+
+
+class EmbeddingStatus(Struct, frozen=True, kw_only=True):
+    """The embedding model. ``dimensions`` are those of the stored vectors; null: all that the model makes."""
+
+    host: HostStatus
+    queue: Queue
+    tokens_per_second: float
+    model: ModelStatus
+    dimensions: int | None
+    index: IndexHealth
+    queries: QueryStatus
+
+
 class DatabaseStatus(Struct, frozen=True, kw_only=True):
     """The database; ``problem`` tells why it failed."""
 
@@ -146,6 +167,7 @@ class AdminHealth(Struct, frozen=True, kw_only=True):
     tokens_per_second: Speeds
     kv: CacheStatus
     model: ModelStatus
+    embedding: EmbeddingStatus | None
     database: DatabaseStatus
     wiki: WikiHealth
     versions: dict[str, str]

@@ -12,16 +12,17 @@ import msgspec
 import psutil
 from msgspec import Struct
 
-from gateway.catalog import Catalog, ModelRow, estimate_ram
+from gateway.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model
 from gateway.cli.cores import usable_cores
 from gateway.cli.doctor_wiki import check_wiki
 from gateway.cli.exits import EXIT_FAILED
 from gateway.cli.options import json_option, local_options, settings_of
 from gateway.cli.text import printable, size_text, table
+from gateway.errors import ConfigurationError
 from gateway.inference.memory import Memory, read_memory
 from gateway.settings import Settings
 
-_PACKAGES = ("llama-cpp-python", "apsw", "starlette", "uvicorn", "huggingface-hub")
+_PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -118,6 +119,9 @@ def _judge(row: ModelRow, machine: Machine, settings: Settings, path: Path | Non
         ram = estimate_ram(path, path.stat().st_size, row.context)
     needed = ram + settings.model.memory_headroom_bytes
     wants = f"needs {size_text(needed)} of memory"
+    if row.kind == "chat" and (beside := _embedding_ram(settings)):
+        needed += beside
+        wants = f"needs {size_text(needed)} of memory together with the embedding model"
     if needed > machine.memory_total:
         return "no", f"{wants}, there are {size_text(machine.memory_total)} ({machine.memory_source})"
     if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
@@ -128,6 +132,15 @@ def _judge(row: ModelRow, machine: Machine, settings: Settings, path: Path | Non
             f"{wants}, only {size_text(machine.memory_available)} are free now: end other programs",
         )
     return "yes", f"{wants}, {size_text(machine.memory_available)} are free"
+
+
+def _embedding_ram(settings: Settings) -> int:
+    """What the configured embedding model needs; 0 for none, or one that is not here yet."""
+    try:
+        model = resolve_embedding_model(settings)
+    except ConfigurationError:
+        return 0
+    return 0 if model is None else model.ram_bytes
 
 
 def _machine_text(machine: Machine, settings: Settings) -> str:

@@ -8,22 +8,24 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, null
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import click
 import msgspec
 
-from gateway.app import open_wiki
+from gateway.app import open_wiki, wiki_documents
 from gateway.ask.flow import AskFlow
 from gateway.ask.types import AskResult
 from gateway.catalog import ResolvedModel, resolve_model
 from gateway.cli.client import Client, ReplyError, connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import settings_of
-from gateway.errors import NotFoundError
+from gateway.errors import ModelUnavailableError, NotFoundError
 from gateway.evaluation.run import Evaluator, FlowAsker, Tokens, tokens_of
 from gateway.inference.host import HostInference
 from gateway.prompts import PromptSet, load_prompts
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
+from gateway.vectors.parts import make_embedder, make_search
 from gateway.wiki.source import WikiSource
 
 TermSource = Literal["model", "question"]
@@ -68,7 +70,7 @@ class Setup:
     async def answering(self) -> AsyncIterator[Answering]:
         """The evaluator, ready: a model of its own is loaded."""
         async with AsyncExitStack() as stack:
-            wiki = await open_wiki(self.settings, self._database, stack)
+            wiki = await self._open_wiki(stack)
             if self._starts_model:
                 model = resolve_model(self.settings)
                 host = HostInference(model, self.settings.model)
@@ -80,6 +82,22 @@ class Setup:
                 yield Answering(Evaluator(wiki, asker), await asker.model())
             else:
                 yield Answering(Evaluator(wiki, None))
+
+    async def _open_wiki(self, stack: AsyncExitStack) -> WikiSource:
+        """The wiki as the server would search it: where it has vectors, all are made before the first question."""
+        settings, database = self.settings, self._database
+        embedder = make_embedder(settings, tuple)
+        stack.push_async_callback(embedder.close)
+        search = make_search(settings, database, embedder, wiki_documents(settings), lambda: False)
+        wiki = await open_wiki(settings, database, stack, search)
+        if search is not None:
+            stack.push_async_callback(search.close)
+            search.indexer.start()
+            click.echo("waiting until the wiki has its vectors", err=True)
+            await search.indexer.caught_up()
+            if problem := search.indexer.health().problem:
+                raise ModelUnavailableError(f"the wiki's vectors cannot be made: {problem}")
+        return wiki
 
     def _flow(self, host: HostInference, model: ResolvedModel, wiki: WikiSource) -> FlowAsker:
         """The flow of /ask, with records that come here instead of into the log, and without kept summaries."""

@@ -28,7 +28,7 @@ def models(as_json: bool, data_dir: Path | None, config_file: Path | None) -> No
         size, ram = model["size_bytes"], model["ram_bytes"]
         rows.append(
             [
-                "*" if model["name"] == settings.model.name else "",
+                "*" if model["name"] in (settings.model.name, settings.embedding.model) else "",
                 model["name"],
                 size_text(size) if size else "-",
                 size_text(ram) if ram else "-",

@@ -40,8 +40,10 @@ def pull(name: str, data_dir: Path | None, config_file: Path | None) -> None:
     repo, file = _where(name, row, catalog)
     target = model_path(settings.data_dir, repo, file)
     _pull(repo, file, target, row.sha256 if row else None)
-    if row is not None and row.kind != "chat":
-        click.echo(f"{name} is an {row.kind} model at {target}")
+    if row is not None and row.kind == "embedding":
+        click.echo(
+            f"use it: set `embedding.model` to {name} (HEARTH_EMBEDDING__MODEL={name}) and start again"
+        )
     else:
         click.echo(f"use it: hearth start --model {name}")
 

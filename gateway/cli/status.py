@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,28 @@ def _shown(url: str, health: dict[str, Any]) -> str:
         lines.append(f"wiki:       {wiki['problem']}")
     if host.get("problem"):
         lines.append(f"problem:    {host['problem']}")
+    if health.get("embedding"):
+        lines += _embedding(health["embedding"])
     return "\n".join(lines)
+
+
+def _embedding(embedding: dict[str, Any]) -> list[str]:
+    """The embedding host, and how many documents have their vectors."""
+    lines = [f"embedding:  {embedding['model']['name']}, {_host(embedding['host'])}"]
+    index = embedding["index"]
+    for kind, count in index["counts"].items():
+        failed = f", {count['failed']:,} of them cannot have any" if count["failed"] else ""
+        lines.append(f"vectors:    {kind} {count['done']:,} of {count['total']:,}{failed}")
+    speed = index["documents_per_second"]
+    left = sum(count["total"] - count["done"] for count in index["counts"].values())
+    if index["state"] == "working" and speed:
+        lines.append(
+            f"            {speed:g} documents/s, about {timedelta(seconds=round(left / speed))} left"
+        )
+    for problem in (embedding["host"].get("problem"), index["problem"], embedding["queries"]["problem"]):
+        if problem:
+            lines.append(f"problem:    {problem}")
+    return list(dict.fromkeys(lines))
 
 
 def _host(host: dict[str, Any]) -> str:

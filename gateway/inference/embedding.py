@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from gateway.catalog import ResolvedModel
 from gateway.errors import HearthError, NotFoundError
 from gateway.inference.interface import HostHealth, KeepAlive
 from model_host.protocol import Lane
@@ -26,12 +27,13 @@ class Embeddings(Struct, frozen=True):
     """The vectors of some texts, in their order; all have the same number of dimensions and length 1.
 
     A vector is little-endian float32, as sqlite-vec and OpenAI's base64 want it. ``tokens`` counts each text's,
-    control tokens included. ``fingerprint`` names the weights: vectors of different ones cannot be compared.
+    control tokens included. ``space`` names weights, dimensions and task prompts: vectors of different ones cannot be
+    compared.
     """
 
     vectors: list[bytes]
     tokens: list[int]
-    fingerprint: str
+    space: str
 
     def floats(self) -> list[list[float]]:
         """The vectors as numbers."""
@@ -48,9 +50,10 @@ class Embedder(Protocol):
 
     async def embed(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str | list[int]],
         *,
         kind: TextKind = "plain",
+        titles: Sequence[str] = (),
         owner: str = "",
         lane: Lane = "interactive",
         dimensions: int | None = None,
@@ -59,10 +62,12 @@ class Embedder(Protocol):
     ) -> Embeddings:
         """The vectors of ``texts``, any number of them; starts the host when needed.
 
-        ``dimensions`` keeps that many leading ones and normalizes again, which models with Matryoshka training are
-        made for. Cancelling the caller cancels the work. Raises PromptTooLongError (a text is longer than the model's
-        context; ``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError (``dimensions``, an empty
-        text), ModelUnavailableError, OverloadedError; NotFoundError when no embedding model is configured.
+        All may be given as token ids instead; these are embedded as they are. Documents may have ``titles``, one a
+        text, "" for none. ``dimensions`` keeps that many leading ones and normalizes again, which models with
+        Matryoshka training are made for. Cancelling the caller cancels the work. Raises PromptTooLongError (a text is
+        longer than the model's context; ``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError
+        (``dimensions``, an empty text), ModelUnavailableError, OverloadedError; NotFoundError when no embedding model
+        is configured.
         """
         ...
 
@@ -70,8 +75,27 @@ class Embedder(Protocol):
         """The state of the host right now, without waking it; None when no model is configured."""
         ...
 
+    @property
+    def model(self) -> ResolvedModel | None:
+        """The configured model; None when there is none."""
+        ...
+
+    @property
+    def loaded(self) -> Sequence[ResolvedModel]:
+        """What its host has in memory."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever vectors may change; costs a look at the model's file and starts nothing."""
+        ...
+
     async def refresh_stats(self) -> None:
         """Ask a running host for its counters. Does not count as use."""
+        ...
+
+    async def warm(self) -> None:
+        """Start the host and wait until it is ready; nothing when no model is configured."""
         ...
 
     async def unload(self) -> None:
@@ -87,12 +111,16 @@ class NoEmbedder:
     """The :class:`Embedder` of an installation without an embedding model."""
 
     name = None
+    model = None
+    loaded: Sequence[ResolvedModel] = ()
+    identity = ""
 
     async def embed(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str | list[int]],
         *,
         kind: TextKind = "plain",
+        titles: Sequence[str] = (),
         owner: str = "",
         lane: Lane = "interactive",
         dimensions: int | None = None,
@@ -107,6 +135,9 @@ class NoEmbedder:
 
     async def refresh_stats(self) -> None:
         """There is nothing to ask."""
+
+    async def warm(self) -> None:
+        """There is nothing to start."""
 
     async def unload(self) -> None:
         """There is nothing to let go."""

@@ -24,10 +24,10 @@ LONGEST_RETRY = 300.0  # an estimate beyond this is a guess
 LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
 
 _REMEDY = {
-    "model_missing": "fetch the model with `hearth pull`, or correct `model.name`",
+    "model_missing": "fetch the model with `hearth pull`, or correct `model.name` or `embedding.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
     "model_unsupported": "choose another model: `hearth models` lists those that work",
-    "out_of_memory": "use a smaller model or a smaller `model.context`; `hearth doctor` says what fits",
+    "out_of_memory": "use a smaller model or a smaller context; `hearth doctor` says what fits",
 }
 
 

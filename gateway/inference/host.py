@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
-
-import msgspec
-import psutil
 
 from gateway.catalog import ResolvedModel
 from gateway.errors import HearthError
 from gateway.inference.breaker import Breaker
+from gateway.inference.client import HostClient, model_info
 from gateway.inference.counts import CountCache, batches
 from gateway.inference.failures import request_failure, stopped
-from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
-from gateway.inference.keepalive import IdleClock, Use
-from gateway.inference.launch import Launcher
+from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
+from gateway.inference.keepalive import Use
 from gateway.inference.link import HostLink, encode
-from gateway.inference.pending import OpenRequest, RequestEvent
-from gateway.inference.supervisor import Supervisor
+from gateway.inference.pending import RequestEvent
 from gateway.settings import ModelSettings
 from model_host.protocol import (
     Count,
@@ -41,17 +33,9 @@ from model_host.protocol import (
     owner_digest,
 )
 
-_MAX_ID = 128
-_NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:-]")
 
-
-class HostInference:
-    """:class:`gateway.inference.interface.Inference` on a model host that is started on demand.
-
-    ``model`` may be a callable; it is asked at every start, so that a model pulled meanwhile is picked up.
-    ``command`` replaces the host's command line. ``snapshots`` is where
-    the host saves KV sequences. An object belongs to the event loop that first uses it.
-    """
+class HostInference(HostClient):
+    """:class:`gateway.inference.interface.Inference` on a model host. ``snapshots`` is where it saves KV sequences."""
 
     def __init__(
         self,
@@ -61,14 +45,13 @@ class HostInference:
         command: Sequence[str] | None = None,
         breaker: Breaker | None = None,
         snapshots: Path | None = None,
+        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
     ) -> None:
-        self._settings = settings
-        self._idle = IdleClock(settings.idle_seconds)
+        super().__init__(
+            model, settings, command=command, breaker=breaker, snapshots=snapshots, beside=beside
+        )
         self._snapshots = snapshots
-        launcher = Launcher(model, settings, command, snapshots=snapshots)
-        self._supervisor = Supervisor(launcher, settings, self._idle, breaker or Breaker())
         self._known_counts = CountCache()
-        self._numbers = itertools.count(1)
 
     # ------------------------------------------------------------------------------------ requests
 
@@ -83,7 +66,7 @@ class HostInference:
                     yield link
             finally:
                 self._supervisor.leave(waiter)
-            async with self._exchange(link, message.id, line, use) as request:
+            async with self.exchange(link, message.id, line, use) as request:
                 while not isinstance(event := _generation_event(await request.next_event()), Finished):
                     yield event
         yield event
@@ -102,7 +85,7 @@ class HostInference:
                 else:
                     counts[text] = known
             for batch in batches(unknown):
-                answer = await self._counted(link, Count(id=self._wire_id("count"), texts=batch), use)
+                answer = await self._counted(link, Count(id=self.wire_id("count"), texts=batch), use)
                 for text, count in zip(batch, answer.counts, strict=True):
                     counts[text] = count
                     self._known_counts.put(text, count)
@@ -114,14 +97,14 @@ class HostInference:
         """Tokens of a whole chat prompt, template and tools included."""
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
-            message = Count(id=self._wire_id("count"), messages=messages, tools=list(tools))
+            message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))
             return (await self._counted(link, message, use)).counts[0]
 
     async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
         """Token ids of ``text`` as plain text."""
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
-            message = Count(id=self._wire_id("tokenize"), texts=[text], return_tokens=True)
+            message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True)
             answer = await self._counted(link, message, use)
             if answer.tokens is None or len(answer.tokens) != 1:
                 raise HearthError(f"the model host answered a tokenization with {answer!r:.200}")
@@ -141,87 +124,23 @@ class HostInference:
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         """The served model; starts the host when needed."""
         with self._idle.begin(keep_alive):
-            return _model_info(await self._supervisor.ensure_ready())
-
-    # ---------------------------------------------------------------------------------- operations
-
-    def health(self) -> HostHealth:
-        """The state right now. Never blocks, never wakes the model."""
-        supervisor = self._supervisor
-        link, state = supervisor.link, supervisor.state
-        stats = link.stats if link is not None else None
-        counters = msgspec.structs.asdict(stats) if stats is not None else {}
-        counters.pop("id", None)
-        return HostHealth(
-            state=state,
-            pid=link.process.pid if link is not None else None,
-            rss_bytes=_resident_bytes(link.process.pid) if link is not None else None,
-            uptime_seconds=time.monotonic() - link.started_at if link is not None else None,
-            idle_seconds_left=self._idle.seconds_left if state == "ready" else None,
-            open_requests=self._idle.open,
-            waiting=stats.waiting if stats is not None else 0,
-            running=stats.running if stats is not None else 0,
-            restarts=supervisor.breaker.crashes,
-            problem=supervisor.problem,
-            retry_after=supervisor.breaker.retry_after(),
-            load_progress=supervisor.load_progress if state == "starting" else None,
-            model=_model_info(link) if link is not None and state == "ready" else None,
-            stats=counters,
-        )
-
-    async def refresh_stats(self) -> None:
-        """Ask a running host for its counters. Returns without new ones when none runs or none come in time."""
-        link = self._supervisor.link
-        if link is not None and self._supervisor.state == "ready":
-            await link.refresh_stats()
+            return model_info(await self._supervisor.ensure_ready())
 
     async def forget(self, owner: str) -> None:
         """Drop what the host keeps of an owner's text, in memory and on disk. Starts no host."""
         link = self._supervisor.link
         if link is not None and self._supervisor.state == "ready":
             with self._idle.begin() as use:
-                answer = await self._answer(link, Forget(id=self._wire_id("forget"), owner=owner), use)
+                answer = await self.answer(link, Forget(id=self.wire_id("forget"), owner=owner), use)
             if not isinstance(answer, Forgotten):
                 raise HearthError(f"the model host answered a forget with {answer!r:.200}")
         if self._snapshots is not None:
             await asyncio.to_thread(_delete_snapshots, self._snapshots, owner)
 
-    async def warm(self) -> None:
-        """Start the host and wait until it is ready. Counts as a use, which ends right away."""
-        with self._idle.begin():
-            await self._supervisor.ensure_ready()
-
-    async def unload(self) -> None:
-        """Let the host go once open requests have ended, and wait until it is gone."""
-        await self._supervisor.unload()
-
-    async def close(self) -> None:
-        """Stop the host now; open requests fail, and so does every later call."""
-        await self._supervisor.close()
-
     # -------------------------------------------------------------------------------------- helpers
 
-    @asynccontextmanager
-    async def _exchange(
-        self, link: HostLink, wire_id: str, line: bytes, use: Use, *, cancellable: bool = True
-    ) -> AsyncIterator[OpenRequest]:
-        """Send a request; its events are read in the block. Leaving early abandons it.
-
-        The use lasts until the host ends the request, however early the reader leaves.
-        """
-        request = link.requests.open(wire_id, use.release)
-        use.hold()
-        try:
-            await link.send(line)
-            yield request
-        finally:
-            if not request.ended:
-                if cancellable:
-                    link.cancel(wire_id)
-                link.expect_end(wire_id, self._settings.stop_grace_seconds)
-
     async def _counted(self, link: HostLink, message: Count, use: Use) -> Counted:
-        event = await self._answer(link, message, use)
+        event = await self.answer(link, message, use)
         expected = 1 if message.texts is None else len(message.texts)
         if not isinstance(event, Counted) or len(event.counts) != expected:
             raise HearthError(f"the model host answered a count of {expected} with {event!r}")
@@ -230,29 +149,15 @@ class HostInference:
     async def _detokenized(self, tokens: list[int], pieces: bool, keep_alive: KeepAlive) -> Detokenized:
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
-            message = Detokenize(id=self._wire_id("detokenize"), tokens=tokens, return_pieces=pieces)
-            answer = await self._answer(link, message, use)
+            message = Detokenize(id=self.wire_id("detokenize"), tokens=tokens, return_pieces=pieces)
+            answer = await self.answer(link, message, use)
         if not isinstance(answer, Detokenized):
             raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
         return answer
 
-    async def _answer(self, link: HostLink, message: Count | Detokenize | Forget, use: Use) -> RequestEvent:
-        """The one event that answers ``message``. It comes within milliseconds, so there is nothing to cancel."""
-        line = encode(message)
-        async with self._exchange(link, message.id, line, use, cancellable=False) as request:
-            event = await request.next_event()
-        if isinstance(event, Failed):
-            raise request_failure(event)
-        return event
-
     def _generate_message(self, call: GenerateCall) -> Generate:
         fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
-        return Generate(id=self._wire_id(call.id), **fields)
-
-    def _wire_id(self, request_id: str) -> str:
-        """Unique for this gateway, and still recognizable: the HTTP request's id and a number."""
-        suffix = f":{next(self._numbers)}"
-        return _NOT_IN_ID.sub("-", request_id)[: _MAX_ID - len(suffix)] + suffix
+        return Generate(id=self.wire_id(call.id), **fields)
 
 
 def _generation_event(event: RequestEvent) -> GenerationEvent:
@@ -265,26 +170,6 @@ def _generation_event(event: RequestEvent) -> GenerationEvent:
     return event
 
 
-def _model_info(link: HostLink) -> ModelInfo:
-    ready = link.ready.result()
-    return ModelInfo(
-        name=link.plan.model.name,
-        n_ctx=ready.n_ctx,
-        n_ctx_train=ready.n_ctx_train,
-        architecture=ready.architecture,
-        description=ready.description,
-        fingerprint=ready.fingerprint,
-        tools=ready.tools,
-    )
-
-
 def _delete_snapshots(folder: Path, owner: str) -> None:
     for path in folder.glob(f"*/{owner_digest(owner)}-*"):
         path.unlink(missing_ok=True)
-
-
-def _resident_bytes(pid: int) -> int | None:
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:
-        return None

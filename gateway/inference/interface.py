@@ -82,6 +82,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     description: str = ""
     fingerprint: str = ""
     tools: bool = False  # the chat template takes tools
+    dimensions: int = 0  # of an embedding model's vectors
 
 
 class HostHealth(Struct, frozen=True, kw_only=True):

@@ -35,7 +35,10 @@ class LaunchPlan:
 
 
 class Launcher:
-    """Makes launch plans, and remembers for a few seconds which file could not be loaded."""
+    """Makes launch plans, and remembers for a few seconds which file could not be loaded.
+
+    ``beside`` tells what other hosts have loaded.
+    """
 
     def __init__(
         self,
@@ -44,12 +47,14 @@ class Launcher:
         command: Sequence[str] | None = None,
         *,
         snapshots: Path | None = None,
+        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
         self._settings = settings
         self._command = command
         self._snapshots = snapshots
+        self._beside = beside
         self._clock = clock
         self._failed: tuple[tuple[str, int, int], float, ModelUnavailableError] | None = None
 
@@ -64,7 +69,7 @@ class Launcher:
             failed_file, until, error = self._failed
             if file == failed_file and self._clock() < until:
                 raise fresh(error)
-        check_memory(model, self._settings.memory_headroom_bytes)
+        check_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
         command = self._command or host_command(model, self._settings, self._snapshots)
         return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 
@@ -92,7 +97,8 @@ def host_command(
         options["--snapshot-bytes"] = settings.snapshot_bytes
         options["--snapshot-after"] = settings.snapshot_after_seconds
     flags = [str(word) for option in options.items() for word in option]
-    return (sys.executable, "-m", "model_host", *flags)
+    embedding = ["--embedding"] if model.kind == "embedding" else []
+    return (sys.executable, "-m", "model_host", *flags, *embedding)
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -115,7 +121,7 @@ def _identity(model: ResolvedModel) -> tuple[str, int, int]:
     except OSError as error:
         raise ModelUnavailableError(
             f"the model file {model.path} cannot be read ({error.strerror}); fetch it with "
-            f"`hearth pull {model.name}`, or correct `model.name`",
+            f"`hearth pull {model.name}`, or correct `{model.name_setting}`",
             code="model_missing",
         ) from None
     return str(model.path), status.st_mtime_ns, status.st_size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,19 +31,31 @@ def read_memory(*, proc: Path = Path("/proc/self/cgroup"), mount: Path = Path("/
     return min(views, key=lambda view: view.available)
 
 
-def check_memory(model: ResolvedModel, headroom_bytes: int, memory: Memory | None = None) -> None:
-    """Raise ModelUnavailableError when ``model`` does not fit; retriable iff it could fit with less other use."""
+def check_memory(
+    model: ResolvedModel,
+    headroom_bytes: int,
+    memory: Memory | None = None,
+    *,
+    beside: Sequence[ResolvedModel] = (),
+) -> None:
+    """Raise ModelUnavailableError when ``model`` does not fit; retriable iff it could fit with less other use.
+
+    ``beside`` are loaded models. Their weights are mapped files, which the kernel counts as available although they
+    are in use: so all models together must fit what there is at best.
+    """
     memory = memory or read_memory()
     needed = model.ram_bytes + headroom_bytes
-    if needed <= memory.available:
+    available = min(memory.available, memory.total - sum(other.ram_bytes for other in beside))
+    if needed <= available:
         return
+    others = "".join(f" beside {other.name}" for other in beside)
     raise ModelUnavailableError(
         f"{model.name} needs about {_gib(model.ram_bytes)} of memory plus {_gib(headroom_bytes)} kept free, but only "
-        f"{_gib(memory.available)} of {_gib(memory.total)} is available (limit: {memory.source}); use a smaller model "
-        "or a smaller `model.context`, or end other programs; `hearth doctor` says what fits",
+        f"{_gib(max(0, available))} of {_gib(memory.total)} is available{others} (limit: {memory.source}); use a "
+        f"smaller model or a smaller `{model.context_setting}`, or end other programs; `hearth doctor` says what fits",
         code="out_of_memory",
         retry_after=RETRY_SECONDS if needed <= memory.total else None,
-        details={"needed_bytes": needed, "available_bytes": memory.available, "total_bytes": memory.total},
+        details={"needed_bytes": needed, "available_bytes": max(0, available), "total_bytes": memory.total},
     )
 
 

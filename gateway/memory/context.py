@@ -22,6 +22,7 @@ from gateway.store.conversations import Conversation
 from gateway.store.db import Database
 from gateway.store.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.summaries import Summary, live_summaries
+from gateway.vectors.queries import Queries
 from model_host.protocol import Message
 
 
@@ -43,6 +44,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     defaults: FlowDefaults
     model_name: str
     record: Record
+    queries: Queries | None = None  # None: facts are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 
     def model(self, conversation: Conversation) -> MemoryModel:

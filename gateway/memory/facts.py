@@ -19,10 +19,11 @@ from msgspec import Meta, Struct
 from gateway.memory.context import MemoryParts
 from gateway.memory.dialogue import dialogue
 from gateway.memory.hub import Hub
+from gateway.memory.recall import Recall
 from gateway.memory.types import Block
 from gateway.redact import redact
 from gateway.store.conversations import Conversation, any_conversation
-from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, put_fact, search_facts
+from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, put_fact
 from gateway.store.jobs import Job, finish_job, set_watermark, watermark
 from gateway.store.messages import StoredMessage, messages_between
 
@@ -97,6 +98,7 @@ class Facts:
     def __init__(self, parts: MemoryParts, hub: Hub) -> None:
         self._parts = parts
         self._hub = hub
+        self._recall = Recall(parts.database, parts.queries)
 
     async def blocks(self, conversation: Conversation, asked: str) -> list[Block]:
         """The newest facts within their budget, and those that the last message recalls.
@@ -107,12 +109,12 @@ class Facts:
         if not settings.facts_in_prompt or not settings.fact_tokens:
             return []
         scopes, limit = scopes_of(conversation), settings.facts_in_prompt
-        standing, found = await self._parts.database.read(
-            lambda c: (
-                facts_in_scope(c, conversation.owner, scopes, limit),
-                search_facts(c, conversation.owner, scopes, asked[:2000], limit + _RECALLED),
-            )
+        standing = await self._parts.database.read(
+            lambda c: facts_in_scope(c, conversation.owner, scopes, limit)
         )
+        found: list[Fact] = []
+        if len(standing) == limit:  # else there are no others that could be recalled
+            found = await self._recall.search(conversation.owner, scopes, asked, limit + _RECALLED)
         stable = await self._block("facts", "What you know:", standing, settings.fact_tokens)
         shown = {fact.seq for fact in standing}
         recalled = [fact for fact in found if fact.seq not in shown][:_RECALLED]

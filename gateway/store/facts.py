@@ -120,7 +120,7 @@ def facts_in_scope(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], limit: int
 ) -> list[Fact]:
     """Live facts of these scopes, the newest first."""
-    return load_all(Fact, _select(connection, *_in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
+    return load_all(Fact, _select(connection, *in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
 
 
 def search_facts(
@@ -130,7 +130,7 @@ def search_facts(
     wanted = words(text)
     if not wanted:
         return []
-    where, values = _in_scope(owner, scopes, limit)
+    where, values = in_scope(owner, scopes, limit)
     cursor = connection.execute(
         f"SELECT {columns(Fact)} FROM (SELECT rowid, rank AS score FROM fact_words WHERE fact_words MATCH ?4) "
         f"JOIN facts ON seq = rowid WHERE {where} ORDER BY score, seq DESC LIMIT ?3",
@@ -139,9 +139,8 @@ def search_facts(
     return load_all(Fact, cursor)
 
 
-def _in_scope(
-    owner: str, scopes: Sequence[tuple[Scope, str]], limit: int
-) -> tuple[str, tuple[str, str, int]]:
+def in_scope(owner: str, scopes: Sequence[tuple[Scope, str]], limit: int) -> tuple[str, tuple[str, str, int]]:
+    """A condition for live facts of these scopes, its parameters 1 and 2, and 3 for the limit."""
     where = (
         "owner = ?1 AND ended_at IS NULL AND scope || ':' || scope_id IN (SELECT value FROM json_each(?2))"
     )

@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog import Catalog, ModelRow, estimate_ram, resolve_model, split_repo_file
+from gateway.catalog import (
+    Catalog,
+    ModelRow,
+    estimate_ram,
+    resolve_embedding_model,
+    resolve_model,
+    split_repo_file,
+)
 from gateway.errors import ConfigurationError
 from gateway.gguf_header import kv_cache_bytes
-from gateway.settings import ModelSettings, Settings
+from gateway.settings import EmbeddingSettings, ModelSettings, Settings
 
 GIB = 2**30
 
@@ -157,3 +165,58 @@ def test_rows_are_immutable() -> None:
     with pytest.raises(AttributeError):
         Catalog.load().rows[0].name = "other"  # type: ignore[misc]
     assert msgspec.json.encode(Catalog.load())
+
+
+# --------------------------------------------------------------------------- embedding models
+
+
+def with_embedding(data_dir: Path, **values: Any) -> Settings:
+    return Settings(data_dir=data_dir, embedding=EmbeddingSettings(**values))
+
+
+def test_embeddinggemma_has_the_prompts_it_was_trained_with() -> None:
+    row = Catalog.load().get("embeddinggemma")
+    assert row is not None
+    assert (row.kind, row.dimensions, row.architecture) == ("embedding", 256, "gemma-embedding")
+    assert row.prompts.query == "task: search result | query: {text}"
+    assert (row.prompts.document, row.prompts.untitled) == ("title: {title} | text: {text}", "none")
+
+
+@pytest.mark.model
+def test_another_file_of_a_known_architecture_gets_its_prompts(
+    tmp_path: Path, tiny_embedding_model: Path
+) -> None:
+    found = resolve_embedding_model(with_embedding(tmp_path, model=str(tiny_embedding_model)))
+    assert found is not None
+    assert (found.kind, found.context, found.dimensions) == (
+        "embedding",
+        2048,
+        None,
+    )  # its vectors are shorter
+    assert found.prompts.untitled == "none"
+    assert found.name_setting == "embedding.model"
+    shorter = resolve_embedding_model(
+        with_embedding(tmp_path, model=str(tiny_embedding_model), dimensions=32)
+    )
+    assert shorter is not None
+    assert shorter.dimensions == 32
+    with pytest.raises(ConfigurationError, match=r"`embedding\.dimensions` is 65, but .* have 64"):
+        resolve_embedding_model(with_embedding(tmp_path, model=str(tiny_embedding_model), dimensions=65))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("embeddinggemma", "hearth pull embeddinggemma"),
+        ("gemma-4-e2b", "is a chat model and makes no vectors"),
+        ("embeddinggema", "did you mean `embeddinggemma`"),
+        ("/no/such.gguf", "there is no model file"),
+    ],
+)
+def test_an_embedding_model_that_cannot_be_says_why(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        resolve_embedding_model(with_embedding(tmp_path, model=name))
+
+
+def test_no_embedding_model_is_none(tmp_path: Path) -> None:
+    assert resolve_embedding_model(with_embedding(tmp_path)) is None

@@ -8,13 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.fields import parse_keep_alive
-from gateway.api.models import DEFAULT
+from gateway.api.models import check_embedding_model
 from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody, parse_embed
 from gateway.api.ollama.models import LATEST, json_reply
 from gateway.api.ollama.replies import Embedded, Embedding
-from gateway.api.services import Services, caller_of, services_of
+from gateway.api.services import caller_of, services_of
 from gateway.api.streams import until_disconnect
-from gateway.errors import NotFoundError
 from gateway.inference.embedding import Embeddings
 from gateway.inference.interface import KeepAlive
 
@@ -46,7 +45,7 @@ async def _embed(
     request: Request, model: str, texts: list[str], dimensions: int | None, keep_alive: KeepAlive
 ) -> Embeddings:
     services = services_of(request)
-    _check_name(services, model)
+    check_embedding_model(services, model.removesuffix(LATEST))
     work = services.embedding.embed(
         texts,
         owner=caller_of(request).owner,
@@ -55,14 +54,3 @@ async def _embed(
         request_id=request.state.request_id,
     )
     return await until_disconnect(request.receive, work)
-
-
-def _check_name(services: Services, name: str) -> None:
-    """Raises NotFoundError for another embedding model than the one there is. That there is none, it says itself."""
-    served = services.embedding.name
-    if served is not None and name.removesuffix(LATEST) not in (DEFAULT, served):
-        raise NotFoundError(
-            f"the embedding model `{name}` is not served here; use `{served}` or `{DEFAULT}`",
-            code="model_not_found",
-            param="model",
-        )

@@ -71,35 +71,57 @@ async def version(request: Request) -> Response:
 
 async def tags(request: Request) -> Response:
     """The models that can be asked."""
-    return json_reply(Tags([_installed(services_of(request).model)]))
+    services = services_of(request)
+    models = [services.model, services.embedding.model]
+    return json_reply(Tags([_installed(model) for model in models if model is not None]))
 
 
 async def processes(request: Request) -> Response:
     """The models in memory. Looking does not count as use."""
     services = services_of(request)
-    health = services.inference.health()
-    return json_reply(Processes([_loaded(services, health)] if health.state == "ready" else []))
+    settings = services.settings
+    hosts = (
+        (services.model, services.inference.health(), settings.model.idle_seconds),
+        (services.embedding.model, services.embedding.health(), settings.embedding.idle_seconds),
+    )
+    return json_reply(
+        Processes(
+            [
+                _loaded(model, health, idle)
+                for model, health, idle in hosts
+                if model is not None and health is not None and health.state == "ready"
+            ]
+        )
+    )
 
 
 async def show(request: Request) -> Response:
     """What is known of a model. Does not load it."""
     services = services_of(request)
-    check_name(services, parse_show(await request.body()))
-    path = services.model.path
-    pairs = header_pairs(path)
-    template = await asyncio.to_thread(chat_template, path) or ""
+    name = parse_show(await request.body())
+    embedding = services.embedding.model
+    if embedding is not None and name.removesuffix(LATEST) == embedding.name:
+        return json_reply(await _shown(embedding, "", ["embedding"]))
+    check_name(services, name)
+    template = await asyncio.to_thread(chat_template, services.model.path) or ""
     loaded = services.inference.health().model
     # Whether the template's format of calls is understood, the host knows once it is loaded.
     tools = loaded.tools if loaded is not None else "tools" in template
-    shown = Shown(
-        modified_at=_modified(path),
+    return json_reply(
+        await _shown(services.model, template, ["completion", "tools"] if tools else ["completion"])
+    )
+
+
+async def _shown(model: ResolvedModel, template: str, capabilities: list[str]) -> Shown:
+    pairs = await asyncio.to_thread(header_pairs, model.path)
+    return Shown(
+        modified_at=_modified(model.path),
         details=_details(pairs),
         model_info=dict(pairs),
-        capabilities=["completion", "tools"] if tools else ["completion"],
-        parameters=_parameters(services.model),
+        capabilities=capabilities,
+        parameters=_parameters(model),
         template=template,
     )
-    return json_reply(shown)
 
 
 def json_reply(value: Any) -> Response:
@@ -119,8 +141,7 @@ def _installed(model: ResolvedModel) -> InstalledModel:
     )
 
 
-def _loaded(services: Services, health: HostHealth) -> LoadedModel:
-    model = services.model
+def _loaded(model: ResolvedModel, health: HostHealth, idle_seconds: float) -> LoadedModel:
     name = _tagged(model.name)
     return LoadedModel(
         name=name,
@@ -129,7 +150,7 @@ def _loaded(services: Services, health: HostHealth) -> LoadedModel:
         size_vram=0,
         digest=_digest(model),
         details=_details(header_pairs(model.path)),
-        expires_at=_expires_at(health, services.settings.model.idle_seconds),
+        expires_at=_expires_at(health, idle_seconds),
         context_length=health.model.n_ctx if health.model is not None else model.context,
     )
 
@@ -174,7 +195,7 @@ def _details(pairs: dict[str, Any]) -> Details:
 
 
 def _parameters(model: ResolvedModel) -> str:
-    defaults = msgspec.structs.asdict(Sampling())
+    defaults = msgspec.structs.asdict(Sampling()) if model.kind == "chat" else {}
     lines = [f"{'num_ctx':<30} {model.context}"]
     lines += [f"{_OPTION_NAMES.get(n, n):<30} {v:g}" for n, v in defaults.items() if v is not None]
     return "\n".join(lines)

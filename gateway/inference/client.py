@@ -1,0 +1,168 @@
+"""What every local host needs: a supervised child, one exchange of messages with it, and its state."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from gateway.catalog import ResolvedModel
+from gateway.inference.breaker import Breaker
+from gateway.inference.failures import request_failure
+from gateway.inference.interface import HostHealth, ModelInfo
+from gateway.inference.keepalive import IdleClock, Use
+from gateway.inference.launch import Launcher
+from gateway.inference.link import HostLink, encode
+from gateway.inference.pending import OpenRequest, RequestEvent
+from gateway.inference.supervisor import Supervisor
+from gateway.settings import ModelSettings
+from model_host.protocol import Count, Detokenize, Embed, Failed, Forget
+
+_MAX_ID = 128
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:-]")
+
+
+class HostClient:
+    """A model host that is started on demand.
+
+    ``model`` may be a callable; it is asked at every start, so that a model pulled meanwhile is picked up.
+    ``command`` replaces the host's command line; ``snapshots`` is where it saves KV sequences; ``beside`` tells what
+    other hosts have loaded. An object belongs to the event loop that first uses it.
+    """
+
+    def __init__(
+        self,
+        model: ResolvedModel | Callable[[], ResolvedModel],
+        settings: ModelSettings,
+        *,
+        command: Sequence[str] | None = None,
+        breaker: Breaker | None = None,
+        snapshots: Path | None = None,
+        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+    ) -> None:
+        self._settings = settings
+        self._idle = IdleClock(settings.idle_seconds)
+        launcher = Launcher(model, settings, command, snapshots=snapshots, beside=beside)
+        self._supervisor = Supervisor(launcher, settings, self._idle, breaker or Breaker())
+        self._numbers = itertools.count(1)
+
+    # ---------------------------------------------------------------------------------- operations
+
+    def health(self) -> HostHealth:
+        """The state right now. Never blocks, never wakes the model."""
+        supervisor = self._supervisor
+        link, state = supervisor.link, supervisor.state
+        stats = link.stats if link is not None else None
+        counters = msgspec.structs.asdict(stats) if stats is not None else {}
+        counters.pop("id", None)
+        return HostHealth(
+            state=state,
+            pid=link.process.pid if link is not None else None,
+            rss_bytes=_resident_bytes(link.process.pid) if link is not None else None,
+            uptime_seconds=time.monotonic() - link.started_at if link is not None else None,
+            idle_seconds_left=self._idle.seconds_left if state == "ready" else None,
+            open_requests=self._idle.open,
+            waiting=stats.waiting if stats is not None else 0,
+            running=stats.running if stats is not None else 0,
+            restarts=supervisor.breaker.crashes,
+            problem=supervisor.problem,
+            retry_after=supervisor.breaker.retry_after(),
+            load_progress=supervisor.load_progress if state == "starting" else None,
+            model=model_info(link) if link is not None and state == "ready" else None,
+            stats=counters,
+        )
+
+    @property
+    def loaded(self) -> list[ResolvedModel]:
+        """What is in memory, or on its way there."""
+        link = self._supervisor.link
+        return [] if link is None else [link.plan.model]
+
+    async def refresh_stats(self) -> None:
+        """Ask a running host for its counters. Returns without new ones when none runs or none come in time."""
+        link = self._supervisor.link
+        if link is not None and self._supervisor.state == "ready":
+            await link.refresh_stats()
+
+    async def warm(self) -> None:
+        """Start the host and wait until it is ready. Counts as a use, which ends right away."""
+        with self._idle.begin():
+            await self._supervisor.ensure_ready()
+
+    async def unload(self) -> None:
+        """Let the host go once open requests have ended, and wait until it is gone."""
+        await self._supervisor.unload()
+
+    async def close(self) -> None:
+        """Stop the host now; open requests fail, and so does every later call."""
+        await self._supervisor.close()
+
+    # ------------------------------------------------------------------------------------ exchange
+
+    @asynccontextmanager
+    async def exchange(
+        self, link: HostLink, wire_id: str, line: bytes, use: Use, *, cancellable: bool = True
+    ) -> AsyncIterator[OpenRequest]:
+        """Send a request; its events are read in the block. Leaving early abandons it.
+
+        The use lasts until the host ends the request, however early the reader leaves.
+        """
+        request = link.requests.open(wire_id, use.release)
+        use.hold()
+        try:
+            await link.send(line)
+            yield request
+        finally:
+            if not request.ended:
+                if cancellable:
+                    link.cancel(wire_id)
+                link.expect_end(wire_id, self._settings.stop_grace_seconds)
+
+    async def answer(
+        self,
+        link: HostLink,
+        message: Count | Detokenize | Forget | Embed,
+        use: Use,
+        *,
+        cancellable: bool = False,
+    ) -> RequestEvent:
+        """The one event that answers ``message``. Counts come within milliseconds: there is nothing to cancel."""
+        line = encode(message)
+        async with self.exchange(link, message.id, line, use, cancellable=cancellable) as request:
+            event = await request.next_event()
+        if isinstance(event, Failed):
+            raise request_failure(event)
+        return event
+
+    def wire_id(self, request_id: str) -> str:
+        """Unique for this gateway, and still recognizable: the HTTP request's id and a number."""
+        suffix = f":{next(self._numbers)}"
+        return _NOT_IN_ID.sub("-", request_id)[: _MAX_ID - len(suffix)] + suffix
+
+
+def model_info(link: HostLink) -> ModelInfo:
+    """What the ready host says of its model."""
+    ready = link.ready.result()
+    return ModelInfo(
+        name=link.plan.model.name,
+        n_ctx=ready.n_ctx,
+        n_ctx_train=ready.n_ctx_train,
+        architecture=ready.architecture,
+        description=ready.description,
+        fingerprint=ready.fingerprint,
+        tools=ready.tools,
+        dimensions=ready.dimensions,
+    )
+
+
+def _resident_bytes(pid: int) -> int | None:
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return None

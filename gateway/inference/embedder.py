@@ -1,0 +1,160 @@
+"""Vectors by a local child process that owns the embedding model."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from gateway.catalog import ResolvedModel, TaskPrompts
+from gateway.errors import ConfigurationError, HearthError, PromptTooLongError
+from gateway.inference.breaker import Breaker
+from gateway.inference.client import HostClient
+from gateway.inference.embedding import Embeddings, TextKind
+from gateway.inference.interface import KeepAlive
+from gateway.inference.keepalive import Use
+from gateway.inference.link import HostLink
+from gateway.settings import ModelSettings, Settings
+from model_host.protocol import MAX_LINE_BYTES, MAX_TEXTS, Embed, Embedded, Lane
+
+# One message carries at most this much text. JSON escaping makes at most 6 bytes of one, so it fits a line.
+_BATCH_BYTES = 1024 * 1024
+_TOKEN_BYTES = 11  # of an id in JSON, its comma included
+_BESIDES = 512  # bytes of a reply besides a vector, generously
+_SLOT = re.compile(r"\{(title|text)\}")
+
+
+class HostEmbedder(HostClient):
+    """:class:`gateway.inference.embedding.Embedder` on a model host with an embedding model.
+
+    ``resolve`` finds the configured model, anew at each start.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[], ResolvedModel],
+        settings: ModelSettings,
+        *,
+        command: Sequence[str] | None = None,
+        breaker: Breaker | None = None,
+        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+    ) -> None:
+        super().__init__(resolve, settings, command=command, breaker=breaker, beside=beside)
+        self._resolve = resolve
+        self.model = resolve()
+
+    @property
+    def name(self) -> str:
+        """The configured model's name."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """File, dimensions and task prompts in one string."""
+        try:
+            model = self._resolve()
+            status = model.path.stat()
+        except (ConfigurationError, OSError):  # gone: its vectors stay good until another one comes
+            return ""
+        file = f"{model.path}\0{status.st_size}\0{status.st_mtime_ns}"
+        return _digest(f"{file}\0{model.dimensions}\0{model.prompts}")
+
+    async def embed(
+        self,
+        texts: Sequence[str | list[int]],
+        *,
+        kind: TextKind = "plain",
+        titles: Sequence[str] = (),
+        owner: str = "",
+        lane: Lane = "interactive",
+        dimensions: int | None = None,
+        keep_alive: KeepAlive = None,
+        request_id: str = "embed",
+    ) -> Embeddings:
+        """See :class:`gateway.inference.embedding.Embedder`."""
+        with self._idle.begin(keep_alive) as use:
+            link = await self._supervisor.ensure_ready()
+            prompts, ready = link.plan.model.prompts, link.ready.result()
+            whole = [_prompted(prompts, kind, text, title) for text, title in _with_titles(texts, titles)]
+            width = dimensions or ready.dimensions
+            vectors: list[bytes] = []
+            tokens: list[int] = []
+            for batch in _batches(whole, width):
+                message = Embed(
+                    id=self.wire_id(request_id),
+                    texts=[each for each in batch if isinstance(each, str)],
+                    tokens=[each for each in batch if not isinstance(each, str)],
+                    lane=lane,
+                    owner=owner,
+                    dimensions=dimensions,
+                )
+                answer = await self._embedded(link, message, len(vectors), len(batch), use)
+                vectors += answer.embeddings
+                tokens += answer.tokens
+        return Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{_digest(str(prompts))[:8]}")
+
+    async def _embedded(
+        self, link: HostLink, message: Embed, first: int, expected: int, use: Use
+    ) -> Embedded:
+        """The answer for one batch. ``first`` is the number of its first text in the call."""
+        try:
+            event = await self.answer(link, message, use, cancellable=True)
+        except PromptTooLongError as error:
+            index = int(error.details.get("index", 0)) + first
+            raise PromptTooLongError(
+                f"text {index} has {error.details.get('tokens')} tokens; the embedding model takes "
+                f"{error.details.get('limit')}: send it in parts",
+                param="input",
+                details={**error.details, "index": index},
+            ) from None
+        if not isinstance(event, Embedded) or len(event.embeddings) != expected:
+            raise HearthError(f"the model host answered {expected} texts with {event!r:.200}")
+        return event
+
+
+def host_settings(settings: Settings) -> ModelSettings:
+    """The settings of the embedding host, in the form that every host is run by."""
+    section = settings.embedding
+    shared = set(ModelSettings.__struct_fields__) & set(section.__struct_fields__)
+    return ModelSettings(
+        name=section.model,
+        memory_headroom_bytes=settings.model.memory_headroom_bytes,
+        **{name: getattr(section, name) for name in shared},
+    )
+
+
+def _with_titles(
+    texts: Sequence[str | list[int]], titles: Sequence[str]
+) -> Iterator[tuple[str | list[int], str]]:
+    return zip(texts, titles or [""] * len(texts), strict=True)
+
+
+def _prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
+    """The text as the model was trained to see it for its task; braces in text and title are just text."""
+    if kind == "plain" or not isinstance(text, str):
+        return text
+    values = {"text": text, "title": title or prompts.untitled}
+    pattern = prompts.query if kind == "query" else prompts.document
+    return _SLOT.sub(lambda slot: values[slot[1]], pattern).strip()
+
+
+def _batches(texts: Sequence[str | list[int]], width: int) -> Iterator[list[str | list[int]]]:
+    """Texts in order, in lists whose text and whose vectors fit a line each (a single huge text may still not)."""
+    most = max(1, min(MAX_TEXTS, MAX_LINE_BYTES // (width * 4 * 4 // 3 + _BESIDES) - 1))
+    batch: list[str | list[int]] = []
+    size = 0
+    for text in texts:
+        length = (
+            len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else _TOKEN_BYTES * len(text)
+        )
+        if batch and (size + length > _BATCH_BYTES or len(batch) == most):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield batch
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

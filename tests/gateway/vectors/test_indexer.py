@@ -1,0 +1,188 @@
+"""What is missing is made, in whatever order things happen."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.errors import HearthError, InvalidRequestError, ModelUnavailableError
+from gateway.store.db import Database
+from gateway.store.vectors import Space, get_space
+from gateway.vectors import indexer as module
+from gateway.vectors.group import Group
+from gateway.vectors.source import Count, Document, Part
+from tests.gateway.inference.helpers import until
+from tests.gateway.vectors.conftest import Listed, MakeIndexer
+from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
+
+
+async def test_everything_gets_its_vectors_once(make_indexer: MakeIndexer, embedder: WordEmbedder) -> None:
+    source = Listed({n: [f"text {n} {part}" for part in range(n % 4)] for n in range(50)})
+    indexer = make_indexer(source)
+    await indexer.caught_up()
+    assert source.made.keys() == source.texts.keys()
+    assert source.made[7].vectors == [vector_of(f" text 7 {part}") for part in range(3)]
+    assert source.made[7].marks == [0, 1, 2]
+    assert sorted(embedder.embedded) == sorted(text for texts in source.texts.values() for text in texts)
+    assert {options["lane"] for _, options in embedder.calls} == {"background"}
+    assert indexer.health().counts == {"listed": Count(50, 0, 50)}
+    assert (indexer.health().state, indexer.health().problem) == ("idle", None)
+
+
+async def test_what_comes_later_is_found_also_with_smaller_numbers(make_indexer: MakeIndexer) -> None:
+    source = Listed({5: ["five"]})
+    indexer = make_indexer(source)
+    await indexer.caught_up()
+    source.texts |= {1: ["one"], 9: ["nine"]}
+    await until(lambda: len(source.made) == 3)
+    await until(lambda: indexer.health().counts == {"listed": Count(3, 0, 3)})
+
+
+async def test_nothing_to_do_starts_no_model(make_indexer: MakeIndexer, embedder: WordEmbedder) -> None:
+    source = Listed({})
+    await make_indexer(source).caught_up()
+    await until(lambda: source.tidied > 6)
+    assert embedder.calls == []
+
+
+async def test_a_failing_model_is_tried_again_later(
+    make_indexer: MakeIndexer, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FIRST_RETRY_SECONDS", 0.01)
+    embedder.error = ModelUnavailableError("no memory", retry_after=0.01)
+    source = Listed({1: ["one"]})
+    indexer = make_indexer(source)
+    await until(lambda: indexer.health().problem == "no memory")
+    assert (indexer.health().state, source.made) == ("waiting", {})
+    embedder.error = None
+    await until(lambda: 1 in source.made)
+    await until(lambda: indexer.health().problem is None)
+
+
+async def test_settings_that_no_text_can_meet_are_no_fault_of_the_texts(
+    make_indexer: MakeIndexer, embedder: WordEmbedder
+) -> None:
+    embedder.error = InvalidRequestError("`dimensions` is 9000", param="dimensions")
+    source = Listed({1: ["one"]})
+    indexer = make_indexer(source)
+    await until(lambda: indexer.health().problem == "`dimensions` is 9000")
+    assert source.made == {}
+
+
+async def test_a_text_without_a_vector_is_left_out_and_counted(
+    make_indexer: MakeIndexer, database: Database
+) -> None:
+    embedder_texts = {n: [f"text {n}"] for n in range(20)} | {7: ["fine", "poison \0"]}
+    source = Listed(embedder_texts)
+    indexer = make_indexer(source)
+    await indexer.caught_up()
+    assert source.made[7].vectors == []
+    assert source.made[7].problem is not None
+    assert all(len(source.made[n].vectors) == 1 for n in range(20) if n != 7)
+    await until(lambda: indexer.health().counts == {"listed": Count(20, 1, 20)})
+
+
+async def test_a_long_text_is_cut_until_it_fits(make_indexer: MakeIndexer) -> None:
+    words = [f"w{n}" for n in range(1500)]
+    source = Listed({1: ["short", " ".join(words), "end"]})
+    await make_indexer(source).caught_up()
+    made = source.made[1]
+    assert made.problem is None
+    assert made.marks == [0, *[1] * (len(made.marks) - 2), 2]
+    assert len(made.marks) >= 6  # four times as long as fits, and cut in halves
+
+
+async def test_another_model_begins_anew(
+    make_indexer: MakeIndexer, embedder: WordEmbedder, database: Database
+) -> None:
+    source = Listed({1: ["one"]})
+    indexer = make_indexer(source)
+    await indexer.caught_up()
+    assert (await database.read(get_space)).name == "words:128"  # type: ignore[union-attr]
+    embedder.space, embedder.identity, embedder.width = "other:64", "other.gguf", 64
+    indexer.wake()
+    await until(lambda: len(embedder.calls) == 2)
+
+    async def adopted() -> bool:
+        found = await database.read(get_space)
+        return found == Space("other:64", 64, "other.gguf")
+
+    await come_true(adopted)
+
+
+async def test_a_copied_file_is_the_same_model(
+    make_indexer: MakeIndexer, embedder: WordEmbedder, database: Database
+) -> None:
+    """Another path or time, the same vectors: one question to the model, and nothing is made again."""
+    source = Listed({1: ["one"]})
+    indexer = make_indexer(source)
+    await indexer.caught_up()
+    embedder.identity = "copy.gguf"
+    indexer.wake()
+    await until(lambda: len(embedder.calls) == 2)
+
+    async def adopted() -> bool:
+        found = await database.read(get_space)
+        return found is not None and found.identity == "copy.gguf"
+
+    await come_true(adopted)
+    assert len(embedder.calls) == 2
+
+
+async def test_it_lets_answers_go_first(make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.01)
+    busy = True
+    source = Listed({1: ["one"]})
+    make_indexer(source, busy=lambda: busy)
+    await asyncio.sleep(0.1)
+    assert source.made == {}
+    busy = False
+    await until(lambda: 1 in source.made)
+
+
+async def test_it_does_not_wait_for_ever(make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_YIELD_SECONDS", 0.05)
+    source = Listed({1: ["one"]})
+    await make_indexer(source, busy=lambda: True).caught_up()
+    assert 1 in source.made
+
+
+# --------------------------------------------------------------------------- groups
+
+
+def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
+    group = Group([Document(1, [Part("a"), *[Part("b")] * 20], None)])
+    embedder = WordEmbedder()
+
+    async def embed(parts: list[Part]) -> None:
+        group.made(await embedder.embed([part.text for part in parts]))
+
+    asyncio.run(embed(group.next()))
+    embedder.space = "other"
+    asyncio.run(embed(group.next()))
+    assert [part.text for part in group.next()][:2] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("error", "goes_on"),
+    [
+        (HearthError("a text without a direction"), True),
+        (InvalidRequestError("text 0 is empty", param="texts"), True),
+        (InvalidRequestError("too many", param="dimensions"), False),
+        (ModelUnavailableError("crashed", retry_after=1.0), False),
+        (ModelUnavailableError("no such file"), False),
+    ],
+)
+def test_whose_fault_it_is(error: HearthError, goes_on: bool) -> None:
+    group = Group([Document(1, [Part("a")], None)])
+    group.next()
+    assert group.failed(error) is goes_on
+
+
+def test_halves_end() -> None:
+    parts = [Part("word " * 300, "title", 3)]
+    while any(len(part.text) > 1 for part in parts):
+        assert {(part.title, part.mark) for part in parts} == {("title", 3)}
+        assert "".join("".join(part.text.split()) for part in parts) == "word" * 300
+        parts = [half for part in parts for half in (part.halves() if len(part.text) > 1 else [part])]

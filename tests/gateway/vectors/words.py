@@ -1,0 +1,81 @@
+"""An embedder whose vectors mean something: texts that share words are near. It can be slow, wrong, and absent."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import math
+import re
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gateway.catalog import ResolvedModel
+from gateway.errors import HearthError, PromptTooLongError
+from gateway.inference.embedding import Embeddings, NoEmbedder
+
+WIDTH = 512
+_WORD = re.compile(r"\w+")
+
+
+def vector_of(text: str, width: int = WIDTH) -> bytes:
+    """Words hashed into dimensions, of length 1."""
+    counts = [0.0] * width
+    for word in _WORD.findall(text.casefold()):
+        counts[zlib.crc32(word.encode()) % width] += 1.0
+    length = math.sqrt(sum(count * count for count in counts)) or 1.0
+    return array.array("f", [count / length for count in counts]).tobytes()
+
+
+class WordEmbedder(NoEmbedder):
+    """``most_words`` is its context; a text with ``poison`` has no vector; ``error`` is raised while it is set."""
+
+    def __init__(self, *, most_words: int = 400, poison: str = "\0") -> None:
+        self.name = "words"  # type: ignore[assignment]
+        self.model = ResolvedModel(  # type: ignore[assignment]
+            name="words", path=Path("words.gguf"), size_bytes=1, ram_bytes=1, context=1, kind="embedding"
+        )
+        self.identity = "words.gguf"
+        self.space = "words:128"
+        self.width = WIDTH
+        self.error: HearthError | None = None
+        self.gate: asyncio.Event | None = None
+        self.calls: list[tuple[list[str], dict[str, Any]]] = []
+        self._most_words = most_words
+        self._poison = poison
+
+    @property
+    def embedded(self) -> list[str]:
+        """Every text that was asked for."""
+        return [text for texts, _ in self.calls for text in texts]
+
+    async def embed(self, texts: Sequence[str | list[int]], **options: Any) -> Embeddings:
+        plain = [text for text in texts if isinstance(text, str)]
+        self.calls.append((plain, options))
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        titles = options.get("titles") or [""] * len(plain)
+        whole = [f"{title} {text}" for title, text in zip(titles, plain, strict=True)]
+        for index, text in enumerate(whole):
+            if self._poison in text:
+                raise HearthError("the model made a vector without a direction")
+            if (count := len(_WORD.findall(text))) > self._most_words:
+                details: dict[str, int | float | str] = {
+                    "index": index,
+                    "tokens": count,
+                    "limit": self._most_words,
+                }
+                raise PromptTooLongError(f"text {index} is too long", details=details)
+        return Embeddings([vector_of(text, self.width) for text in whole], [1] * len(whole), self.space)
+
+
+async def come_true(condition: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
+    """Wait until the condition, which may ask the database, holds."""
+    async with asyncio.timeout(seconds):
+        while True:
+            if await condition():
+                return
+            await asyncio.sleep(0.01)
