@@ -55,6 +55,9 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     size_bytes: int
     ram_bytes: int
     context: int  # KV cells to allocate; the longest text of an embedding model
+    cell_bytes: int = 0  # of one KV cell, all layers together; 0: not known
+    context_given: bool = False  # by the configuration: then it is not made smaller where memory is short
+    cache_reason: str = "the default for a model that the catalog does not know"  # why so many cells
     defaults: FlowDefaults = FlowDefaults()
     notice: str | None = None
     kind: Kind = "chat"
@@ -202,7 +205,9 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         ram_bytes=estimate_ram(path, size, context),
         context=context,
         kind=wanted.kind,
+        cell_bytes=_cache_bytes(path, 1),
     )
+    model = _with_given_context(model, wanted)
     architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
     like = next((each for each in known.rows if architecture and each.architecture == architecture), None)
     if like is None:
@@ -241,7 +246,7 @@ def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
         ram = estimate_ram(path, size, context)
     elif context > row.context:
         ram += _cache_bytes(path, context) - _cache_bytes(path, row.context)
-    return ResolvedModel(
+    model = ResolvedModel(
         name=row.name,
         path=path,
         size_bytes=size,
@@ -252,7 +257,17 @@ def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
         kind=row.kind,
         prompts=row.prompts,
         dimensions=row.dimensions or None,
+        cell_bytes=_cache_bytes(path, 1),
+        cache_reason="the catalog's number for this model",
     )
+    return _with_given_context(model, wanted)
+
+
+def _with_given_context(model: ResolvedModel, wanted: _Wanted) -> ResolvedModel:
+    if not wanted.context:
+        return model
+    reason = f"set by `{model.context_setting}`"
+    return msgspec.structs.replace(model, context_given=True, cache_reason=reason)
 
 
 def _unknown_model(name: str, path: Path, from_hub: bool, catalog: Catalog) -> str:

@@ -73,11 +73,16 @@ class Speeds(Struct, frozen=True):
 
 
 class CacheStatus(Struct, frozen=True, kw_only=True):
-    """Cells of the KV cache in use, of all, and their share; sequences kept on disk, and taken up from there."""
+    """Cells of the KV cache in use, of all, and their share; sequences kept on disk, and taken up from there.
+
+    ``bytes_per_cell`` counts all layers, those with a sliding window in full; ``reason`` tells why there are so many.
+    """
 
     used: int
     size: int
     usage: float
+    bytes_per_cell: int
+    reason: str | None
     snapshots_saved: int
     snapshots_restored: int
 
@@ -89,6 +94,8 @@ class CacheStatus(Struct, frozen=True, kw_only=True):
             used=used,
             size=size,
             usage=round(used / size, 4) if size else 0.0,
+            bytes_per_cell=health.cell_bytes,
+            reason=health.cache_reason,
             snapshots_saved=_counter(health, "snapshots_saved"),
             snapshots_restored=_counter(health, "snapshots_restored"),
         )

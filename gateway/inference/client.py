@@ -75,6 +75,8 @@ class HostClient:
             retry_after=supervisor.breaker.retry_after(),
             load_progress=supervisor.load_progress if state == "starting" else None,
             model=model_info(link) if link is not None and state == "ready" else None,
+            cell_bytes=link.plan.model.cell_bytes if link is not None else 0,
+            cache_reason=link.plan.model.cache_reason if link is not None else None,
             stats=counters,
         )
 

@@ -101,6 +101,8 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     retry_after: float | None = None  # while broken: seconds until a start is tried again
     load_progress: float | None = None  # while starting
     model: ModelInfo | None = None  # of the running host
+    cell_bytes: int = 0  # of one KV cell of the running host; 0: not known
+    cache_reason: str | None = None  # why the running host's cache has its size
     stats: dict[
         str, int | float
     ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …

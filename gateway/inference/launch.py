@@ -9,12 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from gateway.catalog import ResolvedModel
 from gateway.errors import ModelUnavailableError
-from gateway.inference.memory import check_memory
+from gateway.inference.memory import fit_memory
 from gateway.inference.pending import fresh
 from gateway.settings import ModelSettings
 from model_host import protocol
+
+log = structlog.get_logger(__name__)
 
 # The child gets only these: a path to run, a locale, where libraries are, and how to use the cores.
 _KEPT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH"})
@@ -69,7 +73,10 @@ class Launcher:
             failed_file, until, error = self._failed
             if file == failed_file and self._clock() < until:
                 raise fresh(error)
-        check_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+        fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+        if fitting.context < model.context:
+            log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
+        model = fitting
         command = self._command or host_command(model, self._settings, self._snapshots)
         return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 

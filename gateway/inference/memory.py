@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import psutil
 
 from gateway.catalog import ResolvedModel
@@ -13,6 +14,10 @@ from gateway.errors import ModelUnavailableError
 
 # Memory is given back by other programs now and then; asking more often than this is pointless.
 RETRY_SECONDS = 30.0
+
+# A cache is made smaller in steps of so many cells, and not below what a conversation needs.
+CELL_STEP = 256
+FEWEST_CELLS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +36,26 @@ def read_memory(*, proc: Path = Path("/proc/self/cgroup"), mount: Path = Path("/
     return min(views, key=lambda view: view.available)
 
 
-def check_memory(
+def fit_memory(
     model: ResolvedModel,
     headroom_bytes: int,
     memory: Memory | None = None,
     *,
     beside: Sequence[ResolvedModel] = (),
-) -> None:
-    """Raise ModelUnavailableError when ``model`` does not fit; retriable iff it could fit with less other use.
+) -> ResolvedModel:
+    """``model`` as it fits: with a smaller KV cache where memory is short, unless the configuration says how large.
 
     ``beside`` are loaded models. Their weights are mapped files, which the kernel counts as available although they
-    are in use: so all models together must fit what there is at best.
+    are in use: so all models together must fit what there is at best. Raises ModelUnavailableError when it does not
+    fit; retriable iff it could fit with less other use.
     """
     memory = memory or read_memory()
     needed = model.ram_bytes + headroom_bytes
     available = min(memory.available, memory.total - sum(other.ram_bytes for other in beside))
     if needed <= available:
-        return
+        return model
+    if (smaller := _with_smaller_cache(model, needed - available, memory)) is not None:
+        return smaller
     others = "".join(f" beside {other.name}" for other in beside)
     raise ModelUnavailableError(
         f"{model.name} needs about {_gib(model.ram_bytes)} of memory plus {_gib(headroom_bytes)} kept free, but only "
@@ -56,6 +64,23 @@ def check_memory(
         code="out_of_memory",
         retry_after=RETRY_SECONDS if needed <= memory.total else None,
         details={"needed_bytes": needed, "available_bytes": max(0, available), "total_bytes": memory.total},
+    )
+
+
+def _with_smaller_cache(model: ResolvedModel, missing: int, memory: Memory) -> ResolvedModel | None:
+    """``model`` with so many bytes less of KV cache; None when that leaves too few cells to work with."""
+    if model.kind != "chat" or model.context_given or not model.cell_bytes:
+        return None
+    cells = (model.context - -(-missing // model.cell_bytes)) // CELL_STEP * CELL_STEP
+    if cells < FEWEST_CELLS:
+        return None
+    saved = (model.context - cells) * model.cell_bytes
+    reason = (
+        f"{model.context} were planned, but only {_gib(memory.available)} of memory is free "
+        f"(limit: {memory.source})"
+    )
+    return msgspec.structs.replace(
+        model, context=cells, ram_bytes=model.ram_bytes - saved, cache_reason=reason
     )
 
 

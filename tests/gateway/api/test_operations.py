@@ -42,6 +42,8 @@ async def test_admin_health(client: Client, inference: ScriptedInference) -> Non
         running=2,
         restarts=3,
         model=ModelInfo(name="scripted", n_ctx=512, n_ctx_train=8192),
+        cell_bytes=24,
+        cache_reason="set by `model.context`",
         stats={"kv_used": 128, "kv_size": 512, "decode_tokens_per_second": 41.5, "snapshots_saved": 3},
     )
     body = (await client.get("/admin/health")).json()
@@ -57,7 +59,8 @@ async def test_admin_health(client: Client, inference: ScriptedInference) -> Non
     assert (host["uptime_seconds"], host["restarts"], host["problem"]) == (12.5, 3, None)
     assert body["queue"] == {"waiting": 1, "running": 2}
     kept = {"snapshots_saved": 3, "snapshots_restored": 0}
-    assert body["kv"] == {"used": 128, "size": 512, "usage": 0.25, **kept}
+    why = {"bytes_per_cell": 24, "reason": "set by `model.context`"}
+    assert body["kv"] == {"used": 128, "size": 512, "usage": 0.25, **why, **kept}
     assert body["tokens_per_second"]["decode"] == 41.5
     assert (body["model"]["name"], body["model"]["loaded"]["n_ctx"]) == ("scripted", 512)
     assert (body["database"]["status"], body["database"]["schema_version"]) == (

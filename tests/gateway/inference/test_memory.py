@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from gateway.catalog import ResolvedModel
 from gateway.errors import ModelUnavailableError
-from gateway.inference.memory import Memory, check_memory, read_memory
+from gateway.inference.memory import Memory, fit_memory, read_memory
 
 MIB = 2**20
 
@@ -67,9 +68,9 @@ def test_version_1_without_limit_is_no_limit(tmp_path: Path) -> None:
 
 def test_a_model_that_does_not_fit_is_refused_with_numbers_and_remedy() -> None:
     memory = Memory(512 * MIB, 4096 * MIB, "/sys/fs/cgroup/box")
-    check_memory(model_of(256 * MIB), 256 * MIB, memory)
+    fit_memory(model_of(256 * MIB), 256 * MIB, memory)
     with pytest.raises(ModelUnavailableError) as caught:
-        check_memory(model_of(1024 * MIB), 256 * MIB, memory)
+        fit_memory(model_of(1024 * MIB), 256 * MIB, memory)
     error = caught.value
     for part in ("1.00 GiB", "0.25 GiB", "0.50 GiB of 4.00 GiB", "/sys/fs/cgroup/box", "hearth doctor"):
         assert part in error.message
@@ -80,5 +81,24 @@ def test_a_model_that_does_not_fit_is_refused_with_numbers_and_remedy() -> None:
 
 def test_a_model_that_can_never_fit_is_not_worth_a_retry() -> None:
     with pytest.raises(ModelUnavailableError) as caught:
-        check_memory(model_of(8192 * MIB), 0, Memory(512 * MIB, 4096 * MIB, "this machine"))
+        fit_memory(model_of(8192 * MIB), 0, Memory(512 * MIB, 4096 * MIB, "this machine"))
     assert caught.value.retry_after is None
+
+
+def test_a_cache_shrinks_to_the_memory_there_is() -> None:
+    model = ResolvedModel(
+        name="m", path=Path("/none"), size_bytes=1, ram_bytes=1000 * MIB, context=8192, cell_bytes=MIB // 16
+    )
+    memory = Memory(900 * MIB, 4096 * MIB, "/box")
+    fitting = fit_memory(model, 100 * MIB, memory)
+    assert fitting.context == 4864, "8192 less the 200 MiB that are missing, in steps of 256"
+    assert fitting.ram_bytes == 1000 * MIB - (8192 - 4864) * MIB // 16
+    assert "8192 were planned, but only 0.88 GiB of memory is free (limit: /box)" in fitting.cache_reason
+    assert fit_memory(model, 100 * MIB, Memory(1100 * MIB, 4096 * MIB, "/box")) is model
+    given = msgspec.structs.replace(model, context_given=True)
+    for refused, free in (
+        (given, 900),
+        (model, 600),
+    ):  # what was asked for is kept to; too few cells help nobody
+        with pytest.raises(ModelUnavailableError):
+            fit_memory(refused, 100 * MIB, Memory(free * MIB, 4096 * MIB, "/box"))
