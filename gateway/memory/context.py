@@ -47,6 +47,11 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     queries: Queries | None = None  # None: facts are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 
+    async def budget(self) -> ContextBudget:
+        """The budget with the loaded model."""
+        info = await self.inference.model_info()
+        return make_budget(self.settings, min(info.n_ctx, info.n_ctx_train or info.n_ctx))
+
     def model(self, conversation: Conversation) -> MemoryModel:
         """The model for one conversation."""
         return MemoryModel(
@@ -111,17 +116,12 @@ class ContextBuilder:
         """The prompt that every conversation begins with; its sampling is that of replies."""
         return self._parts.prompts.get("chat_core")
 
-    async def budget(self) -> ContextBudget:
-        """The budget with the loaded model."""
-        info = await self._parts.inference.model_info()
-        return make_budget(self._parts.settings, min(info.n_ctx, info.n_ctx_train or info.n_ctx))
-
     async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
         """The context of the next reply. Raises PromptTooLongError; not while ``compacting``, which mends that."""
         parts = self._parts
         policy = make_policy(conversation.policy, parts.settings)
         verbatim = policy.verbatim if isinstance(policy, CeilingPolicy) else 0
-        budget = await self.budget()
+        budget = await parts.budget()
         messages, summaries = await parts.database.read(
             lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
         )

@@ -163,16 +163,9 @@ async def rollover(request: Request) -> Response:
 
 
 async def events(request: Request) -> ASGIApp:
-    """News of the conversation as they happen: compaction, facts, tasks."""
+    """News of the conversation as they happen: compaction, facts, tasks; ends when the conversation is erased."""
     services, conversation = services_of(request), await conversation_of(request)
-
-    async def news() -> AsyncIterator[News]:
-        yield News("state", {"compacting": services.conversations.compacting(conversation.id)})
-        async with services.conversations.hub.listen(conversation.id) as listener:
-            while True:
-                yield await listener.next()
-
-    return StreamReply(Relay(news(), services.drain), _rendered)
+    return StreamReply(Relay(services.conversations.news(conversation), services.drain), _rendered)
 
 
 async def _rendered(relay: Relay[News]) -> AsyncIterator[bytes]:
