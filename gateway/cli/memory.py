@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 from tqdm import tqdm
@@ -70,4 +71,4 @@ def _all(client: Client) -> Iterator[dict[str, Any]]:
         yield from page["data"]
         if page["next"] is None:
             return
-        before = f"&before={page['next']!r}"
+        before = f"&before={quote(page['next'])}"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import apsw
 import msgspec
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from gateway.memory.situation import Situation
 from gateway.memory.types import Block, BudgetReport, ContextBudget
 from gateway.prompts import Prompt, PromptSet
 from gateway.settings import MemorySettings
-from gateway.store.conversations import Conversation
+from gateway.store.conversations import Conversation, set_model
 from gateway.store.db import Database
 from gateway.store.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.summaries import Summary, live_summaries
@@ -162,14 +163,20 @@ class ContextBuilder:
     async def _count_lines(
         self, conversation: Conversation, messages: list[StoredMessage]
     ) -> list[StoredMessage]:
-        """Imported lines come without token counts; they get them when they are first used."""
+        """Imported lines come without token counts, and another model's count for nothing: they are counted anew."""
         named = conversation.kind == "channel"
-        missing = [message for message in messages if message.tokens < 0]
-        if not missing:
+        changed = conversation.model != self._parts.model_name
+        missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
+        if not missing and not changed:
             return messages
         counts = await self._parts.inference.count([line_text(message, named) for message in missing])
         known = {message.seq: count for message, count in zip(missing, counts, strict=True)}
-        await self._parts.database.write(lambda c: set_tokens(c, known))
+
+        def store(connection: apsw.Connection) -> None:
+            set_tokens(connection, known)
+            set_model(connection, conversation.id, self._parts.model_name)
+
+        await self._parts.database.write(store)
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:

@@ -17,9 +17,9 @@ _BUFFERED = 256
 class News(Struct, frozen=True):
     """Something happened in a conversation.
 
-    ``kind`` and ``detail``: ``state`` {compacting: bool}, ``compacting`` {levels, tokens}, ``compacted`` {summaries}, ``compaction_failed`` {code,
-    message}, ``compaction_stopped`` (it goes on after the message that came), ``facts`` {changed: keys}, ``tasks``
-    {changed: ids}, ``missed`` {count}, ``erased``.
+    ``kind`` and ``detail``: ``state`` {compacting: bool}, ``compacting`` {levels, tokens}, ``compacted`` {summaries},
+    ``compaction_failed`` {code, message}, ``compaction_stopped`` (it goes on after the message that came), ``facts``
+    {changed: keys}, ``tasks`` {changed: ids}, ``missed`` {count}, ``erased``.
     """
 
     kind: str

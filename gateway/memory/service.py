@@ -267,18 +267,22 @@ class Conversations:
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
-        """Store the message. One that was stored before comes back with its reply, if it has one."""
+        """Store the message. One that was stored before comes back with its reply, if it has one.
+
+        Raises DuplicateMessageError when its id is another message's.
+        """
         parts, conversation = self._parts, call.conversation
         text, redactions = redact(call.text)
-        [tokens] = await parts.inference.count([_shown(conversation, call.speaker, text)])
+        speaker, more = redact(call.speaker)
+        [tokens] = await parts.inference.count([_shown(conversation, speaker, text)])
         new = NewMessage(
             id=call.message_id or str(uuid4()),
             conversation=conversation.id,
             role="user",
-            speaker=call.speaker,
+            speaker=speaker,
             text=text,
             tokens=tokens,
-            redactions=redactions,
+            redactions=redactions + more,
             created_at=self._parts.clock(),
         )
 
@@ -287,7 +291,7 @@ class Conversations:
                 connection, conversation.id, conversation.owner
             )  # it may have been erased meanwhile
             known = find_message(connection, new.id, conversation.id)
-            if known is not None:
+            if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known)
             self._queue(connection, conversation)  # they wait until this message has its reply
             return add_message(connection, new), None

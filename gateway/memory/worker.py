@@ -31,7 +31,9 @@ from gateway.store.jobs import (
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 4
-_LEASE_SECONDS = 86_400.0  # the only process that runs jobs releases them all when it starts
+# What runs here is not leased again however long it takes: its conversation is busy. So a lease only runs out of
+# a job that could not be put back.
+_LEASE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS = 30.0
 # After the database failed (a full disk, a lock): what waits there waits a little longer.
 _DATABASE_RETRY_SECONDS = 5.0

@@ -136,13 +136,28 @@ def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -
 
 
 def list_tasks(
-    connection: apsw.Connection, owner: str, *, limit: int, day: str | None = None, state: State | None = None
+    connection: apsw.Connection,
+    owner: str,
+    *,
+    limit: int,
+    day: str | None = None,
+    state: State | None = None,
+    before: tuple[str, str] | None = None,
 ) -> list[Task]:
-    """The owner's tasks of all levels, the newest day first."""
+    """The owner's tasks of all levels, the newest day first; ``before`` has day and id of the last one seen."""
+    seen_day, seen_id = before or (None, None)
     cursor = connection.execute(
         f"SELECT {columns(Task)} FROM tasks WHERE owner = :owner AND (:day IS NULL OR day = :day) "
-        "AND (:state IS NULL OR state = :state) ORDER BY day DESC, id LIMIT :limit",
-        {"owner": owner, "day": day, "state": state, "limit": limit},
+        "AND (:state IS NULL OR state = :state) AND (:seen_day IS NULL OR day < :seen_day "
+        "OR day = :seen_day AND id > :seen_id) ORDER BY day DESC, id LIMIT :limit",
+        {
+            "owner": owner,
+            "day": day,
+            "state": state,
+            "seen_day": seen_day,
+            "seen_id": seen_id,
+            "limit": limit,
+        },
     )
     return [_loaded(row) for row in load_all(_Row, cursor)]
 

@@ -122,7 +122,7 @@ class ConversationPage(Struct, frozen=True):
     """A page of conversations; ``next`` is the cursor of the page after it, null on the last one."""
 
     data: list[ConversationReply]
-    next: float | None
+    next: str | None
 
 
 class MessagePage(Struct, frozen=True):

@@ -88,9 +88,10 @@ async def test_sending_again_is_harmless(client: Client, inference: ScriptedInfe
     assert again["message"] == first["message"]
     assert len((await client.get(f"/v1/conversations/{name}/messages")).json()["data"]) == 2
     assert sum(call.lane == "interactive" for call in inference.calls) == 1
-    other = await start(client)
-    reply = await client.post(f"/v1/conversations/{other}/messages", json={"text": "Hello", "id": "x1"})
+    reply = await client.post(f"/v1/conversations/{name}/messages", json={"text": "Bye", "id": "x1"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "duplicate_message")
+    other = await start(client)
+    assert (await say(client, other, "Hello", id="x1"))["message"]["text"], "an id counts in its conversation"
 
 
 async def test_pages_go_back_in_time(client: Client) -> None:

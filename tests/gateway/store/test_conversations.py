@@ -87,7 +87,7 @@ def test_conversations_belong_to_their_owner(talk: Database) -> None:
         add_conversation(c, make("other", owner="bob", at=400.0))
         assert get_conversation(c, "c1", "ann") == make()
         assert [each.id for each in list_conversations(c, "ann", limit=9)] == ["c2", "c1"]
-        assert [each.id for each in list_conversations(c, "ann", limit=9, before=300.0)] == ["c1"]
+        assert [each.id for each in list_conversations(c, "ann", limit=9, before=(300.0, "c2"))] == ["c1"]
         for missing in ("other", "none", ""):
             with pytest.raises(NotFoundError):
                 get_conversation(c, missing, "ann")
