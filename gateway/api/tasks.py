@@ -149,7 +149,10 @@ async def change(request: Request) -> Response:
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
 
     def store(connection: apsw.Connection) -> Task:
-        task = msgspec.structs.replace(get_task(connection, name, owner), **given, updated_at=time.time())
+        old = get_task(connection, name, owner)
+        if old.level == "checklist" and given.get("day", old.day) != old.day:
+            raise InvalidRequestError(f"an item is of its task's day; move `{old.parent}`", param="day")
+        task = msgspec.structs.replace(old, **given, updated_at=time.time())
         save_task(connection, task)
         return task
 

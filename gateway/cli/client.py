@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import msgspec
@@ -47,6 +48,17 @@ class Client:
         """The JSON reply of a GET."""
         return self._plain("GET", path, None)
 
+    def every(self, path: str) -> Iterator[dict[str, Any]]:
+        """Every row of a list, page after page; ``path`` may have a query."""
+        rest = f"{path}{'&' if '?' in path else '?'}limit=200"
+        before = ""
+        while True:
+            page = self.get(rest + before)
+            yield from page["data"]
+            if page["next"] is None:
+                return
+            before = f"&before={quote(str(page['next']))}"
+
     def post(self, path: str, body: object) -> Any:
         """The JSON reply of a POST."""
         return self._plain("POST", path, body)
@@ -69,13 +81,14 @@ class Client:
         return _decoded(response)
 
     @contextmanager
-    def stream(self, path: str, body: object) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
-        """The events of a POST. Leaving the context closes the connection, which cancels the work."""
+    def stream(self, path: str, body: object = None) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
+        """The events of a POST, without a body of a GET. Leaving closes the connection, which cancels the work."""
         headers = {"Accept": "text/event-stream"}
+        method, content = ("GET", None) if body is None else ("POST", _json(body))
         with (
             _network_errors(self.url),
             self._open(_SILENCE_SECONDS) as http,
-            http.stream("POST", self.url + path, content=_json(body), headers=headers) as response,
+            http.stream(method, self.url + path, content=content, headers=headers) as response,
         ):
             if response.is_error:
                 response.read()
