@@ -134,7 +134,7 @@ class Summarizer:
             problem = draft
         if compaction.level == "message":
             log.warning("sentences were picked instead of a summary", problem=problem, tokens=tokens)
-            return await self._picked(text, compaction.target_tokens, letters)
+            return await self._picked(source.spoken[0].text, compaction.target_tokens, letters)
         raise SummaryRejectedError(
             f"a summary was rejected {ATTEMPTS} times: {problem}", retry_after=REJECTED_SECONDS
         )

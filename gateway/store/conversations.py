@@ -14,6 +14,9 @@ from gateway.store.rows import columns, load_all, load_one
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
 
+# The policy of a kind that has one of its own; the others have the configured one.
+DEFAULT_POLICIES: dict[ConversationKind, PolicyName] = {"code": "rounds", "channel": "window"}
+
 
 class Conversation(Struct, frozen=True, kw_only=True):
     """One conversation. ``id`` is a UUID; times are Unix seconds."""
