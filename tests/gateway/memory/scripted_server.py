@@ -1,16 +1,20 @@
-"""A real gateway in a process of its own, with a scripted model, for tests that kill it: ``python … DATA_DIR PORT``."""
+"""A real gateway in a process of its own, with a scripted model, for tests that kill it or talk to it.
+
+``python -m tests.gateway.memory.scripted_server DATA_DIR PORT [SECONDS]``: summaries take about that long.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 
 from gateway.app import create_app
-from gateway.inference.interface import GenerateCall
+from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.serve import GatewayServer, listening_socket
 from gateway.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
 from tests.gateway.api.scripted import ScriptedInference
@@ -30,6 +34,20 @@ def talker(call: GenerateCall) -> list[str]:
     return [f"{kept}."]
 
 
+class SlowSummaries(ScriptedInference):
+    """The pieces of a summary come after a while, those of a reply at once."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(talker)
+        self.seconds = seconds
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+        if call.lane == "background" and len(talker(call)) == 1:
+            await asyncio.sleep(self.seconds)
+        async for event in super().generate(call):
+            yield event
+
+
 def settings_for(data_dir: Path, port: int) -> Settings:
     """Small budgets, so that a few messages already are compacted."""
     model = data_dir / "scripted.gguf"
@@ -44,10 +62,10 @@ def settings_for(data_dir: Path, port: int) -> Settings:
     )
 
 
-async def main(data_dir: Path, port: int) -> None:
+async def main(data_dir: Path, port: int, seconds: float) -> None:
     """Serve until killed; prints a line when it listens."""
     settings = settings_for(data_dir, port)
-    inference = ScriptedInference(talker)
+    inference = SlowSummaries(seconds)
     inference.delay = 0.002
     app = create_app(settings, inference=inference)
     server = GatewayServer(settings, app, lambda url: print(url, flush=True))
@@ -57,4 +75,4 @@ async def main(data_dir: Path, port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0.0))
