@@ -88,7 +88,7 @@ def chat(
         if line.startswith("/"):
             run_command(talk, line)
         elif line:
-            _turn(talk, line, terminal)
+            _turn(talk, line, news)
 
 
 def _greet(client: Client, terminal: bool) -> str:
@@ -127,7 +127,7 @@ def _resumed(client: Client, found: dict[str, Any] | None, model: str) -> str | 
         return name
     change = f"the model was {printable(found['model'])} and is {printable(model)} now"
     try:
-        new = str(client.post(f"/v1/conversations/{name}/rollover", {})["id"])
+        new = str(client.post(f"/v1/conversations/{name}/rollover")["id"])
     except HearthError as error:
         click.echo(
             f"{change}; without a summary the conversation goes on as it is: {error.message}", err=True
@@ -152,22 +152,24 @@ def _read_line(news: NewsBoard | None) -> str | None:
             click.echo(f"\n{_HELP}", err=True)
 
 
-def _turn(talk: Talk, line: str, terminal: bool) -> None:
+def _turn(talk: Talk, line: str, news: NewsBoard | None) -> None:
     """One line and its reply. Raises HearthError when no terminal is there to read it and go on."""
     try:
+        if news is not None:
+            news.follow(talk.begin())
         done = talk.send(line)
     except KeyboardInterrupt:
         click.echo(" [stopped]", err=True)
-        if not terminal:
+        if news is None:
             raise
         return
     except HearthError as error:
-        if not terminal:
+        if news is None:
             raise
         click.echo(f"hearth: {error.message}", err=True)
         return
     click.echo()
-    if terminal:
+    if news is not None:
         _status(done)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from gateway.cli.facts import fact_id, fact_line
+from gateway.cli.facts import fact_id, fact_line, remember
 from gateway.cli.tasks import show_tasks, task_line
 from gateway.cli.text import printable
 from gateway.errors import HearthError
@@ -68,7 +68,7 @@ def _context(talk: Talk, name: str) -> None:
 
 
 def _compact(talk: Talk, _: str) -> None:
-    made = talk.client.post(f"/v1/conversations/{talk.begin()}/compact", {})["summaries"]
+    made = talk.client.post(f"/v1/conversations/{talk.begin()}/compact")["summaries"]
     click.echo(f"{made} summaries made" if made else "there was nothing to compact", err=True)
 
 
@@ -96,6 +96,11 @@ def _facts(talk: Talk, word: str) -> None:
         click.echo("nothing was learned yet" if not lines else "no fact has this word", err=True)
 
 
+def _remember(talk: Talk, said: str) -> None:
+    key, _, text = said.partition(" ")
+    click.echo(fact_line(remember(talk.client, key, text.strip())), err=True)
+
+
 def _forget(talk: Talk, name: str) -> None:
     found = fact_id(talk.client, name)
     fact = talk.client.delete(f"/v1/facts/{found}")
@@ -103,7 +108,7 @@ def _forget(talk: Talk, name: str) -> None:
 
 
 def _undo(talk: Talk, name: str) -> None:
-    left = talk.client.post(f"/v1/facts/{fact_id(talk.client, name)}/undo", {})["fact"]
+    left = talk.client.post(f"/v1/facts/{fact_id(talk.client, name)}/undo")["fact"]
     click.echo(fact_line(left) if left else "the fact is gone", err=True)
 
 
@@ -120,7 +125,7 @@ def _done(talk: Talk, name: str) -> None:
 
 
 def _rollover(talk: Talk, _: str) -> None:
-    talk.name = str(talk.client.post(f"/v1/conversations/{talk.begin()}/rollover", {})["id"])
+    talk.name = str(talk.client.post(f"/v1/conversations/{talk.begin()}/rollover")["id"])
     click.echo("the old conversation is archived; a new one goes on from its summary", err=True)
 
 
@@ -133,7 +138,7 @@ def _erase(talk: Talk, _: str) -> None:
 
 def _help(_: Talk, __: str) -> None:
     for name, command in COMMANDS.items():
-        click.echo(f"{f'{name} {command.argument}':<18} {command.what}", err=True)
+        click.echo(f"{f'{name} {command.argument}':<20} {command.what}", err=True)
 
 
 COMMANDS = {
@@ -145,6 +150,7 @@ COMMANDS = {
     "/compact": _Command(_compact, "compact the older messages now"),
     "/summaries": _Command(_summaries, "the summaries that stand for older messages"),
     "/facts": _Command(_facts, "what was learned about you", "[WORD]"),
+    "/remember": _Command(_remember, "a fact, under a key such as home_city", "KEY TEXT"),
     "/forget": _Command(_forget, "forget a fact, by its key or the beginning of its id", "FACT"),
     "/undo": _Command(_undo, "take the last change of a fact back", "FACT"),
     "/tasks": _Command(_tasks, "today's tasks, those of a day, or all", "[DAY]"),

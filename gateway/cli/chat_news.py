@@ -16,6 +16,8 @@ from gateway.errors import HearthError
 
 _ERASE_LINE = "\r\x1b[2K"
 _AGAIN_SECONDS = 5.0
+# A line is sent once the server tells news, so that none of its own are missed; but it does not wait for long.
+_CONNECT_SECONDS = 2.0
 
 
 class NewsBoard:
@@ -39,7 +41,9 @@ class NewsBoard:
                 return
             self._conversation = conversation
         if conversation is not None:
-            threading.Thread(target=self._listen, args=(conversation,), daemon=True).start()
+            heard = threading.Event()
+            threading.Thread(target=self._listen, args=(conversation, heard), daemon=True).start()
+            heard.wait(_CONNECT_SECONDS)
 
     def read_line(self) -> str:
         """A line from the user; news come above it meanwhile. Raises what ``input`` raises."""
@@ -64,11 +68,12 @@ class NewsBoard:
             typed = readline.get_line_buffer()
             click.echo(f"{_ERASE_LINE}{styled}\n{self._prompt}{typed}", err=True, nl=False)
 
-    def _listen(self, conversation: str) -> None:
+    def _listen(self, conversation: str, heard: threading.Event) -> None:
         while self._conversation == conversation:
             try:
                 with self._client.stream(f"/v1/conversations/{conversation}/events") as events:
                     for event in events:
+                        heard.set()
                         if self._conversation != conversation:
                             return
                         self._take(event.event, msgspec.json.decode(event.data))

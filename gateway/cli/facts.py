@@ -28,7 +28,7 @@ def facts(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
-    """List facts; `forget` and `undo` change them. A fact is named by its key or the beginning of its id."""
+    """List facts; `add`, `forget` and `undo` change them. A fact is named by its key or the beginning of its id."""
     context.obj = connect(url, key, data_dir, config_file)
     if context.invoked_subcommand is not None:
         return
@@ -40,6 +40,15 @@ def facts(
         click.echo(fact_line(fact))
     if not found:
         click.echo("nothing was learned yet", err=True)
+
+
+@facts.command()
+@click.argument("key")
+@click.argument("text", nargs=-1, required=True)
+@click.pass_obj
+def add(client: Client, key: str, text: tuple[str, ...]) -> None:
+    """Remember TEXT under KEY, such as home_city; it takes the place of what stood there."""
+    click.echo(fact_line(remember(client, key, " ".join(text))))
 
 
 @facts.command()
@@ -57,8 +66,13 @@ def forget(client: Client, fact: str) -> None:
 @click.pass_obj
 def undo(client: Client, fact: str) -> None:
     """Take the last change of a fact back."""
-    left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo", {})["fact"]
+    left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo")["fact"]
     click.echo(f"{printable(left['key'])}: {printable(left['text'])}" if left else "the fact is gone")
+
+
+def remember(client: Client, key: str, text: str) -> dict[str, Any]:
+    """A fact that the user enters."""
+    return dict(client.post("/v1/facts", {"key": key, "text": text}))
 
 
 def fact_line(fact: dict[str, Any]) -> str:

@@ -94,7 +94,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 class Summarizer:
-    """Makes summaries with the model.
+    """Makes one summary with the model.
 
     ``context`` is what a prompt and its reply may have, ``part`` the most that is read in a prompt of its own, both in
     tokens. ``apart`` asks for prompts of their own always, for models that do better with those.
@@ -108,6 +108,7 @@ class Summarizer:
         self._context = context
         self._part = part
         self._apart = apart
+        self._source_parts: list[str] | None = None  # when it is read apart
 
     async def summarize(
         self, compaction: Compaction, source: Source, composition: Composition | None
@@ -202,22 +203,10 @@ class Summarizer:
 
     async def _write_apart(self, source: Source, words: int, room: int, attempt: int) -> tuple[str, bool]:
         """Read the source in a prompt of its own, in parts that fit; several parts are summarized once more."""
-        text = "\n".join(
-            [
-                *(f"{HEADINGS[fold.level]} {Source.fold_text(fold)}" for fold in source.folds),
-                dialogue(source.spoken),
-            ]
-        ).strip()
         size = max(64, min(self._part, self._context - room) - _INSTRUCTION_TOKENS)
-        parts = await split_dialogue(text, size, self._model.count)
-        if len(parts) > _MOST_PARTS:
-            letters = len(text) / (len(parts) * size)
-            most = _MOST_PARTS * size * 3 // 4
-            text = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
-            log.warning(
-                "only sentences picked from a long text are summarized", parts=len(parts), tokens=most
-            )
-            parts = await split_dialogue(text, size, self._model.count)
+        if self._source_parts is None:
+            self._source_parts = await self._split(source, size)
+        parts = self._source_parts
         while True:
             written = await self._write_parts(parts, words, room, attempt)
             if written is None:
@@ -225,10 +214,26 @@ class Summarizer:
             [tokens] = await self._model.count([written])
             if len(parts) == 1 or tokens <= room:
                 return written, True
-            if len(written) >= len(text):  # it would never become short enough
+            if len(written) >= sum(map(len, parts)):  # it would never become short enough
                 return "", False
-            text = written
-            parts = await split_dialogue(text, size, self._model.count)
+            parts = await split_dialogue(written, size, self._model.count)
+
+    async def _split(self, source: Source, size: int) -> list[str]:
+        """The source in parts of at most ``size`` tokens, not more of them than one summary is made from."""
+        text = "\n".join(
+            [
+                *(f"{HEADINGS[fold.level]} {Source.fold_text(fold)}" for fold in source.folds),
+                dialogue(source.spoken),
+            ]
+        ).strip()
+        parts = await split_dialogue(text, size, self._model.count)
+        if len(parts) <= _MOST_PARTS:
+            return parts
+        letters = len(text) / (len(parts) * size)
+        most = _MOST_PARTS * size * 3 // 4
+        picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
+        log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
+        return await split_dialogue(picked, size, self._model.count)
 
     async def _write_parts(self, parts: list[str], words: int, room: int, attempt: int) -> str | None:
         """The summaries of all parts; None when one of them did not come to an end."""

@@ -22,10 +22,18 @@ from tests.gateway.api.scripted import ScriptedInference
 
 def talker(call: GenerateCall) -> list[str]:
     """Replies are short; a summary repeats every word with a digit or a capital of what it reads."""
-    text = "\n".join(
-        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content)
-        for m in call.messages or []
-    )
+    text = text_of(call)
+    if "list facts worth remembering" in text:
+        fact = {
+            "op": "add",
+            "key": "fruit",
+            "text": "Has apples.",
+            "quote": "has 10 apples",
+            "reason": "said",
+        }
+        return [msgspec.json.encode([fact]).decode()]
+    if "list changes to the tasks" in text:
+        return ["[]"]
     if "Pause the conversation" not in text and not text.startswith("Summarize the conversation"):
         return ["So ", "be ", "it."]
     kept = " ".join(dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text)))[:600]
@@ -42,10 +50,18 @@ class SlowSummaries(ScriptedInference):
         self.seconds = seconds
 
     async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
-        if call.lane == "background" and len(talker(call)) == 1:
+        if any(name in text_of(call) for name in ("Pause the conversation", "Summarize the conversation")):
             await asyncio.sleep(self.seconds)
         async for event in super().generate(call):
             yield event
+
+
+def text_of(call: GenerateCall) -> str:
+    """All text of a call's prompt."""
+    return "\n".join(
+        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content)
+        for m in call.messages or []
+    )
 
 
 def settings_for(data_dir: Path, port: int) -> Settings:
