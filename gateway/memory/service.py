@@ -154,7 +154,7 @@ class Conversations:
             raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
         if self._locks[name].locked():
             yield Held("reply")
-        elif name in self._worker.running:
+        elif name in self._compactor.running:
             yield Held("compaction")
         self._waiting[name] += 1
         try:
