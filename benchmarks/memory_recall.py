@@ -36,6 +36,7 @@ POLICIES: tuple[PolicyName, ...] = ("ceiling", "rounds", "window", "conversation
 _LETTERS_A_TOKEN = 4
 # An exchange every 30 seconds; after six of them two hours of silence.
 _PAUSE, _EPISODE, _SILENCE = 30.0, 6, 7200.0
+_JOB_SECONDS = 120.0
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 
 
@@ -184,10 +185,11 @@ async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
 
 async def _idle(database: Database) -> None:
     """Wait until the jobs of the last exchange are done."""
-    for _ in range(100_000):
+    deadline = time.monotonic() + _JOB_SECONDS
+    while time.monotonic() < deadline:
         if not await database.read(lambda c: c.execute("SELECT count(*) FROM jobs WHERE not_before = 0").get):
             return
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
     raise RuntimeError("a job does not end")
 
 

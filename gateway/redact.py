@@ -9,12 +9,13 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 MARK = "[redacted]"
+S = TypeVar("S", bound=Struct)
 
 
 class _Secret(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,10 +71,20 @@ def _looks_random(run: str) -> bool:
     return -sum(share * math.log2(share) for share in shares) >= _DOCUMENT.random.least_bits
 
 
+def without_secrets(value: S) -> S:
+    """:func:`redact` on every text in a struct, however deep."""
+    clean, _ = redact_value(value)
+    return cast("S", clean)
+
+
 def redact_value(value: Any) -> tuple[Any, int]:
-    """:func:`redact` on every string inside lists and dicts (not on keys); other values stay as they are."""
+    """:func:`redact` on every string inside structs, lists and dicts (not on keys); other values stay as they are."""
     if isinstance(value, str):
         return redact(value)
+    if isinstance(value, Struct):
+        fields = {name: redact_value(getattr(value, name)) for name in value.__struct_fields__}
+        clean = msgspec.structs.replace(value, **{name: item for name, (item, _) in fields.items()})
+        return clean, sum(count for _, count in fields.values())
     if isinstance(value, dict):
         pairs = {key: redact_value(item) for key, item in value.items()}
         return {key: item for key, (item, _) in pairs.items()}, sum(count for _, count in pairs.values())

@@ -14,12 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.conversations.bodies import Erased
-from gateway.api.conversations.paging import limit_of
+from gateway.api.conversations.paging import before_pair_of, limit_of, page, pair
 from gateway.api.endpoint import JSON, Endpoint
 from gateway.api.fields import convert, decode_object
 from gateway.api.services import caller_of, services_of
 from gateway.errors import InvalidRequestError
 from gateway.memory.policies import time_zone
+from gateway.redact import without_secrets
 from gateway.store.tasks import (
     Archetype,
     Level,
@@ -94,24 +95,25 @@ class TaskReply(Struct, frozen=True, kw_only=True):
 
 
 class TaskPage(Struct, frozen=True):
-    """Tasks, the newest day first; there is one page only."""
+    """A page of tasks, the newest day first; ``next`` is the cursor of the page after it."""
 
     data: list[TaskReply]
-    next: None
+    next: str | None
 
 
 async def list_all(request: Request) -> Response:
     """The caller's tasks, the newest day first; ``day=YYYY-MM-DD`` or ``today``, ``state``, ``limit``."""
-    limit, owner = limit_of(request), caller_of(request).owner
+    limit, before, owner = limit_of(request), before_pair_of(request), caller_of(request).owner
     day, state = request.query_params.get("day"), request.query_params.get("state")
     if day is not None:
         day = _today(request) if day == "today" else _checked_day(day)
     if state is not None and state not in _STATES:
         raise InvalidRequestError(f"`state` is one of {', '.join(_STATES)}", param="state")
     rows = await services_of(request).database.read(
-        lambda c: list_tasks(c, owner, limit=limit, day=day, state=state)  # type: ignore[arg-type]
+        lambda c: list_tasks(c, owner, limit=limit, day=day, state=state, before=before)  # type: ignore[arg-type]
     )
-    return _json(TaskPage([TaskReply.of(row) for row in rows], None))
+    shown = [TaskReply.of(row) for row in rows]
+    return _json(page(shown, limit, pair(rows[-1].day, rows[-1].id) if rows else None))
 
 
 async def show(request: Request) -> Response:
@@ -122,7 +124,7 @@ async def show(request: Request) -> Response:
 
 async def create(request: Request) -> Response:
     """A new objective, task or checklist item."""
-    body = convert(decode_object(await request.body()), NewTaskBody)
+    body = without_secrets(convert(decode_object(await request.body()), NewTaskBody))
     new = NewTask(
         owner=caller_of(request).owner,
         level=body.level,
@@ -141,13 +143,16 @@ async def create(request: Request) -> Response:
 async def change(request: Request) -> Response:
     """Change fields of a task."""
     name, owner = request.path_params["id"], caller_of(request).owner
-    body = convert(decode_object(await request.body()), TaskChange)
+    body = without_secrets(convert(decode_object(await request.body()), TaskChange))
     if body.day is not UNSET:
         _checked_day(body.day)
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
 
     def store(connection: apsw.Connection) -> Task:
-        task = msgspec.structs.replace(get_task(connection, name, owner), **given, updated_at=time.time())
+        old = get_task(connection, name, owner)
+        if old.level == "checklist" and given.get("day", old.day) != old.day:
+            raise InvalidRequestError(f"an item is of its task's day; move `{old.parent}`", param="day")
+        task = msgspec.structs.replace(old, **given, updated_at=time.time())
         save_task(connection, task)
         return task
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
 
 from gateway.catalog import Catalog
 from gateway.cli.chat_commands import run_command
+from gateway.cli.chat_news import NewsBoard
 from gateway.cli.client import Client, connect, raise_event_error
 from gateway.cli.options import client_options
 from gateway.cli.text import printable
 from gateway.errors import HearthError
 
+_PROMPT = "> "
 _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
 
 
@@ -68,21 +71,27 @@ def chat(
     """Talk with the model. On a terminal, the last conversation goes on. Ctrl-D ends."""
     client = connect(url, key, data_dir, config_file)
     terminal = sys.stdin.isatty()
-    _greet(client, terminal)
-    name = conversation
-    if name is not None:
-        client.get(f"/v1/conversations/{name}")  # a wrong id is told at once
+    model = _greet(client, terminal)
+    found: dict[str, Any] | None = None
+    if conversation is not None:
+        found = client.get(f"/v1/conversations/{quote(conversation)}")  # a wrong id is told at once
     elif terminal and not new and system is None:
-        name = _last(client)
-    talk = Talk(client, system, max_tokens, name)
-    while (line := _read_line(terminal)) is not None:
+        found = _last(client)
+    talk = Talk(client, system, max_tokens, _resumed(client, found, model))
+    news = NewsBoard(client, _PROMPT) if terminal else None
+    while True:
+        if news is not None:
+            news.follow(talk.name)
+        line = _read_line(news)
+        if line is None:
+            return
         if line.startswith("/"):
             run_command(talk, line)
         elif line:
-            _turn(talk, line, terminal)
+            _turn(talk, line, news)
 
 
-def _greet(client: Client, terminal: bool) -> None:
+def _greet(client: Client, terminal: bool) -> str:
     """Name the model, and what its catalog row says about it. Also proves that the server answers."""
     models = client.get("/v1/models").get("data", [])
     name = str(models[0]["id"]) if models else "default"
@@ -91,54 +100,76 @@ def _greet(client: Client, terminal: bool) -> None:
         click.echo(row.notice, err=True)
     if terminal:
         click.echo(f"{printable(name)}. {_HELP}", err=True)
+    return name
 
 
-def _last(client: Client) -> str | None:
+def _last(client: Client) -> dict[str, Any] | None:
     """The conversation that was used last, shown by its last line."""
-    known = [each for each in client.get("/v1/conversations?limit=20")["data"] if each["kind"] == "chat"]
-    if not known:
+    known = client.get("/v1/conversations?limit=20")["data"]
+    found = next((dict(each) for each in known if each["kind"] == "chat"), None)
+    if found is None:
         return None
-    name = str(known[0]["id"])
-    lines = client.get(f"/v1/conversations/{name}/messages?limit=1")["data"]
+    lines = client.get(f"/v1/conversations/{found['id']}/messages?limit=1")["data"]
     if lines:
         last = " ".join(printable(lines[-1]["text"]).split())
         click.echo(
             f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True
         )
-    return name
+    return found
 
 
-def _read_line(terminal: bool) -> str | None:
+def _resumed(client: Client, found: dict[str, Any] | None, model: str) -> str | None:
+    """The conversation to go on with: after a change of the model a new one, from a summary of the old."""
+    if found is None:
+        return None
+    name = str(found["id"])
+    if found["model"] in ("", model) or found["archived_at"] is not None:
+        return name
+    change = f"the model was {printable(found['model'])} and is {printable(model)} now"
+    try:
+        new = str(client.post(f"/v1/conversations/{name}/rollover")["id"])
+    except HearthError as error:
+        click.echo(
+            f"{change}; without a summary the conversation goes on as it is: {error.message}", err=True
+        )
+        return name
+    click.echo(f"{change}: a new conversation goes on from a summary, the old one is archived", err=True)
+    return new
+
+
+def _read_line(news: NewsBoard | None) -> str | None:
     """The next line typed, without blanks around it; None at the end."""
     while True:
         try:
-            return input("> " if terminal else "").strip()
+            return (news.read_line() if news else input()).strip()
         except EOFError:
-            if terminal:
+            if news is not None:
                 click.echo(err=True)
             return None
         except KeyboardInterrupt:
-            if not terminal:
+            if news is None:
                 raise
             click.echo(f"\n{_HELP}", err=True)
 
 
-def _turn(talk: Talk, line: str, terminal: bool) -> None:
+def _turn(talk: Talk, line: str, news: NewsBoard | None) -> None:
     """One line and its reply. Raises HearthError when no terminal is there to read it and go on."""
     try:
+        if news is not None:
+            news.follow(talk.begin())
         done = talk.send(line)
     except KeyboardInterrupt:
         click.echo(" [stopped]", err=True)
-        if not terminal:
+        if news is None:
             raise
         return
     except HearthError as error:
-        if not terminal:
+        if news is None:
             raise
         click.echo(f"hearth: {error.message}", err=True)
         return
     click.echo()
-    if terminal:
+    if news is not None:
         _status(done)
 
 
@@ -150,7 +181,7 @@ def _status(done: dict[str, Any]) -> None:
     if no_room:
         parts.append(f"{len(no_room)} parts left out for lack of room (/context)")
     if done.get("compaction") == "queued":
-        parts.append("compacting older messages")
+        parts.append("older messages are compacted now")
     click.echo(click.style(f"  [{'; '.join(parts)}]", dim=True), err=True)
 
 

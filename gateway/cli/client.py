@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import msgspec
@@ -39,16 +40,25 @@ class Client:
     def __init__(self, url: str, key: str | None, *, local: bool = False) -> None:
         self.local = local  # its data directory is the one of this command
         self.url = url.rstrip("/")
-        self._headers = {"Content-Type": "application/json"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def get(self, path: str) -> Any:
         """The JSON reply of a GET."""
         return self._plain("GET", path, None)
 
-    def post(self, path: str, body: object) -> Any:
-        """The JSON reply of a POST."""
+    def every(self, path: str) -> Iterator[dict[str, Any]]:
+        """Every row of a list, page after page; ``path`` may have a query."""
+        rest = f"{path}{'&' if '?' in path else '?'}limit=200"
+        before = ""
+        while True:
+            page = self.get(rest + before)
+            yield from page["data"]
+            if page["next"] is None:
+                return
+            before = f"&before={quote(str(page['next']))}"
+
+    def post(self, path: str, body: object = None) -> Any:
+        """The JSON reply of a POST; without a body where the endpoint takes none."""
         return self._plain("POST", path, body)
 
     def patch(self, path: str, body: object) -> Any:
@@ -61,21 +71,22 @@ class Client:
 
     async def fetch(self, method: str, path: str, body: object = None) -> Any:
         """The JSON reply of any request. Cancelling closes the connection, which cancels the work."""
-        timeout, headers = _timeout(_REPLY_SECONDS), self._headers
+        content = None if body is None else _json(body)
+        timeout, headers = _timeout(_REPLY_SECONDS), self._headers | _type_of(content)
         with _network_errors(self.url):
             async with httpx2.AsyncClient(timeout=timeout, headers=headers) as http:
-                content = None if body is None else _json(body)
                 response = await http.request(method, self.url + path, content=content)
         return _decoded(response)
 
     @contextmanager
-    def stream(self, path: str, body: object) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
-        """The events of a POST. Leaving the context closes the connection, which cancels the work."""
-        headers = {"Accept": "text/event-stream"}
+    def stream(self, path: str, body: object = None) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
+        """The events of a POST, without a body of a GET. Leaving closes the connection, which cancels the work."""
+        method, content = ("GET", None) if body is None else ("POST", _json(body))
+        headers = {"Accept": "text/event-stream"} | _type_of(content)
         with (
             _network_errors(self.url),
             self._open(_SILENCE_SECONDS) as http,
-            http.stream("POST", self.url + path, content=_json(body), headers=headers) as response,
+            http.stream(method, self.url + path, content=content, headers=headers) as response,
         ):
             if response.is_error:
                 response.read()
@@ -85,7 +96,7 @@ class Client:
     def _plain(self, method: str, path: str, body: object) -> Any:
         with _network_errors(self.url), self._open(_REPLY_SECONDS) as http:
             content = None if body is None else _json(body)
-            response = http.request(method, self.url + path, content=content)
+            response = http.request(method, self.url + path, content=content, headers=_type_of(content))
         return _decoded(response)
 
     def _open(self, silence_seconds: float) -> httpx2.Client:
@@ -128,6 +139,10 @@ def _key_from_file() -> str | None:
 
 def _timeout(silence_seconds: float) -> httpx2.Timeout:
     return httpx2.Timeout(silence_seconds, connect=_CONNECT_SECONDS)
+
+
+def _type_of(content: bytes | None) -> dict[str, str]:
+    return {} if content is None else {"Content-Type": "application/json"}
 
 
 def _json(body: object) -> bytes:

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from gateway.cli.database import opened_database
+from gateway.cli.import_documents import CHAT, REGISTRY, SUMMARY
 from gateway.cli.options import local_options, settings_of
 from gateway.errors import ConfigurationError
 from gateway.store.db import Database
@@ -68,9 +69,9 @@ def _write_documents(database: Database, folder: Path, owner: str | None, force:
     folder.mkdir(parents=True, exist_ok=True)
     archives = list(_archives(database, database.read_sync(lambda c: conversation_ids(c, owner))))
     files: dict[str, Any] = {
-        "Daily_chat.json": _by_day(archives),
-        "Daily_summary.json": [_summary(archive, each) for archive in archives for each in archive.summaries],
-        "root.json": {
+        CHAT: _by_day(archives),
+        SUMMARY: [_summary(archive, each) for archive in archives for each in archive.summaries],
+        REGISTRY: {
             archive.conversation.id: {
                 "name": archive.conversation.title,
                 "kind": archive.conversation.kind,
@@ -105,6 +106,7 @@ def _by_day(archives: list[Archive]) -> dict[str, list[dict[str, Any]]]:
                     "role": message.role,
                     "speaker": message.speaker,
                     "text": message.text,
+                    "failed": message.failed,
                     "time": _time(message.created_at),
                 }
             )
@@ -127,7 +129,7 @@ def _summary(archive: Archive, summary: Any) -> dict[str, Any]:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="milliseconds")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -27,19 +28,27 @@ def facts(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
-    """List facts; `forget` and `undo` change them. An id may be shortened."""
+    """List facts; `add`, `forget` and `undo` change them. A fact is named by its key or the beginning of its id."""
     context.obj = connect(url, key, data_dir, config_file)
     if context.invoked_subcommand is not None:
         return
-    reply = context.obj.get(f"/v1/facts?limit=200{'&ended=true' if ended else ''}")
+    found = list(context.obj.every(f"/v1/facts{'?ended=true' if ended else ''}"))
     if as_json:
-        click.echo(msgspec.json.encode(reply))
+        click.echo(msgspec.json.encode({"data": found, "next": None}))
         return
-    for fact in reply["data"]:
-        gone = " (ended)" if fact["ended_at"] is not None else ""
-        click.echo(f"{fact['id'][:8]}  {printable(fact['key'])}: {printable(fact['text'])}{gone}")
-    if not reply["data"]:
+    for fact in found:
+        click.echo(fact_line(fact))
+    if not found:
         click.echo("nothing was learned yet", err=True)
+
+
+@facts.command()
+@click.argument("key")
+@click.argument("text", nargs=-1, required=True)
+@click.pass_obj
+def add(client: Client, key: str, text: tuple[str, ...]) -> None:
+    """Remember TEXT under KEY, such as home_city; it takes the place of what stood there."""
+    click.echo(fact_line(remember(client, key, " ".join(text))))
 
 
 @facts.command()
@@ -57,16 +66,30 @@ def forget(client: Client, fact: str) -> None:
 @click.pass_obj
 def undo(client: Client, fact: str) -> None:
     """Take the last change of a fact back."""
-    left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo", {})["fact"]
+    left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo")["fact"]
     click.echo(f"{printable(left['key'])}: {printable(left['text'])}" if left else "the fact is gone")
 
 
-def fact_id(client: Client, beginning: str) -> str:
-    """The id of the one fact, deleted or not, whose id begins so. Raises HearthError."""
-    found = {str(fact["id"]) for fact in client.get("/v1/facts?limit=200&ended=true")["data"]}
-    matching = [name for name in found if beginning and name.startswith(beginning)]
+def remember(client: Client, key: str, text: str) -> dict[str, Any]:
+    """A fact that the user enters."""
+    return dict(client.post("/v1/facts", {"key": key, "text": text}))
+
+
+def fact_line(fact: dict[str, Any]) -> str:
+    """One fact in one line."""
+    gone = " (ended)" if fact["ended_at"] is not None else ""
+    return f"{fact['id'][:8]}  {printable(fact['key'])}: {printable(fact['text'])}{gone}"
+
+
+def fact_id(client: Client, name: str) -> str:
+    """The id of the one fact, deleted or not, whose id begins so, or else that has this key. Raises HearthError."""
+    versions = list(client.every("/v1/facts?ended=true"))
+    matching = {str(fact["id"]) for fact in versions if name and fact["id"].startswith(name)}
+    if not matching:
+        live = {str(fact["id"]) for fact in versions if fact["key"] == name and fact["ended_at"] is None}
+        matching = live or {str(fact["id"]) for fact in versions if fact["key"] == name}
     if len(matching) != 1:
         raise HearthError(
-            f"`{beginning}` is the beginning of {len(matching)} facts' ids; `hearth facts` lists them"
+            f"`{name}` is the key, or the beginning of the id, of {len(matching)} facts; `hearth facts` lists them"
         )
-    return matching[0]
+    return matching.pop()

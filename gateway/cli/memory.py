@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from tqdm import tqdm
 
-from gateway.cli.client import Client, connect
+from gateway.cli.client import connect
 from gateway.cli.options import client_options
 from gateway.cli.text import printable
 
@@ -35,7 +33,11 @@ def convert(
 ) -> None:
     """Make summaries of older prompt versions again. The old ones stay, marked as superseded."""
     client = connect(url, key, data_dir, config_file)
-    names = [conversation] if conversation else [str(each["id"]) for each in _all(client)]
+    names = (
+        [conversation]
+        if conversation
+        else [str(each["id"]) for each in client.every("/v1/conversations?archived=true")]
+    )
     made = 0
     for name in tqdm(names, unit=" conversations", disable=None, leave=False):
         made += client.post(f"/v1/conversations/{name}/convert", {} if to is None else {"to": to})[
@@ -52,7 +54,7 @@ def show(
 ) -> None:
     """Show the summaries of a conversation, with the messages each stands for."""
     client = connect(url, key, data_dir, config_file)
-    for each in client.get(f"/v1/conversations/{conversation}/summaries?limit=200")["data"]:
+    for each in client.every(f"/v1/conversations/{conversation}/summaries"):
         state = "live" if each["superseded_by"] is None else f"superseded by {each['superseded_by']}"
         prompt = f"{each['prompt_name'] or 'no prompt'} {each['prompt_version']}"
         head = f"{each['seq']}  {each['level']}  {each['first']}-{each['last']}  {each['tokens']} tokens"
@@ -60,14 +62,3 @@ def show(
         click.echo(printable(each["text"]))
         for pin in each["pins"]:
             click.echo(f"  - {printable(pin)}")
-
-
-def _all(client: Client) -> Iterator[dict[str, Any]]:
-    """Every conversation of the caller, archived ones too."""
-    before = ""
-    while True:
-        page = client.get(f"/v1/conversations?archived=true&limit=200{before}")
-        yield from page["data"]
-        if page["next"] is None:
-            return
-        before = f"&before={page['next']!r}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -33,13 +36,12 @@ def tasks(
     context.obj = connect(url, key, data_dir, config_file)
     if context.invoked_subcommand is not None:
         return
-    reply = context.obj.get(f"/v1/tasks?limit=200{f'&day={day}' if day else ''}")
+    found = list(context.obj.every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
     if as_json:
-        click.echo(msgspec.json.encode(reply))
+        click.echo(msgspec.json.encode({"data": found, "next": None}))
         return
-    for task in reply["data"]:
-        click.echo(printable(task_line(task)))
-    if not reply["data"]:
+    show_tasks(found)
+    if not found:
         click.echo("there are no tasks; `hearth tasks add TITLE` makes one", err=True)
 
 
@@ -48,10 +50,19 @@ def tasks(
 @click.option("--parent", help="The objective or task it belongs to; below a task it is a checklist item.")
 @click.option("--objective", is_flag=True, help="Make an objective, which splits into tasks.")
 @click.option("--day", help="The day it is for (YYYY-MM-DD); by default today.")
+@click.option(
+    "--archetype", type=click.Choice(["user", "model", "hybrid"]), help="Who does it; by default user."
+)
 @click.option("--breakpoint", "question", help="Stop at this item and ask the user this.")
 @click.pass_obj
 def add(
-    client: Client, title: str, parent: str | None, objective: bool, day: str | None, question: str | None
+    client: Client,
+    title: str,
+    parent: str | None,
+    objective: bool,
+    day: str | None,
+    archetype: str | None,
+    question: str | None,
 ) -> None:
     """Make a task, an objective, or an item of a checklist."""
     level = "objective" if objective else "checklist" if parent and parent.startswith("T-") else "task"
@@ -62,6 +73,7 @@ def add(
         "breakpoint": question is not None,
     }
     body |= {"question": question} | ({"day": day} if day else {})
+    body |= {"archetype": archetype} if archetype else {}
     click.echo(task_line(client.post("/v1/tasks", body)))
 
 
@@ -83,8 +95,17 @@ def delete(client: Client, task: str) -> None:
     click.echo(f"deleted {printable(task)}")
 
 
+def show_tasks(tasks: Sequence[dict[str, Any]]) -> None:
+    """Tasks by day, in the order given."""
+    for day, of_day in groupby(tasks, key=lambda task: str(task["day"])):
+        click.echo(day)
+        for task in of_day:
+            click.echo(task_line(task))
+
+
 def task_line(task: dict[str, Any]) -> str:
     """One task in one line."""
     indent = "  " if task["level"] == "checklist" else ""
+    kind = f" ({task['archetype']})" if task["level"] == "task" else ""
     stop = f" BREAKPOINT: {task['question'] or ''}".rstrip() if task["breakpoint"] else ""
-    return f"{indent}[{_MARKS.get(task['state'], '?')}] {task['id']} {task['title']}{stop}"
+    return printable(f"{indent}[{_MARKS.get(task['state'], '?')}] {task['id']}{kind} {task['title']}{stop}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ import apsw
 import msgspec
 
 from gateway.aio import side_by_side
-from gateway.errors import NotFoundError
+from gateway.errors import HearthError, NotFoundError
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.convert import outdated
 from gateway.memory.hub import Hub
@@ -21,10 +22,10 @@ from gateway.memory.summarize import REJECTED_SECONDS, Source, Summarizer, Summa
 from gateway.memory.types import Compaction
 from gateway.store.conversations import Conversation
 from gateway.store.messages import StoredMessage, messages_between
-from gateway.store.summaries import NewSummary, add_summary
+from gateway.store.summaries import NewSummary, Summary, add_summary
 
-# Plans in a row for one conversation; a sane one takes two or three.
-_MAX_PLANS = 50
+# Plans in a row for one conversation: two or three, but one for each context's worth of a log from elsewhere.
+_MAX_PLANS = 1000
 
 
 class Compactor:
@@ -34,6 +35,7 @@ class Compactor:
         self._parts = parts
         self._builder = builder
         self._hub = hub
+        self.running: set[str] = set()  # conversations whose summaries are being made
         self._paused: dict[str, float] = {}  # conversation: monotonic time until which no try is worth it
 
     def due(self, context: Context) -> bool:
@@ -46,26 +48,35 @@ class Compactor:
         """Compact until the planner is content; returns how many summaries were made.
 
         ``tell`` gets each step's state as keywords. Raises SummaryRejectedError and what the inference raises;
-        the summaries made so far stay.
+        the summaries made so far stay. Whoever listens to the conversation hears how it ends.
         """
-        pause = self._paused.get(conversation.id, 0.0) - time.monotonic()
-        if pause > 0 and not force:
-            raise SummaryRejectedError("its summaries were rejected a moment ago", retry_after=pause)
+        pause = 0.0 if force else self._paused.get(conversation.id, 0.0) - time.monotonic()
         try:
-            made = await self._run(conversation, force, tell)
-        except SummaryRejectedError:
-            self._paused[conversation.id] = time.monotonic() + REJECTED_SECONDS
+            made = await self._run(conversation, force, pause, tell)
+        except HearthError as error:
+            if pause <= 0:  # else nothing was tried, and the failure before was told
+                if isinstance(error, SummaryRejectedError):
+                    self._paused[conversation.id] = time.monotonic() + REJECTED_SECONDS
+                self._hub.tell(conversation.id, "compaction_failed", code=error.code, message=error.message)
+            raise
+        except asyncio.CancelledError:
+            self._hub.tell(conversation.id, "compaction_stopped")
             raise
         self._paused.pop(conversation.id, None)
         return made
 
-    async def _run(self, conversation: Conversation, force: bool, tell: Callable[..., None] | None) -> int:
+    async def _run(
+        self, conversation: Conversation, force: bool, pause: float, tell: Callable[..., None] | None
+    ) -> int:
+        """``pause``: seconds until a summary may be tried again. Stand-ins never wait: replies need them."""
         made = 0
         for _ in range(_MAX_PLANS):
             context = await self._builder.build(conversation, compacting=True)
             planned = plan(context.situation(force=force), context.policy)
             if not planned:
                 break
+            if pause > 0 and any(each.level != "message" for each in planned):
+                raise SummaryRejectedError("its summaries were rejected a moment ago", retry_after=pause)
             state: dict[str, Any] = {
                 "levels": [each.level for each in planned],
                 "tokens": context.situation().total,
@@ -73,7 +84,11 @@ class Compactor:
             self._hub.tell(conversation.id, "compacting", **state)
             if tell is not None:
                 tell(**state)
-            await side_by_side(self._make(context, each) for each in planned)
+            self.running.add(conversation.id)
+            try:
+                await side_by_side(self._make(context, each) for each in planned)
+            finally:
+                self.running.discard(conversation.id)
             made += len(planned)
         if made:
             self._hub.tell(conversation.id, "compacted", summaries=made)
@@ -136,6 +151,8 @@ class Compactor:
     async def _summary(self, context: Context, compaction: Compaction) -> NewSummary:
         conversation, parts = context.conversation, self._parts
         messages = await self._messages(context, compaction)
+        if compaction.level != "message":
+            messages = [_as_read(message, context.summaries) for message in messages]
         source = Source(
             messages=messages,
             folds=[summary for summary in context.summaries if summary.seq in compaction.folds],
@@ -145,7 +162,8 @@ class Compactor:
         summarizer = Summarizer(
             parts.model(conversation),
             parts.prompts,
-            limit=min(context.budget.limit, parts.defaults.prompt_tokens or context.budget.limit),
+            context=context.budget.context,
+            part=parts.defaults.prompt_tokens or context.budget.limit,
             apart=parts.defaults.summaries_apart,
         )
         draft = await summarizer.summarize(compaction, source, context.composition)
@@ -162,7 +180,7 @@ class Compactor:
             tokens=draft.tokens,
             prompt_name=draft.prompt_name,
             prompt_version=draft.prompt_version,
-            model=parts.model_name,
+            model=parts.model_name if draft.prompt_name else "",
             created_at=self._parts.clock(),
         )
 
@@ -176,3 +194,12 @@ class Compactor:
         if not found:
             raise NotFoundError("the conversation was erased while it was compacted")
         return found
+
+
+def _as_read(message: StoredMessage, summaries: Sequence[Summary]) -> StoredMessage:
+    """The message, or what stands in for it where it is too large to be read once more."""
+    for summary in summaries:
+        if summary.level == "message" and summary.first == message.seq:
+            text = "\n".join([summary.text, *summary.pins])
+            return msgspec.structs.replace(message, text=text, tokens=summary.tokens)
+    return message

@@ -45,8 +45,8 @@ _DROPPED_FIRST = (
     "round",
     "persona",
 )
-# Turns go in steps, so that the next prompts begin where this one does and share what the model has read.
-_DROPPED_TURNS = 8
+# Lines go in steps, so that the next prompts begin where this one does and share what the model has read.
+_DROPPED_LINES = 8
 _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 
 
@@ -151,31 +151,30 @@ def line_text(message: StoredMessage, named: bool) -> str:
 def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
     """The prompt, of at most ``budget.limit`` tokens.
 
-    Raises PromptTooLongError when the last turn alone, with the core, is over the limit.
+    Raises PromptTooLongError when the last line alone, with the core, is over the limit.
     """
-    optional, turns = _optional_blocks(ingredients), _turns(ingredients)
+    optional, lines = _optional_blocks(ingredients), _lines(ingredients)
     no_room: list[LeftOut] = []
-    while (total := _total(ingredients, optional, _opened(turns))) > budget.limit:
+    while (total := _total(ingredients, optional, _turns(lines))) > budget.limit:
         name = next((name for name in _DROPPED_FIRST if any(block.name == name for block in optional)), None)
         if name is not None:
             gone = next(block for block in optional if block.name == name)
             optional.remove(gone)
             no_room.append(LeftOut(name, f"no room: {gone.tokens} tokens, and the limit is {budget.limit}"))
-        elif len(turns) > 1:
-            step = min(_DROPPED_TURNS, len(turns) - 1)
-            tokens = sum(turn.tokens for turn in turns[:step])
-            what = f"messages {turns[0].first} to {turns[step - 1].last}"
+        elif len(lines) > 1:
+            step = min(_DROPPED_LINES, len(lines) - 1)
+            tokens = sum(line.tokens for line in lines[:step])
+            what = f"messages {lines[0].first} to {lines[step - 1].last}"
             no_room.append(LeftOut(what, f"no room: {tokens} tokens, and the limit is {budget.limit}"))
-            turns = turns[step:]
+            lines = lines[step:]
         else:
             raise PromptTooLongError(
                 f"the message and what belongs to it have {total} tokens; the prompt may have {budget.limit}",
                 param="text",
                 details={"tokens": total, "limit": budget.limit},
             )
-    return _composition(
-        ingredients, optional, _opened(turns), [*_not_considered(ingredients), *no_room], total
-    )
+    left_out = [*_not_considered(ingredients), *no_room]
+    return _composition(ingredients, optional, _turns(lines), left_out, total)
 
 
 def _composition(
@@ -208,21 +207,34 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
     return [block for block in [*before, *summaries, *after] if block.text]
 
 
-def _turns(ingredients: Ingredients) -> list[Turn]:
-    """The messages that belong into the prompt, lines of one side in a row joined to one turn."""
-    stand_ins = {summary.first: summary for summary in ingredients.summaries if summary.level == "message"}
-    turns: list[Turn] = []
+def _lines(ingredients: Ingredients) -> list[Turn]:
+    """The messages that belong into the prompt, each a turn of its own."""
+    stand_ins = _stand_ins(ingredients)
+    lines: list[Turn] = []
     for message in _verbatim(ingredients):
         stand_in = stand_ins.get(message.seq)
         text = summary_text(stand_in) if stand_in else line_text(message, ingredients.named)
         tokens = ingredients.counted.get(stand_in.seq, stand_in.tokens) if stand_in else message.tokens
-        if turns and turns[-1].role == message.role:
+        lines.append(Turn(message.role, text, tokens, message.seq, message.seq))
+    return lines
+
+
+def _turns(lines: Sequence[Turn]) -> list[Turn]:
+    """Lines of one side in a row joined to one turn, a user's turn first."""
+    turns: list[Turn] = []
+    for line in lines:
+        if turns and turns[-1].role == line.role:
             before = turns.pop()
-            text, tokens = f"{before.text}\n{text}", before.tokens + 1 + tokens
-            turns.append(Turn(message.role, text, tokens, before.first, message.seq))
+            text, tokens = f"{before.text}\n{line.text}", before.tokens + 1 + line.tokens
+            turns.append(Turn(line.role, text, tokens, before.first, line.last))
         else:
-            turns.append(Turn(message.role, text, tokens, message.seq, message.seq))
+            turns.append(line)
     return _opened(turns)
+
+
+def _stand_ins(ingredients: Ingredients) -> dict[int, Summary]:
+    """Summaries of single messages, by the message they stand in for."""
+    return {summary.first: summary for summary in ingredients.summaries if summary.level == "message"}
 
 
 def _verbatim(ingredients: Ingredients) -> list[StoredMessage]:
@@ -264,10 +276,11 @@ def _not_considered(ingredients: Ingredients) -> list[LeftOut]:
     failed = [message for message in ingredients.messages if message.failed]
     left_out = [LeftOut(f"message {message.seq}", "it failed") for message in failed]
     for summary in ingredients.summaries:
-        if summary.level == "message" and summary.first in spoken:
-            left_out.append(LeftOut(f"message {summary.first}", "too long: its summary stands in for it"))
-        elif summary.level != "message":
+        if summary.level != "message":
             left_out.append(
                 LeftOut(f"messages {summary.first} to {summary.last}", f"summarized: {summary.level}")
             )
+        elif summary.first in spoken:
+            what = "its summary stands" if summary.prompt_name else "sentences picked from it stand"
+            left_out.append(LeftOut(f"message {summary.first}", f"too long: {what} in for it"))
     return left_out

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import apsw
 import msgspec
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from gateway.memory.situation import Situation
 from gateway.memory.types import Block, BudgetReport, ContextBudget
 from gateway.prompts import Prompt, PromptSet
 from gateway.settings import MemorySettings
-from gateway.store.conversations import Conversation
+from gateway.store.conversations import Conversation, set_model
 from gateway.store.db import Database
 from gateway.store.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.summaries import Summary, live_summaries
@@ -46,6 +47,11 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     record: Record
     queries: Queries | None = None  # None: facts are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
+
+    async def budget(self) -> ContextBudget:
+        """The budget with the loaded model."""
+        info = await self.inference.model_info()
+        return make_budget(self.settings, min(info.n_ctx, info.n_ctx_train or info.n_ctx))
 
     def model(self, conversation: Conversation) -> MemoryModel:
         """The model for one conversation."""
@@ -111,17 +117,12 @@ class ContextBuilder:
         """The prompt that every conversation begins with; its sampling is that of replies."""
         return self._parts.prompts.get("chat_core")
 
-    async def budget(self) -> ContextBudget:
-        """The budget with the loaded model."""
-        info = await self._parts.inference.model_info()
-        return make_budget(self._parts.settings, min(info.n_ctx, info.n_ctx_train or info.n_ctx))
-
     async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
         """The context of the next reply. Raises PromptTooLongError; not while ``compacting``, which mends that."""
         parts = self._parts
         policy = make_policy(conversation.policy, parts.settings)
         verbatim = policy.verbatim if isinstance(policy, CeilingPolicy) else 0
-        budget = await self.budget()
+        budget = await parts.budget()
         messages, summaries = await parts.database.read(
             lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
         )
@@ -162,14 +163,20 @@ class ContextBuilder:
     async def _count_lines(
         self, conversation: Conversation, messages: list[StoredMessage]
     ) -> list[StoredMessage]:
-        """Imported lines come without token counts; they get them when they are first used."""
+        """Imported lines come without token counts, and another model's count for nothing: they are counted anew."""
         named = conversation.kind == "channel"
-        missing = [message for message in messages if message.tokens < 0]
-        if not missing:
+        changed = conversation.model != self._parts.model_name
+        missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
+        if not missing and not changed:
             return messages
         counts = await self._parts.inference.count([line_text(message, named) for message in missing])
         known = {message.seq: count for message, count in zip(missing, counts, strict=True)}
-        await self._parts.database.write(lambda c: set_tokens(c, known))
+
+        def store(connection: apsw.Connection) -> None:
+            set_tokens(connection, known)
+            set_model(connection, conversation.id, self._parts.model_name)
+
+        await self._parts.database.write(store)
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:

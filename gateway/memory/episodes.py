@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.memory.policies import ConversationsPolicy, WindowPolicy
-from gateway.memory.situation import Round, Situation, compaction, rounds_of, said, summary_room
+from gateway.memory.situation import Round, Situation, at_once, compaction, rounds_of, said, summary_room
 from gateway.memory.types import Compaction
 from gateway.store.messages import StoredMessage
 from gateway.store.summaries import Summary
@@ -28,7 +28,8 @@ def plan_window(situation: Situation, policy: WindowPolicy) -> list[Compaction]:
         return []
     kept = [message for each in rounds[cut:] for message in each]
     room = summary_room(situation, kept)
-    return [compaction(situation, "conversation", rounds[:cut], situation.chain, room)]
+    gone = at_once(situation, rounds[:cut])
+    return [compaction(situation, "conversation", gone, situation.chain, room)]
 
 
 def plan_episodes(situation: Situation, policy: ConversationsPolicy) -> list[Compaction]:
@@ -42,8 +43,11 @@ def plan_episodes(situation: Situation, policy: ConversationsPolicy) -> list[Com
         begun = _begun(situation, lines, policy) if index == 0 else []
         rounds = _units(lines, policy.window)
         cut = _window_cut(rounds, policy.window, situation.force) if running else len(rounds)
-        if cut:
-            planned.append(compaction(situation, "conversation", rounds[:cut], begun, target))
+        gone = at_once(situation, rounds[:cut])
+        if gone:
+            planned.append(compaction(situation, "conversation", gone, begun, target))
+        if len(gone) < len(rounds):  # what follows comes when the rest of this episode has gone
+            break
     return planned[:AT_ONCE] or _reflection(situation, policy, int(room * _REFLECTION_SHARE))
 
 

@@ -17,21 +17,19 @@ import structlog
 from msgspec import Meta, Struct
 
 from gateway.memory.context import MemoryParts
-from gateway.memory.dialogue import dialogue
 from gateway.memory.hub import Hub
+from gateway.memory.reading import close, unread
 from gateway.memory.recall import Recall
 from gateway.memory.types import Block
 from gateway.redact import redact
-from gateway.store.conversations import Conversation, any_conversation
-from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, put_fact
-from gateway.store.jobs import Job, finish_job, set_watermark, watermark
-from gateway.store.messages import StoredMessage, messages_between
+from gateway.store.conversations import Conversation
+from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, get_fact, put_fact
+from gateway.store.jobs import Job
+from gateway.store.messages import StoredMessage
 
 log = structlog.get_logger(__name__)
 
 MAX_OPERATIONS = 8
-# Most that one exchange is read for, in tokens; what is before it was read with its own exchange.
-_MAX_TOKENS = 2000
 _KNOWN_SHOWN = 20
 _RECALLED = 4
 _LEAST_QUOTE = 3  # characters
@@ -123,42 +121,32 @@ class Facts:
 
     async def run(self, job: Job) -> None:
         """Read what was said since the last time; facts, watermark and the job's end are one transaction."""
-        database = self._parts.database
-        conversation, done = await database.read(
-            lambda c: (any_conversation(c, job.conversation), watermark(c, job.conversation, "facts"))
-        )
-        messages = await database.read(lambda c: messages_between(c, conversation.id, done + 1, 2**62))
-        spoken = _newest([message for message in messages if not message.failed])
-        known = await database.read(
+        reading = await unread(self._parts, job, "facts")
+        conversation = reading.conversation
+        known = await self._parts.database.read(
             lambda c: facts_in_scope(c, conversation.owner, scopes_of(conversation), _KNOWN_SHOWN)
         )
+        shown = await self._block("facts", "Known facts:", known, self._parts.settings.fact_tokens)
         accepted: list[Accepted] = []
-        if any(message.role == "user" for message in spoken):
-            accepted = accept(
-                await self._propose(conversation, spoken, known), spoken, [f.key for f in known]
-            )
+        for text in reading.texts if reading.by_users else []:
+            proposed = await self._propose(conversation, text, shown)
+            accepted += accept(proposed, reading.messages, [fact.key for fact in known])
 
-        def store(connection: apsw.Connection) -> int:
-            changed = sum(_apply(connection, conversation, each, known) for each in accepted)
-            if messages:
-                set_watermark(connection, conversation.id, "facts", messages[-1].seq)
-            finish_job(connection, job)
-            return changed
+        def store(connection: apsw.Connection) -> list[str]:
+            changed = [each for each in accepted if _apply(connection, conversation, each, known)]
+            close(connection, job, reading, time.time())
+            return [each.operation.key for each in changed]
 
-        changed = await database.write(store)
+        changed = await self._parts.database.write(store)
         if changed:
             self._hub.tell(conversation.id, "facts", changed=changed)
 
-    async def _propose(
-        self, conversation: Conversation, messages: Sequence[StoredMessage], known: Sequence[Fact]
-    ) -> list[Operation]:
+    async def _propose(self, conversation: Conversation, text: str, known: Block | None) -> list[Operation]:
         prompt = self._parts.prompts.get("facts")
-        rendered = prompt.render(
-            known="\n".join(_line(fact) for fact in known) or "(none)", dialogue=dialogue(messages)
-        )
-        text, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
+        rendered = prompt.render(known=known.text.partition("\n")[2] if known else "(none)", dialogue=text)
+        written, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
         try:
-            return msgspec.json.decode(text, type=list[Operation])
+            return msgspec.json.decode(written, type=list[Operation])
         except msgspec.DecodeError as error:
             log.warning("facts could not be read", stopped=stopped, problem=str(error)[:200])
             return []
@@ -182,17 +170,6 @@ def _line(fact: Fact) -> str:
     return f"- {fact.key}: {fact.text}"
 
 
-def _newest(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """The last messages within the reading limit, at least one."""
-    used, kept = 0, 0
-    for message in reversed(messages):
-        used += message.tokens
-        if kept and used > _MAX_TOKENS:
-            break
-        kept += 1
-    return list(messages[len(messages) - kept :])
-
-
 def _apply(
     connection: apsw.Connection, conversation: Conversation, accepted: Accepted, known: Sequence[Fact]
 ) -> bool:
@@ -201,6 +178,8 @@ def _apply(
     scope, scope_id = scopes_of(conversation)[0]
     if operation.op == "delete":
         fact = next(fact for fact in known if fact.key == operation.key)
+        if get_fact(connection, fact.id, conversation.owner).ended_at is not None:
+            return False
         end_fact(connection, fact.id, conversation.owner, now=now, reason=operation.reason)
         return True
     text, _ = redact(operation.text.strip())

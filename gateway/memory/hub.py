@@ -15,7 +15,12 @@ _BUFFERED = 256
 
 
 class News(Struct, frozen=True):
-    """Something happened in a conversation: ``kind`` is compacting, compacted, compaction_failed, facts, tasks, …"""
+    """Something happened in a conversation.
+
+    ``kind`` and ``detail``: ``state`` {compacting: bool}, ``compacting`` {levels, tokens}, ``compacted`` {summaries},
+    ``compaction_failed`` {code, message}, ``compaction_stopped`` (it goes on after the message that came), ``facts``
+    {changed: keys}, ``tasks`` {changed: ids}, ``missed`` {count}, ``erased``.
+    """
 
     kind: str
     detail: dict[str, Any] = {}

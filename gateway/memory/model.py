@@ -40,6 +40,10 @@ class MemoryModel:
         """Tokens of each text."""
         return await self._inference.count(texts) if texts else []
 
+    async def count_prompt(self, messages: list[Message]) -> int:
+        """Tokens of a whole prompt."""
+        return await self._inference.count_prompt(messages)
+
     async def write(
         self, prompt: Prompt, messages: list[Message], *, max_tokens: int, again: int = 0
     ) -> tuple[str, bool]:

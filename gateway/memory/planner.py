@@ -3,19 +3,21 @@
 Whatever the policy, these hold: the live summaries and the messages after them follow each other without a gap or
 an overlap; a message is read by a summary once; only whole rounds are summarized, unless one round alone is more
 than a window holds; and a prompt that cannot fit the context is made to fit, if need be by stand-ins for single
-messages. A plan is carried out, then the next one is made: :func:`plan` returns nothing when nothing is to do.
+messages. A message that no prompt could hold gets its stand-in before anything else. A plan is carried out, then the
+next one is made: :func:`plan` returns nothing when nothing is to do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.memory.episodes import plan_episodes, plan_window
+from gateway.memory.episodes import AT_ONCE, plan_episodes, plan_window
 from gateway.memory.policies import CeilingPolicy, Policy, RoundsPolicy, WindowPolicy
 from gateway.memory.situation import (
     MIN_TARGET_TOKENS,
     Round,
     Situation,
+    at_once,
     compaction,
     rounds_of,
     summary_room,
@@ -31,6 +33,9 @@ _MIN_MESSAGE_TOKENS = 256
 
 def plan(situation: Situation, policy: Policy) -> list[Compaction]:
     """The summaries to make now; none needs the result of another, so they may be made side by side."""
+    too_large = [message for message in situation.messages if _too_large(situation, message)]
+    if too_large:
+        return [_stand_in(situation, message) for message in too_large[:AT_ONCE]]
     if isinstance(policy, CeilingPolicy):
         return plan_tiers(situation, policy) or _stand_ins(situation)
     if isinstance(policy, RoundsPolicy):
@@ -49,7 +54,8 @@ def _plan_rounds(situation: Situation, policy: RoundsPolicy) -> list[Compaction]
         return []
     cut = answered[-policy.retain]
     kept = [message for each in rounds[cut:] for message in each]
-    return [compaction(situation, "round", rounds[:cut], situation.chain, summary_room(situation, kept))]
+    gone = at_once(situation, rounds[:cut])
+    return [compaction(situation, "round", gone, situation.chain, summary_room(situation, kept))]
 
 
 def _answered(lines: Round) -> bool:
@@ -65,25 +71,37 @@ def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
     if situation.total <= situation.budget.limit or len(rounds) < 2:
         return _stand_ins(situation)
     folds = [summary for summary in situation.chain[-1:] if summary.level == level]
-    return [compaction(situation, level, rounds[:-1], folds, summary_room(situation, rounds[-1]))]
+    gone = at_once(situation, rounds[:-1])
+    return [compaction(situation, level, gone, folds, summary_room(situation, rounds[-1]))]
 
 
 def _stand_ins(situation: Situation) -> list[Compaction]:
     """Stand-ins for the largest messages, as many as the prompt needs to fit the context."""
     over = situation.total - situation.budget.limit
-    replaced = {summary.first for summary in situation.summaries if summary.level == "message"}
     planned: list[Compaction] = []
     for message in _largest_first(situation.messages):
         if over <= 0 or message.tokens < _MIN_MESSAGE_TOKENS:
             break
-        if message.failed or message.seq in replaced:
+        if message.failed or message.seq in situation.replaced:
             continue
-        target = max(MIN_TARGET_TOKENS, min(message.tokens // 4, situation.budget.floor // 4))
-        planned.append(
-            Compaction(level="message", first=message.seq, last=message.seq, folds=(), target_tokens=target)
-        )
-        over -= message.tokens - target
+        planned.append(_stand_in(situation, message))
+        over -= message.tokens - planned[-1].target_tokens
     return planned
+
+
+def _too_large(situation: Situation, message: StoredMessage) -> bool:
+    """Whether no prompt holds the message, even alone."""
+    room = situation.budget.limit - situation.fixed_tokens - situation.turn_tokens
+    return (
+        message.tokens > max(room, _MIN_MESSAGE_TOKENS)
+        and not message.failed
+        and message.seq not in situation.replaced
+    )
+
+
+def _stand_in(situation: Situation, message: StoredMessage) -> Compaction:
+    target = max(MIN_TARGET_TOKENS, min(message.tokens // 4, situation.budget.floor // 4))
+    return Compaction(level="message", first=message.seq, last=message.seq, folds=(), target_tokens=target)
 
 
 def _largest_first(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

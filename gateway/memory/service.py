@@ -1,7 +1,7 @@
 """Conversations: take a message in, answer it from what is remembered, and queue what it causes.
 
-A message is on disk before anybody hears that it was accepted. The reply and the jobs that the exchange causes are
-one transaction. Work on a conversation yields to its next message at once.
+A message and the jobs that it causes are one transaction, on disk before anybody hears that it was accepted. The jobs
+wait until the message has its reply. Work on a conversation yields to its next message at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gateway.inference.interface import GenerateCall, Progress
 from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.facts import Facts
-from gateway.memory.hub import Hub
+from gateway.memory.hub import Hub, News
 from gateway.memory.tasks import TaskKeeper
 from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
@@ -121,11 +121,11 @@ class Conversations:
 
     def __init__(self, parts: MemoryParts) -> None:
         self._parts = parts
-        self.hub = Hub()
-        facts = Facts(parts, self.hub)
-        tasks = TaskKeeper(parts, self.hub)
+        self._hub = Hub()
+        facts = Facts(parts, self._hub)
+        tasks = TaskKeeper(parts, self._hub)
         self._builder = ContextBuilder(parts, [tasks, facts])
-        self._compactor = Compactor(parts, self._builder, self.hub)
+        self._compactor = Compactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
             self._handlers["facts"] = facts.run
@@ -154,7 +154,7 @@ class Conversations:
             raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
         if self._locks[name].locked():
             yield Held("reply")
-        elif name in self._worker.running:
+        elif name in self._compactor.running:
             yield Held("compaction")
         self._waiting[name] += 1
         try:
@@ -207,12 +207,19 @@ class Conversations:
             await self._parts.database.write(
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
+            self._hub.tell(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
 
-    def compacting(self, conversation: str) -> bool:
-        """Whether work on the conversation's history is running."""
-        return conversation in self._worker.running
+    async def news(self, conversation: Conversation) -> AsyncGenerator[News, None]:
+        """What happens in the conversation from now on; first its ``state``, last that it was ``erased``."""
+        async with self._hub.listen(conversation.id) as listener:
+            yield News("state", {"compacting": conversation.id in self._compactor.running})
+            while True:
+                news = await listener.next()
+                yield news
+                if news.kind == "erased":
+                    return
 
     async def _answer(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
         conversation, parts = call.conversation, self._parts
@@ -260,18 +267,22 @@ class Conversations:
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
-        """Store the message. One that was stored before comes back with its reply, if it has one."""
+        """Store the message. One that was stored before comes back with its reply, if it has one.
+
+        Raises DuplicateMessageError when its id is another message's.
+        """
         parts, conversation = self._parts, call.conversation
         text, redactions = redact(call.text)
-        [tokens] = await parts.inference.count([_shown(conversation, call.speaker, text)])
+        speaker, more = redact(call.speaker)
+        [tokens] = await parts.inference.count([_shown(conversation, speaker, text)])
         new = NewMessage(
             id=call.message_id or str(uuid4()),
             conversation=conversation.id,
             role="user",
-            speaker=call.speaker,
+            speaker=speaker,
             text=text,
             tokens=tokens,
-            redactions=redactions,
+            redactions=redactions + more,
             created_at=self._parts.clock(),
         )
 
@@ -280,10 +291,9 @@ class Conversations:
                 connection, conversation.id, conversation.owner
             )  # it may have been erased meanwhile
             known = find_message(connection, new.id, conversation.id)
-            if known is not None:
+            if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known)
-            if not call.reply:
-                self._queue(connection, conversation)
+            self._queue(connection, conversation)  # they wait until this message has its reply
             return add_message(connection, new), None
 
         return await finish(parts.database.write(store))
@@ -314,7 +324,7 @@ class Conversations:
             await asyncio.wait({task})
 
     async def _keep_reply(self, conversation: Conversation, text: str, *, failed: bool) -> StoredMessage:
-        """Store a reply, and with it the jobs that the exchange causes, in one transaction."""
+        """Store a reply, and with it the jobs that it causes: its message's may have run while another one waited."""
         clean, redactions = redact(text.strip())
         # A failed line is in no prompt, and the model that could count it may be the one that has just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
@@ -352,11 +362,7 @@ class Conversations:
 
     async def _compact_job(self, job: Job) -> None:
         conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
-        try:
-            await self._compactor.run(conversation)
-        except HearthError as error:
-            self.hub.tell(job.conversation, "compaction_failed", code=error.code, message=error.message)
-            raise
+        await self._compactor.run(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))
 
 

@@ -38,6 +38,11 @@ class Situation(Struct, frozen=True, kw_only=True):
         """The summaries that stand for the past; stand-ins for single messages are none of them."""
         return [summary for summary in self.summaries if summary.level != "message"]
 
+    @property
+    def replaced(self) -> set[int]:
+        """``seq`` of the messages that a stand-in replaces."""
+        return {summary.first for summary in self.summaries if summary.level == "message"}
+
     def prompt_tokens(self, messages: Sequence[StoredMessage]) -> int:
         """What ``messages`` take in a prompt: nothing for a failed one, the stand-in's size where there is one."""
         stand_ins = {summary.first: summary for summary in self.summaries if summary.level == "message"}
@@ -87,6 +92,19 @@ def compaction(
         folds=tuple(summary.seq for summary in folds),
         target_tokens=max(MIN_TARGET_TOKENS, min(target, enough)),
     )
+
+
+def at_once(situation: Situation, rounds: Sequence[Round]) -> Sequence[Round]:
+    """The first of ``rounds``, at least one, that a prompt holds: more is summarized in several plans.
+
+    So a long log that comes from elsewhere is read piece by piece, and each summary is checked against what was read.
+    """
+    used = 0
+    for number, lines in enumerate(rounds):
+        used += situation.prompt_tokens(lines)
+        if number and used > situation.budget.limit:
+            return rounds[:number]
+    return rounds
 
 
 def summary_room(situation: Situation, kept: Sequence[StoredMessage]) -> int:

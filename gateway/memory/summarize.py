@@ -3,10 +3,14 @@
 The instruction follows the conversation's own prompt, so that the model goes on from what it has in its cache. A
 source that is not in that prompt, or is too large for it, is read apart, in parts if need be. A summary counts only
 when the model ended it by itself, when it fits, and when it keeps what its source says (:mod:`gateway.memory.keep`).
+
+A message that is too large for any prompt gets a stand-in whatever the model writes: without one it could not be
+answered, and neither could what follows it. If its summaries are rejected, sentences are picked from it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -15,7 +19,8 @@ from msgspec import Struct
 from gateway.errors import HearthError
 from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.dialogue import dialogue, split_dialogue
-from gateway.memory.keep import check, cut_at_sentence
+from gateway.memory.extract import extract
+from gateway.memory.keep import Kept, check, cut_at_sentence
 from gateway.memory.model import MemoryModel
 from gateway.memory.types import Compaction
 from gateway.prompts import Prompt, PromptSet
@@ -36,6 +41,13 @@ _TEXT_SHARE = 0.7
 _LETTERS_A_WORD = 6.0
 # Of what the source's items are: less kept and pinned is no summary.
 _LEAST_KEPT = 0.5
+# What an instruction may need in a prompt besides what it is about, in tokens.
+_INSTRUCTION_TOKENS = 128
+# A text is read in that many parts at most; of a longer one, which would keep its writer waiting for very long,
+# sentences are picked before.
+_MOST_PARTS = 16
+# Words that the summary of a part may always have.
+_LEAST_WORDS = 24
 _PROMPTS: dict[SummaryLevel, str] = {"now": "summary_now", "reflection": "reflection"}
 
 
@@ -82,16 +94,21 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 class Summarizer:
-    """Makes summaries with the model. ``limit`` is the most a prompt of its own may have, in tokens.
+    """Makes one summary with the model.
 
-    ``apart`` asks for prompts of their own always, for models that do better with those.
+    ``context`` is what a prompt and its reply may have, ``part`` the most that is read in a prompt of its own, both in
+    tokens. ``apart`` asks for prompts of their own always, for models that do better with those.
     """
 
-    def __init__(self, model: MemoryModel, prompts: PromptSet, *, limit: int, apart: bool) -> None:
+    def __init__(
+        self, model: MemoryModel, prompts: PromptSet, *, context: int, part: int, apart: bool
+    ) -> None:
         self._model = model
         self._prompts = prompts
-        self._limit = limit
+        self._context = context
+        self._part = part
         self._apart = apart
+        self._source_parts: list[str] | None = None  # when it is read apart
 
     async def summarize(
         self, compaction: Compaction, source: Source, composition: Composition | None
@@ -116,9 +133,18 @@ class Summarizer:
             if isinstance(draft, Draft):
                 return draft
             problem = draft
+        if compaction.level == "message":
+            log.warning("sentences were picked instead of a summary", problem=problem, tokens=tokens)
+            return await self._picked(source.spoken[0].text, compaction.target_tokens, letters)
         raise SummaryRejectedError(
             f"a summary was rejected {ATTEMPTS} times: {problem}", retry_after=REJECTED_SECONDS
         )
+
+    async def _picked(self, text: str, most: int, letters: float) -> Draft:
+        """A stand-in that no model wrote."""
+        picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
+        [tokens] = await self._model.count([picked])
+        return Draft(text=picked, pins=[], tokens=tokens, prompt_name="", prompt_version=0)
 
     async def _write(
         self,
@@ -132,7 +158,7 @@ class Summarizer:
         prompt = self._prompt(compaction, source)
         room = compaction.target_tokens + compaction.target_tokens // 4 + 32
         in_place = None if self._apart else self._in_place(compaction, source, composition, prompt, words)
-        if in_place is not None:
+        if in_place is not None and await self._fits(in_place, room):
             text, stopped = await self._model.write(prompt, in_place, max_tokens=room, again=attempt)
             return prompt, text.strip(), stopped
         text, stopped = await self._write_apart(source, words, room, attempt)
@@ -171,32 +197,58 @@ class Summarizer:
         rendered = prompt.render(**{name: values[name] for name in prompt.variables})
         return composition.instruction_after(last, text_of(rendered))
 
+    async def _fits(self, messages: list[Message], room: int) -> bool:
+        """Whether the context holds the prompt and a reply of ``room`` tokens."""
+        return await self._model.count_prompt(messages) + room <= self._context
+
     async def _write_apart(self, source: Source, words: int, room: int, attempt: int) -> tuple[str, bool]:
         """Read the source in a prompt of its own, in parts that fit; several parts are summarized once more."""
-        prompt = self._prompts.get("history_summary")
+        size = max(64, min(self._part, self._context - room) - _INSTRUCTION_TOKENS)
+        if self._source_parts is None:
+            self._source_parts = await self._split(source, size)
+        parts = self._source_parts
+        while True:
+            written = await self._write_parts(parts, words, room, attempt)
+            if written is None:
+                return "", False
+            [tokens] = await self._model.count([written])
+            if len(parts) == 1 or tokens <= room:
+                return written, True
+            if len(written) >= sum(map(len, parts)):  # it would never become short enough
+                return "", False
+            parts = await split_dialogue(written, size, self._model.count)
+
+    async def _split(self, source: Source, size: int) -> list[str]:
+        """The source in parts of at most ``size`` tokens, not more of them than one summary is made from."""
         text = "\n".join(
             [
                 *(f"{HEADINGS[fold.level]} {Source.fold_text(fold)}" for fold in source.folds),
                 dialogue(source.spoken),
             ]
-        )
-        while True:
-            parts = await split_dialogue(text.strip(), max(64, self._limit - room - 64), self._model.count)
-            written: list[str] = []
-            for part in parts:
-                messages = prompt.render(words=str(max(12, words // len(parts))), dialogue=part)
-                most = room if len(parts) == 1 else max(48, 2 * room // len(parts))
-                reply, stopped = await self._model.write(prompt, messages, max_tokens=most, again=attempt)
-                if not stopped:
-                    return "", False
-                written.append(reply.strip())
-            joined = "\n".join(written)
-            [tokens] = await self._model.count([joined])
-            if len(parts) == 1 or tokens <= room:
-                return joined, True
-            if len(joined) >= len(text):  # it would never become short enough
-                return "", False
-            text = joined
+        ).strip()
+        parts = await split_dialogue(text, size, self._model.count)
+        if len(parts) <= _MOST_PARTS:
+            return parts
+        letters = len(text) / (len(parts) * size)
+        most = _MOST_PARTS * size * 3 // 4
+        picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
+        log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
+        return await split_dialogue(picked, size, self._model.count)
+
+    async def _write_parts(self, parts: list[str], words: int, room: int, attempt: int) -> str | None:
+        """The summaries of all parts; None when one of them did not come to an end."""
+        prompt = self._prompts.get("history_summary")
+        share = words if len(parts) == 1 else max(_LEAST_WORDS, words // len(parts))
+        # Twice the words that are asked for: a summary may be longer, but must come to an end.
+        most = room if len(parts) == 1 else min(room, 64 + 4 * share)
+        written: list[str] = []
+        for part in parts:
+            messages = prompt.render(words=str(share), dialogue=part)
+            reply, stopped = await self._model.write(prompt, messages, max_tokens=most, again=attempt)
+            if not stopped:
+                return None
+            written.append(reply.strip())
+        return "\n".join(written)
 
     async def _checked(
         self, compaction: Compaction, source: Source, prompt: Prompt, written: str, letters: float
@@ -206,7 +258,7 @@ class Summarizer:
             return "it is empty"
 
         def cost(text: str) -> int:
-            return int(len(text) / letters) + 2
+            return _cost(text, letters)
 
         text = written
         if prompt.schema is None:
@@ -219,9 +271,9 @@ class Summarizer:
             sorted({message.speaker for message in source.spoken if message.speaker}) if source.named else []
         )
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
-        kept = check(source.text, text, speakers=speakers, room=room, cost=cost)
-        lost_share = len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
-        if lost_share > 1.0 - _LEAST_KEPT:
+        # In a thread: a message may have megabytes, and others are being answered.
+        kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)
+        if compaction.level != "message" and _lost_share(kept) > 1.0 - _LEAST_KEPT:
             return f"it lost {len(kept.lost)} names, numbers or identifiers, too many to pin"
         if kept.lost:
             log.warning(
@@ -236,6 +288,16 @@ class Summarizer:
             prompt_version=prompt.version,
             lost=kept.lost,
         )
+
+
+def _cost(text: str, letters: float) -> int:
+    """Tokens of a text, by the characters a token has here; counting each line with the model would take long."""
+    return int(len(text) / letters) + 2
+
+
+def _lost_share(kept: Kept) -> float:
+    """The share of the source's items that are neither in the summary nor pinned to it."""
+    return len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
 
 
 def text_of(messages: Sequence[Message]) -> str:

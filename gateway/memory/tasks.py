@@ -11,19 +11,16 @@ import msgspec
 import structlog
 
 from gateway.memory.context import MemoryParts
-from gateway.memory.dialogue import dialogue
 from gateway.memory.hub import Hub
 from gateway.memory.policies import time_zone
+from gateway.memory.reading import close, unread
 from gateway.memory.types import Block
-from gateway.store.conversations import Conversation, any_conversation
-from gateway.store.jobs import Job, finish_job, set_watermark, watermark
-from gateway.store.messages import StoredMessage, messages_between
+from gateway.store.conversations import Conversation
+from gateway.store.jobs import Job
 from gateway.store.tasks import NewTask, Task, add_task, get_task, save_task, tasks_named, tasks_of_day
 from gateway.tasks.values import Accepted, Change, accept, as_lines, mentions
 
 log = structlog.get_logger(__name__)
-
-_MAX_MESSAGES = 12
 
 
 class TaskKeeper:
@@ -60,40 +57,36 @@ class TaskKeeper:
 
     async def run(self, job: Job) -> None:
         """Read what was said since the last time; tasks, watermark and the job's end are one transaction."""
-        database = self._parts.database
-        conversation, done = await database.read(
-            lambda c: (any_conversation(c, job.conversation), watermark(c, job.conversation, "tasks"))
-        )
-        messages, known = await database.read(
+        reading = await unread(self._parts, job, "tasks")
+        conversation = reading.conversation
+        names = mentions("\n".join(reading.texts))
+        today, named = await self._parts.database.read(
             lambda c: (
-                messages_between(c, conversation.id, done + 1, 2**62),
                 tasks_of_day(c, conversation.owner, self.today()),
+                tasks_named(c, conversation.owner, names),
             )
         )
-        spoken = [message for message in messages if not message.failed][-_MAX_MESSAGES:]
+        known = list({task.id: task for task in [*today, *named]}.values())
+        shown = await self._within(as_lines(known), self._parts.settings.task_tokens)
         accepted: list[Accepted] = []
-        if conversation.kind != "channel" and any(message.role == "user" for message in spoken):
-            accepted = accept(await self._propose(conversation, spoken, known), spoken, known)
+        for text in reading.texts if reading.by_users and conversation.kind != "channel" else []:
+            accepted += accept(await self._propose(conversation, text, shown), reading.messages, known)
 
         def store(connection: apsw.Connection) -> list[str]:
             changed = [self._apply(connection, conversation, each) for each in accepted]
-            if messages:
-                set_watermark(connection, conversation.id, "tasks", messages[-1].seq)
-            finish_job(connection, job)
+            close(connection, job, reading, time.time())
             return changed
 
-        changed = await database.write(store)
+        changed = await self._parts.database.write(store)
         if changed:
             self._hub.tell(conversation.id, "tasks", changed=changed)
 
-    async def _propose(
-        self, conversation: Conversation, messages: Sequence[StoredMessage], known: Sequence[Task]
-    ) -> list[Change]:
+    async def _propose(self, conversation: Conversation, text: str, known: Sequence[str]) -> list[Change]:
         prompt = self._parts.prompts.get("tasks")
-        rendered = prompt.render(known="\n".join(as_lines(known)) or "(none)", dialogue=dialogue(messages))
-        text, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
+        rendered = prompt.render(known="\n".join(known) or "(none)", dialogue=text)
+        written, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
         try:
-            return msgspec.json.decode(text, type=list[Change])
+            return msgspec.json.decode(written, type=list[Change])
         except msgspec.DecodeError as error:
             log.warning("task updates could not be read", stopped=stopped, problem=str(error)[:200])
             return []
@@ -124,15 +117,20 @@ class TaskKeeper:
 
     async def _block(self, name: str, heading: str, tasks: Sequence[Task], room: int) -> Block | None:
         """The tasks that fit ``room`` tokens; what does not is counted in a last line."""
-        lines = as_lines(tasks)
-        if not lines:
+        lines = await self._within([heading, *as_lines(tasks)], room)
+        if not tasks:
             return None
-        counts = await self._parts.inference.count([heading, *lines])
-        used, kept = counts[0] + 8, [heading]
-        for line, count in zip(lines, counts[1:], strict=True):
-            if used + count + 1 > room:
-                kept.append(f"({len(lines) - len(kept) + 1} more)")
-                break
+        text = "\n".join(lines)
+        [tokens] = await self._parts.inference.count([text])
+        return Block(name, tokens, text)
+
+    async def _within(self, lines: Sequence[str], room: int) -> list[str]:
+        """The first lines that fit ``room`` tokens, and a last one with the number of the others."""
+        used = 8
+        kept: list[str] = []
+        for line, count in zip(lines, await self._parts.inference.count(list(lines)), strict=True):
             used += count + 1
+            if used > room:
+                return [*kept, f"({len(lines) - len(kept)} more)"]
             kept.append(line)
-        return Block(name, used, "\n".join(kept))
+        return kept

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from gateway.memory.policies import CeilingPolicy
-from gateway.memory.situation import Round, Situation, compaction, rounds_of, said, summary_room
+from gateway.memory.situation import Round, Situation, at_once, compaction, rounds_of, said, summary_room
 from gateway.memory.types import Compaction
 from gateway.store.summaries import Summary, SummaryLevel
 
@@ -25,12 +25,12 @@ def plan_tiers(situation: Situation, policy: CeilingPolicy) -> list[Compaction]:
         return []
     rounds = rounds_of(situation.messages)
     kept = verbatim_rounds(rounds, policy.verbatim)
-    old = rounds[: len(rounds) - kept]
+    old = at_once(situation, rounds[: len(rounds) - kept])
     if not old:
         return []
     today = _day(situation.now, policy)
     past = _past_rounds(old, today, policy)
-    room = summary_room(situation, [message for each in rounds[len(old) :] for message in each])
+    room = summary_room(situation, [message for each in rounds[len(rounds) - kept :] for message in each])
     return _tier_plans(situation, old[:past], old[past:], _stale(situation, today, policy), room)
 
 

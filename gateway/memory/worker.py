@@ -31,8 +31,12 @@ from gateway.store.jobs import (
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 4
-_LEASE_SECONDS = 86_400.0  # the only process that runs jobs releases them all when it starts
+# What runs here is not leased again however long it takes: its conversation is busy. So a lease only runs out of
+# a job that could not be put back.
+_LEASE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS = 30.0
+# After the database failed (a full disk, a lock): what waits there waits a little longer.
+_DATABASE_RETRY_SECONDS = 5.0
 _LAST_RETRY_SECONDS = 3600.0
 
 Handler = Callable[[Job], Awaitable[None]]
@@ -96,17 +100,24 @@ class Worker:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            job = await self._lease() if len(self._running) < AT_ONCE else None
-            if job is None:
-                pause = await self._pause()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await self._wake.wait()
+            try:
+                job = await self._lease() if len(self._running) < AT_ONCE else None
+                pause = None if job is not None else await self._pause()
+            except HearthError as error:
+                log.warning("jobs wait: the database failed", problem=error.message)
+                job, pause = None, _DATABASE_RETRY_SECONDS
+            if job is not None:
+                self._begin(job)
                 continue
-            self._begun[job.conversation] = asyncio.Event()
-            task = asyncio.create_task(self._work(job))
-            self._running[job.conversation] = task
-            task.add_done_callback(partial(self._ended, job.conversation))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+
+    def _begin(self, job: Job) -> None:
+        self._begun[job.conversation] = asyncio.Event()
+        task = asyncio.create_task(self._work(job))
+        self._running[job.conversation] = task
+        task.add_done_callback(partial(self._ended, job.conversation))
 
     async def _lease(self) -> Job | None:
         busy = {*self._running, *self._held}
@@ -129,9 +140,12 @@ class Worker:
             return None
         return max(1.0, due - time.time())
 
-    def _ended(self, conversation: str, _: asyncio.Task[None]) -> None:
+    def _ended(self, conversation: str, task: asyncio.Task[None]) -> None:
         self._running.pop(conversation, None)
         self._begun.pop(conversation, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Its row still says that it runs: the next start releases it.
+            log.error("a job could not be put back", conversation=conversation, problem=repr(error))
         self.wake()
 
     async def _work(self, job: Job) -> None:

@@ -23,7 +23,7 @@ def copy_database(source: Path, target: Path, progress: Callable[[int, int], Non
     with translated(source):
         original = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
         original.set_busy_timeout(10_000)
-        copy = apsw.Connection(str(target))
+        copy = _opened(target)
         try:
             original.execute("BEGIN")  # one moment for the whole copy, however long it takes
             original.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -37,6 +37,11 @@ def copy_database(source: Path, target: Path, progress: Callable[[int, int], Non
         finally:
             copy.close()
             original.close()
+
+
+def _opened(target: Path) -> apsw.Connection:
+    with translated(target):
+        return apsw.Connection(str(target))
 
 
 def _checked(copy: apsw.Connection) -> dict[str, int]:

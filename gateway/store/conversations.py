@@ -14,6 +14,9 @@ from gateway.store.rows import columns, load_all, load_one
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
 
+# The policy of a kind that has one of its own; the others have the configured one.
+DEFAULT_POLICIES: dict[ConversationKind, PolicyName] = {"code": "rounds", "channel": "window"}
+
 
 class Conversation(Struct, frozen=True, kw_only=True):
     """One conversation. ``id`` is a UUID; times are Unix seconds."""
@@ -69,15 +72,16 @@ def list_conversations(
     owner: str,
     *,
     limit: int,
-    before: float | None = None,
+    before: tuple[float, str] | None = None,
     archived: bool = False,
 ) -> list[Conversation]:
-    """The owner's conversations, last used first; ``before`` is the ``updated_at`` of the last one seen."""
+    """The owner's conversations, last used first; ``before`` has ``updated_at`` and id of the last one seen."""
+    time, name = before or (None, None)
     cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations "
-        "WHERE owner = :owner AND (:archived OR archived_at IS NULL) AND (:before IS NULL OR updated_at < :before) "
-        "ORDER BY updated_at DESC, id LIMIT :limit",
-        {"owner": owner, "archived": archived, "before": before, "limit": limit},
+        f"SELECT {columns(Conversation)} FROM conversations WHERE owner = :owner "
+        "AND (:archived OR archived_at IS NULL) AND (:time IS NULL OR (updated_at, id) < (:time, :name)) "
+        "ORDER BY updated_at DESC, id DESC LIMIT :limit",
+        {"owner": owner, "archived": archived, "time": time, "name": name, "limit": limit},
     )
     return [_loaded(row) for row in load_all(_Row, cursor)]
 
@@ -91,16 +95,42 @@ def save_conversation(connection: apsw.Connection, conversation: Conversation) -
         raise NotFoundError(f"there is no conversation `{conversation.id}` any more", param="id")
 
 
+def set_model(connection: apsw.Connection, conversation: str, model: str) -> None:
+    """Note which model has counted the conversation's tokens."""
+    connection.execute("UPDATE conversations SET model = ? WHERE id = ?", (model, conversation))
+
+
 def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:
-    """Delete it with all that came from it: messages, summaries, jobs, recorded prompts. Raises NotFoundError."""
+    """Delete it with all that came from it: messages, summaries, facts, tasks, jobs, recorded prompts.
+
+    Conversations that continue it lose their summaries, which have its text in them, and their recorded prompts; their
+    messages are summarized again when that is due. Raises NotFoundError.
+    """
     get_conversation(connection, conversation, owner)
+    names = msgspec.json.encode(_with_continuations(connection, conversation)).decode()
     connection.execute(
         "UPDATE request_totals SET (records, bytes) = (SELECT records - count(*), "
-        "request_totals.bytes - coalesce(sum(requests.bytes), 0) FROM requests WHERE conversation = ?)",
+        "request_totals.bytes - coalesce(sum(requests.bytes), 0) FROM requests WHERE conversation <> '' "
+        "AND conversation IN (SELECT value FROM json_each(?)))",
+        (names,),
+    )
+    for table in ("requests", "summaries"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation <> '' "
+            "AND conversation IN (SELECT value FROM json_each(?))",
+            (names,),
+        )
+    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+
+
+def _with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
+    """The conversation, the one that continues it after a rollover, and so on."""
+    rows = connection.execute(
+        "WITH RECURSIVE found (id) AS (SELECT ?1 UNION SELECT conversations.id FROM conversations "
+        "JOIN found ON previous = found.id) SELECT id FROM found",
         (conversation,),
     )
-    connection.execute("DELETE FROM requests WHERE conversation = ?", (conversation,))
-    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+    return [str(row[0]) for row in rows]
 
 
 class _Row(Conversation, frozen=True, kw_only=True):

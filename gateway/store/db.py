@@ -48,6 +48,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._version = 0
+        self._truncating = False  # the log has text that was erased
         self._writer: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
         self._local = threading.local()
@@ -69,6 +70,7 @@ class Database:
                 connection.pragma("secure_delete", True)  # what is erased leaves no text in free pages
                 connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
                 self._version = migrate(connection, self.path)
+                _truncated(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -112,15 +114,11 @@ class Database:
     async def truncate_log(self) -> None:
         """Bring the write-ahead log into the file and empty it, so that erased text is in neither.
 
-        Does what it can at once: a reader that is at work keeps its part of the log until the next write.
+        A reader that is at work, here or in another process, keeps its part of the log; then every later write tries
+        again until it is empty. Closing the database, and opening it after a crash, empty it as well.
         """
-
-        def truncate() -> None:
-            assert self._writer is not None, "Database.open() comes first"
-            with translated(self.path):
-                self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-
-        await asyncio.wrap_future(self._write_pool.submit(truncate))
+        self._truncating = True
+        await self.write(lambda connection: None)
 
     async def check(self) -> None:
         """Prove that the database answers. Raises HearthError when it does not."""
@@ -149,7 +147,10 @@ class Database:
         connection = self._writer
         assert connection is not None, "Database.open() comes first"
         with translated(self.path):
-            return _transaction(connection, "BEGIN IMMEDIATE", fn)
+            result = _transaction(connection, "BEGIN IMMEDIATE", fn)
+            if self._truncating:
+                self._truncating = not _truncated(connection)
+            return result
 
     def _in_read(self, fn: Callable[[apsw.Connection], T]) -> T:
         with translated(self.path):
@@ -171,6 +172,18 @@ def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Con
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+def _truncated(connection: apsw.Connection) -> bool:
+    """Empty the write-ahead log; False when somebody reads it just now."""
+    connection.set_busy_timeout(0)
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except (apsw.BusyError, apsw.LockedError):
+        return False
+    finally:
+        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+    return True
 
 
 def _connect(path: Path, mode: int) -> apsw.Connection:

@@ -51,7 +51,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
 
 
 class DuplicateMessageError(HearthError):
-    """A message of that id exists already."""
+    """The conversation has another message of that id already."""
 
     status = 409
     code = "duplicate_message"
@@ -59,9 +59,9 @@ class DuplicateMessageError(HearthError):
 
 def add_message(connection: apsw.Connection, message: NewMessage) -> StoredMessage:
     """Append a line; a user's line after a reply begins the next round. Raises DuplicateMessageError."""
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?)", (message.id,)).get:
+    if find_message(connection, message.id, message.conversation) is not None:
         raise DuplicateMessageError(
-            f"there is a message with the id `{message.id[:100]}` already", param="id"
+            f"this conversation has another message with the id `{message.id[:100]}`", param="id"
         )
     last = connection.execute(
         "SELECT round, role FROM messages WHERE conversation = ? ORDER BY seq DESC LIMIT 1",

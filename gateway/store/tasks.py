@@ -22,12 +22,17 @@ State = Literal["open", "doing", "waiting", "done", "cancelled"]
 
 # What a level may belong to; an objective stands alone.
 _PARENTS: dict[Level, Level | None] = {"objective": None, "task": "objective", "checklist": "task"}
+# What a row stands behind in lists: an item behind its task.
+_TOP = "iif(level = 'checklist', parent, id)"
 _MOST_A_DAY = 99
 _MOST_ITEMS = 999
 
 
 class NewTask(Struct, frozen=True, kw_only=True):
-    """A task to make. ``day`` is YYYY-MM-DD; ``tool`` is ``{"name", "arguments"}`` that a runner would call."""
+    """A task to make. ``day`` is YYYY-MM-DD; an item is of its task's day.
+
+    ``tool`` is ``{"name", "arguments"}`` that a runner would call.
+    """
 
     owner: str
     level: Level
@@ -66,12 +71,14 @@ class Task(Struct, frozen=True, kw_only=True):
 def add_task(connection: apsw.Connection, new: NewTask) -> Task:
     """Make a task under the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
     wanted = _PARENTS[new.level]
+    day = new.day
     if new.parent is not None:
         parent = get_task(connection, new.parent, new.owner)
         if parent.level != wanted:
             raise InvalidRequestError(
                 f"a {new.level} cannot belong to the {parent.level} `{parent.id}`", param="parent"
             )
+        day = parent.day if new.level == "checklist" else day
     elif new.level == "checklist":
         raise InvalidRequestError("a checklist item belongs to a task", param="parent")
     task = Task(
@@ -82,7 +89,7 @@ def add_task(connection: apsw.Connection, new: NewTask) -> Task:
         archetype=new.archetype,
         title=new.title,
         state="open",
-        day=new.day,
+        day=day,
         breakpoint=new.breakpoint,
         tool=new.tool,
         question=new.question,
@@ -107,10 +114,13 @@ def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
 
 
 def save_task(connection: apsw.Connection, task: Task) -> None:
-    """Write the fields of a task that exists."""
+    """Write the fields of a task that exists. The items of its checklist are of its day."""
     values = _stored(task)
     changes = ", ".join(f"{name} = :{name}" for name in values if name not in ("id", "owner"))
     connection.execute(f"UPDATE tasks SET {changes} WHERE owner = :owner AND id = :id", values)
+    connection.execute(
+        "UPDATE tasks SET day = :day WHERE owner = :owner AND parent = :id AND level = 'checklist'", values
+    )
 
 
 def delete_task(connection: apsw.Connection, task: str, owner: str) -> None:
@@ -136,13 +146,34 @@ def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -
 
 
 def list_tasks(
-    connection: apsw.Connection, owner: str, *, limit: int, day: str | None = None, state: State | None = None
+    connection: apsw.Connection,
+    owner: str,
+    *,
+    limit: int,
+    day: str | None = None,
+    state: State | None = None,
+    before: tuple[str, str] | None = None,
 ) -> list[Task]:
-    """The owner's tasks of all levels, the newest day first."""
+    """The owner's tasks of all levels, the newest day first, items behind their task in the order of their numbers.
+
+    ``before`` has day and id of the last one seen.
+    """
+    seen_day, seen = before or (None, "")
     cursor = connection.execute(
         f"SELECT {columns(Task)} FROM tasks WHERE owner = :owner AND (:day IS NULL OR day = :day) "
-        "AND (:state IS NULL OR state = :state) ORDER BY day DESC, id LIMIT :limit",
-        {"owner": owner, "day": day, "state": state, "limit": limit},
+        "AND (:state IS NULL OR state = :state) AND (:seen_day IS NULL OR day < :seen_day OR day = :seen_day "
+        f"AND ({_TOP}, length(id), id) > (:top, :length, :seen)) "
+        f"ORDER BY day DESC, {_TOP}, length(id), id LIMIT :limit",
+        {
+            "owner": owner,
+            "day": day,
+            "state": state,
+            "seen_day": seen_day,
+            "top": seen.partition(".c")[0],
+            "length": len(seen),
+            "seen": seen,
+            "limit": limit,
+        },
     )
     return [_loaded(row) for row in load_all(_Row, cursor)]
 

@@ -12,14 +12,19 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.errors import InvalidRequestError
+from gateway.errors import InvalidRequestError, NotFoundError
 from gateway.store.conversations import Conversation, add_conversation, any_conversation
 from gateway.store.facts import Fact, list_facts
+from gateway.store.jobs import set_watermark
 from gateway.store.messages import StoredMessage, messages_between
 from gateway.store.summaries import Summary, list_summaries
-from gateway.store.tasks import Task, tasks_named
+from gateway.store.tasks import Task, get_task, tasks_named
 
 VERSION = 1
+# Tokens of a text that no model has counted; they are counted when it is used.
+UNCOUNTED = -1
+# The last moment that calendars have, in Unix seconds: the end of the year 9998, in any time zone.
+LATEST = 253_370_000_000.0
 
 
 class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversation"):
@@ -108,11 +113,16 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
         if message.summarized_by is not None:
             values = (_mapped(names, message.summarized_by), seqs[message.seq])
             connection.execute("UPDATE messages SET summarized_by = ? WHERE seq = ?", values)
+    for kind in ("facts", "tasks"):  # a history that comes at once is not read for them: that would take days
+        set_watermark(connection, conversation.id, kind, max(seqs.values(), default=0))
     return True
 
 
 def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | None) -> bool:
-    """Store a fact's version or a task; False when it is there already."""
+    """Store a fact's version or a task; False when it is there already.
+
+    Raises InvalidRequestError for a task whose parent is missing.
+    """
     source: Fact | Task = row.fact if isinstance(row, FactRow) else row.task
     values = {name: getattr(source, name) for name in source.__struct_fields__}
     if owner is not None:
@@ -134,6 +144,8 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
             )
     else:
         where, table = "id = :id AND owner = :owner", "tasks"
+        if source.parent is not None:
+            _check_parent(connection, source.parent, values["owner"])
         values |= {
             "breakpoint": int(source.breakpoint),
             "tool": None if source.tool is None else msgspec.json.encode(source.tool).decode(),
@@ -145,6 +157,16 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
         f"INSERT INTO {table} ({columns}) VALUES ({', '.join(':' + name for name in values)})", values
     )
     return True
+
+
+def _check_parent(connection: apsw.Connection, parent: str, owner: str) -> None:
+    try:
+        get_task(connection, parent, owner)
+    except NotFoundError:
+        raise InvalidRequestError(
+            f"the task belongs to `{parent[:60]}`, which is neither here nor earlier in the file",
+            param="task.parent",
+        ) from None
 
 
 def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:

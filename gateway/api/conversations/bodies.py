@@ -9,15 +9,13 @@ from msgspec import Meta, Struct
 from gateway.api.fields import convert, decode_object
 from gateway.errors import InvalidRequestError
 from gateway.memory.types import Block, BudgetReport, LeftOut
-from gateway.store.conversations import Conversation, ConversationKind, PolicyName
+from gateway.store.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
 from gateway.store.messages import StoredMessage
 from gateway.store.summaries import Summary
 from model_host.protocol import Lane
 
 Name = Annotated[str, Meta(min_length=1, max_length=120)]
 MessageId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
-
-_POLICIES: dict[ConversationKind, PolicyName] = {"code": "rounds", "channel": "window"}
 
 
 class NewConversation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -122,7 +120,7 @@ class ConversationPage(Struct, frozen=True):
     """A page of conversations; ``next`` is the cursor of the page after it, null on the last one."""
 
     data: list[ConversationReply]
-    next: float | None
+    next: str | None
 
 
 class MessagePage(Struct, frozen=True):
@@ -193,4 +191,4 @@ def parse_message(body: bytes) -> NewMessageBody:
 
 def policy_of(new: NewConversation, configured: PolicyName) -> PolicyName:
     """The policy that a new conversation gets."""
-    return new.policy or _POLICIES.get(new.kind, configured)
+    return new.policy or DEFAULT_POLICIES.get(new.kind, configured)

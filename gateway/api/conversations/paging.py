@@ -11,6 +11,7 @@ from gateway.errors import InvalidRequestError
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 200
+_BETWEEN = "~"
 
 
 def limit_of(request: Request) -> int:
@@ -23,13 +24,25 @@ def before_of(request: Request) -> int | None:
     return _number(request, "before", 0, 2**63 - 1)
 
 
-def before_time_of(request: Request) -> float | None:
-    """``before``, the ``updated_at`` of the last row seen. Raises InvalidRequestError."""
+def before_pair_of(request: Request) -> tuple[str, str] | None:
+    """``before`` of a list that is ordered by two fields, as :func:`pair` wrote it. Raises InvalidRequestError."""
     text = request.query_params.get("before")
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise InvalidRequestError("`before` is the `next` of the page before", param="before") from None
+    if text is None:
+        return None
+    first, mark, second = text.partition(_BETWEEN)
+    if not mark:
+        raise wrong_cursor()
+    return first, second
+
+
+def pair(first: object, second: str) -> str:
+    """A cursor of two fields."""
+    return f"{first}{_BETWEEN}{second}"
+
+
+def wrong_cursor() -> InvalidRequestError:
+    """``before`` was made up."""
+    return InvalidRequestError("`before` is the `next` of the page before", param="before")
 
 
 def page(rows: Sequence[Any], limit: int, cursor: Any) -> dict[str, Any]:

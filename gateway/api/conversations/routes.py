@@ -31,11 +31,19 @@ from gateway.api.conversations.bodies import (
     policy_of,
 )
 from gateway.api.conversations.messages import post_message
-from gateway.api.conversations.paging import before_of, before_time_of, limit_of, page
+from gateway.api.conversations.paging import (
+    before_of,
+    before_pair_of,
+    limit_of,
+    page,
+    pair,
+    wrong_cursor,
+)
 from gateway.api.endpoint import JSON, SSE, Endpoint
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, sse, until_disconnect
 from gateway.memory.hub import News
+from gateway.redact import without_secrets
 from gateway.store.conversations import (
     Conversation,
     add_conversation,
@@ -49,7 +57,7 @@ from gateway.store.summaries import list_summaries
 async def create(request: Request) -> Response:
     """A new conversation."""
     services = services_of(request)
-    new = parse_new(await request.body())
+    new = without_secrets(parse_new(await request.body()))
     now = time.time()
     conversation = Conversation(
         id=str(uuid4()),
@@ -71,14 +79,22 @@ async def create(request: Request) -> Response:
 
 async def list_all(request: Request) -> Response:
     """The caller's conversations, last used first; ``archived=true`` includes archived ones."""
-    limit, before = limit_of(request), before_time_of(request)
+    limit, before = limit_of(request), _last_seen(request)
     archived = request.query_params.get("archived") == "true"
     owner = caller_of(request).owner
     rows = await services_of(request).database.read(
         lambda c: list_conversations(c, owner, limit=limit, before=before, archived=archived)
     )
     shown = [ConversationReply.of(row) for row in rows]
-    return _json(page(shown, limit, rows[-1].updated_at if rows else None))
+    return _json(page(shown, limit, pair(rows[-1].updated_at, rows[-1].id) if rows else None))
+
+
+def _last_seen(request: Request) -> tuple[float, str] | None:
+    cursor = before_pair_of(request)
+    try:
+        return None if cursor is None else (float(cursor[0]), cursor[1])
+    except ValueError:
+        raise wrong_cursor() from None
 
 
 async def show(request: Request) -> Response:
@@ -163,16 +179,9 @@ async def rollover(request: Request) -> Response:
 
 
 async def events(request: Request) -> ASGIApp:
-    """News of the conversation as they happen: compaction, facts, tasks."""
+    """News of the conversation as they happen: compaction, facts, tasks; ends when the conversation is erased."""
     services, conversation = services_of(request), await conversation_of(request)
-
-    async def news() -> AsyncIterator[News]:
-        yield News("state", {"compacting": services.conversations.compacting(conversation.id)})
-        async with services.conversations.hub.listen(conversation.id) as listener:
-            while True:
-                yield await listener.next()
-
-    return StreamReply(Relay(news(), services.drain), _rendered)
+    return StreamReply(Relay(services.conversations.news(conversation), services.drain), _rendered)
 
 
 async def _rendered(relay: Relay[News]) -> AsyncIterator[bytes]:

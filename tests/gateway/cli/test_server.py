@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ import pytest
 from gateway.cli.runfile import running
 from gateway.resources import bundled
 from tests.gateway.cli.conftest import Run, run_command
+from tests.gateway.cli.terminal import Terminal
 
 pytestmark = pytest.mark.model
 
@@ -109,52 +107,6 @@ def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
     done = client("chat", "--system", "Be brief.", "--max-tokens", "8", stdin="one\ntwo\n")
     assert done.returncode == 0, done.stderr
     assert "two" in client("log", "--kind", "chat", "--limit", "1", "--json").stdout
-
-
-class Terminal:
-    """A command line on a pseudo terminal."""
-
-    def __init__(self, environment: dict[str, str], *arguments: str) -> None:
-        self.ours, theirs = pty.openpty()
-        self.shown = b""
-        # The terminal must control the process for Ctrl-C to become a signal.
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _ON_TERMINAL, *arguments],
-            env=environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-        os.close(theirs)
-
-    def type(self, text: str) -> None:
-        os.write(self.ours, text.encode())
-
-    def wait_for(self, condition: Callable[[str], bool]) -> str:
-        """Read until the text shown since the last call fits."""
-        seen, deadline = b"", time.monotonic() + 30
-        while not condition(seen.decode("utf-8", "replace")):
-            assert time.monotonic() < deadline, seen
-            try:
-                seen += os.read(self.ours, 65536)
-            except OSError:  # Linux ends a terminal's output with EIO
-                break
-        self.shown += seen
-        return seen.decode("utf-8", "replace")
-
-    def end(self) -> int:
-        status = self.process.wait(20)
-        os.close(self.ours)
-        return status
-
-
-_ON_TERMINAL = """
-import fcntl, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from gateway.cli.main import main
-main()
-"""
 
 
 def test_chat_ctrl_c_stops_a_reply_and_ctrl_d_ends(served: dict[str, str]) -> None:

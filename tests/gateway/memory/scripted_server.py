@@ -1,16 +1,20 @@
-"""A real gateway in a process of its own, with a scripted model, for tests that kill it: ``python … DATA_DIR PORT``."""
+"""A real gateway in a process of its own, with a scripted model, for tests that kill it or talk to it.
+
+``python -m tests.gateway.memory.scripted_server DATA_DIR PORT [SECONDS]``: summaries take about that long.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 
 from gateway.app import create_app
-from gateway.inference.interface import GenerateCall
+from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.serve import GatewayServer, listening_socket
 from gateway.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
 from tests.gateway.api.scripted import ScriptedInference
@@ -18,16 +22,46 @@ from tests.gateway.api.scripted import ScriptedInference
 
 def talker(call: GenerateCall) -> list[str]:
     """Replies are short; a summary repeats every word with a digit or a capital of what it reads."""
-    text = "\n".join(
-        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content)
-        for m in call.messages or []
-    )
+    text = text_of(call)
+    if "list facts worth remembering" in text:
+        fact = {
+            "op": "add",
+            "key": "fruit",
+            "text": "Has apples.",
+            "quote": "has 10 apples",
+            "reason": "said",
+        }
+        return [msgspec.json.encode([fact]).decode()]
+    if "list changes to the tasks" in text:
+        return ["[]"]
     if "Pause the conversation" not in text and not text.startswith("Summarize the conversation"):
         return ["So ", "be ", "it."]
     kept = " ".join(dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text)))[:600]
     if call.json_schema:
         return [msgspec.json.encode({"ConversationSummary": kept}).decode()]
     return [f"{kept}."]
+
+
+class SlowSummaries(ScriptedInference):
+    """The pieces of a summary come after a while, those of a reply at once."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(talker)
+        self.seconds = seconds
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+        if any(name in text_of(call) for name in ("Pause the conversation", "Summarize the conversation")):
+            await asyncio.sleep(self.seconds)
+        async for event in super().generate(call):
+            yield event
+
+
+def text_of(call: GenerateCall) -> str:
+    """All text of a call's prompt."""
+    return "\n".join(
+        m.content if isinstance(m.content, str) else "".join(p.text for p in m.content)
+        for m in call.messages or []
+    )
 
 
 def settings_for(data_dir: Path, port: int) -> Settings:
@@ -44,10 +78,10 @@ def settings_for(data_dir: Path, port: int) -> Settings:
     )
 
 
-async def main(data_dir: Path, port: int) -> None:
+async def main(data_dir: Path, port: int, seconds: float) -> None:
     """Serve until killed; prints a line when it listens."""
     settings = settings_for(data_dir, port)
-    inference = ScriptedInference(talker)
+    inference = SlowSummaries(seconds)
     inference.delay = 0.002
     app = create_app(settings, inference=inference)
     server = GatewayServer(settings, app, lambda url: print(url, flush=True))
@@ -57,4 +91,4 @@ async def main(data_dir: Path, port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0.0))

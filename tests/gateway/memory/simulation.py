@@ -77,11 +77,15 @@ class Simulation:
             planned = plan(self.situation(now, force), self.policy)
             if not planned:
                 return
-            self._check_plan(planned)
-            for compaction in planned:
-                self._carry_out(compaction, now)
-            self.check()
+            self.carry_out(planned, now)
         raise AssertionError("planning does not come to an end")
+
+    def carry_out(self, planned: Sequence[Compaction], now: float) -> None:
+        """Make the planned summaries, and check what a plan and its result promise."""
+        self._check_plan(planned)
+        for compaction in planned:
+            self._carry_out(compaction, now)
+        self.check()
 
     def _check_plan(self, planned: Sequence[Compaction]) -> None:
         folds = [seq for compaction in planned for seq in compaction.folds]

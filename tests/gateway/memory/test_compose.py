@@ -119,6 +119,25 @@ def test_an_instruction_follows_the_same_beginning() -> None:
     assert inside[-1].content == "more\n\nSummarize."
 
 
+def test_lines_leave_even_a_single_turn() -> None:
+    """In a channel people talk for long before somebody addresses the model, and summaries may be refused."""
+    talk = [line(n, text=f"line {n}", tokens=100, speaker="Ann") for n in range(1, 401)]
+    made = compose(Ingredients(core=CORE, messages=talk, named=True), BUDGET)
+    assert made.total <= BUDGET.limit
+    assert [turn.role for turn in made.turns] == ["user"]
+    assert made.turns[0].text.endswith("Ann: line 400") and made.turns[0].first > 250
+    assert made.left_out[0].what == "messages 1 to 8"
+    assert all(each.why.startswith("no room") for each in made.left_out)
+
+
+def test_a_stand_in_that_no_model_wrote_is_told() -> None:
+    talk = [line(1, text="x" * 400_000, tokens=100_000)]
+    made = compose(
+        Ingredients(core=CORE, messages=talk, summaries=[summary(9, "message", 1, 1, prompt_name="")]), BUDGET
+    )
+    assert made.left_out[0].why == "too long: sentences picked from it stand in for it"
+
+
 _messages = st.lists(
     st.tuples(st.sampled_from(["user", "assistant"]), st.integers(1, 9000), st.booleans(), st.booleans()),
     min_size=1,
@@ -162,6 +181,8 @@ def test_most_of_each_prompt_is_shared_with_the_one_before() -> None:
         now += 45.0
         talk.say("user", 1 + int(chance.expovariate(1 / 50)), now)
         made = compose(_ingredients(talk, number), BUDGET)
+        verbatim = {seq for turn in made.turns for seq in range(turn.first, turn.last + 1)}
+        assert {message.seq for message in talk.log[-8:]} <= verbatim
         over = max(over, made.total)
         prompt = "\0".join(f"{turn.role}{turn.text}" for turn in [*_opening(made), *made.turns])
         if len(talk.summaries) == made_before and before:

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.memory.dialogue import dialogue, split_dialogue
-from gateway.memory.keep import check, contains, cut_at_sentence, items, line_with
+from gateway.memory.extract import extract
+from gateway.memory.items import contains, items
+from gateway.memory.keep import check, cut_at_sentence, line_with
 from tests.gateway.memory.test_compose import line
 
 SOURCE = """Ann: The train to Huế leaves at 18:45 and costs 1,200 dong. Please tell Bảo Trâm.
@@ -65,6 +67,40 @@ def test_long_sentences_are_pinned_around_the_item() -> None:
 def test_a_cut_ends_at_a_sentence_and_fits(text: str, most: int) -> None:
     cut = cut_at_sentence(text, most, words)
     assert text.startswith(cut) and words(cut) <= most
+
+
+@given(st.text(alphabet="abC 12.!\n", max_size=600), st.integers(0, 80))
+def test_what_is_picked_is_said_word_for_word_and_fits(text: str, most: int) -> None:
+    picked = extract(text, most, words)
+    assert words(picked) <= most
+    at = 0
+    for piece in picked.split(" … "):
+        piece = piece.removesuffix(" …").removeprefix("… ")
+        found = _loosely(text).find(_loosely(piece), at)
+        assert found >= at, "in the order of the text"
+        at = found
+    if words(text) + 8 <= most:
+        assert _loosely(picked) == _loosely(text)
+
+
+def _loosely(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_what_says_most_is_picked_first() -> None:
+    chatter = "It is a fine day and the sun is out. " * 200
+    text = f"Dear all. {chatter}Ask Trâm about room 4711 at 18:45. {chatter}Bye for now."
+    picked = extract(text, 40, words)
+    assert picked.startswith("Dear all.") and picked.endswith("Bye for now.")
+    assert "Ask Trâm about room 4711 at 18:45." in picked and "…" in picked
+
+
+def test_megabytes_are_checked_in_time() -> None:
+    """It took minutes once: each item was searched for in all of the text."""
+    text = " ".join(f"Item {number} costs {number * 7 + 100} dong for Mr. Tran." for number in range(10_000))
+    kept = check(text, "Tran said what things cost.", room=200, cost=words)
+    assert len(kept.pins) > 10 and len(kept.lost) > 10_000
+    assert extract(text, 100, words)
 
 
 async def _count(texts: list[str]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -166,6 +167,71 @@ def test_a_log_that_was_never_summarized_does_not_stampede() -> None:
     for number in range(200):
         talk.say("assistant" if number % 2 else "user", 25, START + 4000.0 * (number // 2))
     assert len(plan(talk.situation(START + 10 * DAY), talk.policy)) == 4
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_a_long_log_from_elsewhere_is_read_piece_by_piece(policy: Policy) -> None:
+    """What one summary reads fits a prompt, so that it can be checked against all of it."""
+    talk = Simulation(policy, BUDGET, fill=lambda: 0.8)
+    chance = random.Random(5)
+    for number in range(3000):
+        talk.say("assistant" if number % 2 else "user", 1 + int(chance.expovariate(1 / 90)), START + number)
+    most = 0
+    while planned := plan(talk.situation(START + 2 * DAY), policy):
+        for each in planned:
+            read = [m for m in talk.log if each.first and each.last and each.first <= m.seq <= each.last]
+            most = max(most, sum(m.tokens + talk.turn_tokens for m in read))
+        talk.carry_out(planned, START + 2 * DAY)
+    talk.check()
+    assert BUDGET.limit // 2 < most <= BUDGET.limit
+    assert talk.situation(START).total <= BUDGET.limit
+
+
+def test_a_new_day_and_a_new_month_move_the_tiers() -> None:
+    """What was said before midnight is `month` after it, in the configured zone, also over the end of a month."""
+    zone = ZoneInfo("Asia/Ho_Chi_Minh")
+    midnight = datetime(2026, 12, 1, tzinfo=zone).timestamp()
+    talk = Simulation(CeilingPolicy(verbatim=8, zone=zone), BUDGET, fill=lambda: 0.9)
+    chance = random.Random(6)
+    for number in range(500):
+        at = midnight - 3600.0 + number * 30.0
+        talk.say("assistant" if number % 2 else "user", 1 + int(chance.expovariate(1 / 60)), at)
+        if number % 2:
+            talk.settle(at)
+            for summary in talk.live:
+                ended = datetime.fromtimestamp(summary.to_time, zone).date()
+                if summary.level == "month" and at < midnight:
+                    raise AssertionError("nothing is of a day before")
+                if summary.level in ("today", "now") and summary.created_at >= midnight:
+                    assert ended.isoformat() == "2026-12-01"
+    levels = {summary.level: summary for summary in talk.live}
+    assert levels["month"].last < levels["today"].first <= levels["today"].last < levels["now"].first
+    assert datetime.fromtimestamp(levels["month"].from_time, zone).month == 11
+
+
+@pytest.mark.parametrize("jump", [-400 * DAY, -DAY, -1.0, DAY, 400 * DAY])
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_a_clock_that_jumps_loses_nothing(policy: Policy, jump: float) -> None:
+    talk = Simulation(policy, BUDGET, fill=lambda: 0.9)
+    at = START
+    for number in range(400):
+        at += 30.0 + (jump if number in (100, 200, 201) else 0.0)
+        talk.say("assistant" if number % 2 else "user", 60, at)
+        talk.settle(at)
+    talk.settle(at + 2 * DAY, force=True)
+    talk.check()
+    assert talk.calls >= 4
+
+
+def test_a_message_that_fits_no_prompt_is_replaced_before_anything_else() -> None:
+    """Whatever else is due may fail; this must not wait for it."""
+    for policy in POLICIES:
+        talk = Simulation(policy, BUDGET)
+        for number in range(60):
+            talk.say("assistant" if number % 2 else "user", 200, START + number)
+        talk.say("user", 50_000, START + 100)
+        planned = plan(talk.situation(START + 100), policy)
+        assert [(p.level, p.first) for p in planned] == [("message", 61)]
 
 
 def test_other_people_begin_another_episode() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -41,6 +42,7 @@ from gateway.store.messages import (
     open_messages,
     page_of_messages,
 )
+from gateway.store.migrate import migrate, migrations
 from gateway.store.summaries import (
     NewSummary,
     StaleSummaryError,
@@ -87,7 +89,7 @@ def test_conversations_belong_to_their_owner(talk: Database) -> None:
         add_conversation(c, make("other", owner="bob", at=400.0))
         assert get_conversation(c, "c1", "ann") == make()
         assert [each.id for each in list_conversations(c, "ann", limit=9)] == ["c2", "c1"]
-        assert [each.id for each in list_conversations(c, "ann", limit=9, before=300.0)] == ["c1"]
+        assert [each.id for each in list_conversations(c, "ann", limit=9, before=(300.0, "c2"))] == ["c1"]
         for missing in ("other", "none", ""):
             with pytest.raises(NotFoundError):
                 get_conversation(c, missing, "ann")
@@ -209,6 +211,30 @@ def test_erasing_leaves_nothing(talk: Database) -> None:
             assert c.execute(f"SELECT count(*) FROM {table}").get == 0, table
 
     talk.write_sync(check)
+
+
+def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
+    """Message ids were once unique among all conversations, and words of deleted facts stayed in the index."""
+    path = tmp_path / "hearth.db"
+    old = apsw.Connection(str(path))
+    old.pragma("foreign_keys", True)
+    steps = migrations()
+    migrate(old, path, [step for step in steps if step.name != "erasing"][:9])
+    add_conversation(old, make())
+    seqs = [say(old, f"m{n}", "user" if n % 2 else "assistant").seq for n in range(1, 7)]
+    add_summary(old, digest(seqs[0], seqs[3]))
+    before = page_of_messages(old, "c1", limit=9)
+    old.execute("DELETE FROM messages WHERE seq = ?", (seqs[-1],))
+    old.close()
+    database = Database(path)
+    database.open()
+    try:
+        assert database.read_sync(lambda c: page_of_messages(c, "c1", limit=9)) == before[:-1]
+        assert database.write_sync(lambda c: say(c, "m7")).seq == seqs[-1] + 1, "no number is given twice"
+        database.write_sync(lambda c: add_conversation(c, make("c2")))
+        assert database.write_sync(lambda c: say(c, "m7", conversation="c2")).id == "m7"
+    finally:
+        database.close()
 
 
 def _lease(connection: apsw.Connection, now: float) -> Job:

@@ -1,0 +1,157 @@
+"""Chats in the shapes that OpenAI's products export, as archives."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from gateway.errors import InvalidRequestError
+from gateway.store.conversations import Conversation, ConversationKind, PolicyName
+from gateway.store.messages import StoredMessage
+from gateway.store.transfer import LATEST, UNCOUNTED, Archive
+
+_NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
+
+
+def chat(value: Any, where: str) -> Archive:
+    """A conversation as OpenAI's chats export it (``mapping``), or as a request has it (``messages``).
+
+    Raises InvalidRequestError beginning with ``where``.
+    """
+    if not isinstance(value, dict):
+        raise InvalidRequestError(f"{where} is no conversation")
+    turns = _branch(value, where) if isinstance(value.get("mapping"), dict) else value.get("messages")
+    if not isinstance(turns, list):
+        raise InvalidRequestError(f"{where} has neither `mapping` nor `messages`")
+    name = str(
+        uuid.uuid5(
+            _NAMESPACE, str(value.get("conversation_id") or value.get("id") or msgspec.json.encode(value))
+        )
+    )
+    began = seconds(value.get("create_time"))
+    messages: list[StoredMessage] = []
+    for turn in turns:
+        role, text = _said(turn)
+        if role in ("user", "assistant") and text.strip():
+            at = seconds(turn.get("create_time")) or began
+            messages.append(message(messages, name, role, text, at))
+    title = value.get("title")
+    return Archive(
+        conversation=conversation(
+            name,
+            title=title[:200] if isinstance(title, str) else "",
+            created_at=began,
+            updated_at=seconds(value.get("update_time")) or began,
+        ),
+        messages=messages,
+        summaries=[],
+    )
+
+
+def conversation(
+    name: str,
+    *,
+    title: str,
+    created_at: float,
+    updated_at: float,
+    kind: ConversationKind = "chat",
+    policy: PolicyName = "ceiling",
+) -> Conversation:
+    """A conversation that comes from elsewhere."""
+    return Conversation(
+        id=name,
+        owner="local",
+        kind=kind,
+        policy=policy,
+        title=title,
+        participants=[],
+        persona="",
+        instructions="",
+        model="",
+        previous=None,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def message(
+    before: Sequence[StoredMessage],
+    conversation: str,
+    role: Any,
+    text: str,
+    at: float,
+    *,
+    name: str | None = None,
+    speaker: str = "",
+    failed: bool = False,
+) -> StoredMessage:
+    """The next message after ``before``; rounds and numbers are made here, tokens are counted when it is used."""
+    last = before[-1] if before else None
+    new_round = last is None or (role == "user" and last.role == "assistant")
+    return StoredMessage(
+        seq=len(before) + 1,
+        id=name or str(uuid.uuid5(_NAMESPACE, f"{conversation} {len(before)}")),
+        conversation=conversation,
+        role=role,
+        speaker=speaker,
+        text=text,
+        tokens=UNCOUNTED,
+        round=(last.round if last else 0) + new_round,
+        failed=failed,
+        summarized_by=None,
+        redactions=0,
+        created_at=at,
+    )
+
+
+def seconds(value: Any) -> float:
+    """Unix seconds; 0 for what is no time."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
+        return 0.0
+    return float(value)
+
+
+def _branch(chat: dict[str, Any], where: str) -> list[Any]:
+    """The messages along the branch that was shown last, from the root on. Raises InvalidRequestError."""
+    nodes: dict[str, Any] = chat["mapping"]
+    at: Any = chat.get("current_node")
+    if not isinstance(at, str) or at not in nodes:
+        parents = {_parent(node) for node in nodes.values()}
+        at = next((key for key in reversed(nodes) if key not in parents), None)
+    path: list[Any] = []
+    seen: set[str] = set()
+    while isinstance(at, str) and at in nodes:
+        if at in seen:
+            raise InvalidRequestError(f"{where}: `mapping` goes round in circles at `{at[:60]}`")
+        seen.add(at)
+        node = nodes[at]
+        if isinstance(node, dict) and isinstance(node.get("message"), dict):
+            path.append(node["message"])
+        at = _parent(node)
+    return path[::-1]
+
+
+def _parent(node: Any) -> str | None:
+    parent = node.get("parent") if isinstance(node, dict) else None
+    return parent if isinstance(parent, str) else None
+
+
+def _said(turn: Any) -> tuple[Any, str]:
+    """Role and text of a message in either shape."""
+    if not isinstance(turn, dict):
+        return None, ""
+    author, content = turn.get("author"), turn.get("content")
+    role = author.get("role") if isinstance(author, dict) else turn.get("role")
+    if isinstance(content, dict):
+        content = content.get("parts")
+    if isinstance(content, list):
+        texts = [
+            part if isinstance(part, str) else part.get("text")
+            for part in content
+            if isinstance(part, str | dict)
+        ]
+        return role, "\n".join(text for text in texts if isinstance(text, str))
+    return role, content if isinstance(content, str) else ""

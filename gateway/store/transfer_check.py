@@ -1,0 +1,124 @@
+"""Whether what an import brings can be kept: no promise of the log and its summaries may break on somebody's file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from gateway.errors import InvalidRequestError
+from gateway.redact import redact, without_secrets
+from gateway.store.messages import StoredMessage
+from gateway.store.summaries import Summary
+from gateway.store.transfer import LATEST, UNCOUNTED, Archive, FactRow, TaskRow
+
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TASK = re.compile(r"[OT]-[0-9]{8}-[0-9]{2}(\.c[0-9]{1,3})?")
+_MOST = 2**53  # what JSON numbers hold exactly
+
+
+def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
+    """The line with its secrets redacted. Raises InvalidRequestError naming the field that is not sound."""
+    if isinstance(line, Archive):
+        return _archive(line)
+    if isinstance(line, FactRow):
+        fact = line.fact
+        _name("fact.id", fact.id)
+        _times("fact", [fact.valid_from, fact.ended_at or 0.0])
+        return FactRow(without_secrets(fact))
+    task = line.task
+    if not _TASK.fullmatch(task.id):
+        raise _wrong("task.id", "has the form T-20261120-03 or T-20261120-03.c2")
+    if not _DAY.fullmatch(task.day):
+        raise _wrong("task.day", "is a date such as 2026-11-20")
+    if (task.level == "checklist") != (".c" in task.id) or (
+        task.level == "checklist" and task.parent is None
+    ):
+        raise _wrong("task.parent", "names the task of a checklist's item")
+    _times("task", [task.created_at, task.updated_at])
+    return TaskRow(without_secrets(task))
+
+
+def _archive(archive: Archive) -> Archive:
+    _name("conversation.id", archive.conversation.id)
+    _times("conversation", [archive.conversation.created_at, archive.conversation.updated_at])
+    _messages(archive.messages)
+    _summaries(archive.messages, archive.summaries)
+    return Archive(
+        conversation=without_secrets(archive.conversation),
+        messages=[_redacted(message) for message in archive.messages],
+        summaries=[without_secrets(summary) for summary in archive.summaries],
+    )
+
+
+def _redacted(message: StoredMessage) -> StoredMessage:
+    text, count = redact(message.text)
+    speaker, more = redact(message.speaker)
+    total = message.redactions + count + more
+    return msgspec.structs.replace(message, text=text, speaker=speaker, redactions=total)
+
+
+def _messages(messages: Sequence[StoredMessage]) -> None:
+    _rising("messages.seq", [message.seq for message in messages])
+    rounds = [message.round for message in messages]
+    if any(number < 1 or number > _MOST for number in rounds) or rounds != sorted(rounds):
+        raise _wrong("messages.round", "counts from 1 and never goes back")
+    if len({message.id for message in messages}) < len(messages):
+        raise _wrong("messages.id", "is another one for each message")
+    for message in messages:
+        _name("messages.id", message.id)
+        if not UNCOUNTED <= message.tokens <= _MOST or not 0 <= message.redactions <= _MOST:
+            raise _wrong("messages.tokens", "is a number of tokens")
+    _times("messages", (message.created_at for message in messages))
+
+
+def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> None:
+    """Live ones follow each other without overlap, from the first message on, and mark what they cover."""
+    _rising("summaries.seq", [summary.seq for summary in summaries])
+    seqs = {message.seq for message in messages}
+    known = {summary.seq for summary in summaries}
+    for summary in summaries:
+        inherited = summary.first not in seqs and summary.last not in seqs
+        if not inherited and not (
+            summary.first in seqs and summary.last in seqs and summary.first <= summary.last
+        ):
+            raise _wrong("summaries.first, .last", "are the first and the last message of a span")
+        if summary.superseded_by is not None and not (summary.seq < summary.superseded_by in known):
+            raise _wrong("summaries.superseded_by", "is a later summary")
+        if not UNCOUNTED <= summary.tokens <= _MOST or not 0 <= summary.prompt_version <= _MOST:
+            raise _wrong("summaries.tokens, .prompt_version", "are numbers")
+        _times("summaries", [summary.from_time, summary.to_time, summary.created_at])
+    live = [each for each in summaries if each.superseded_by is None and each.level != "message"]
+    spans = sorted((each.first, each.last) for each in live if each.first in seqs)
+    if any(before[1] >= after[0] for before, after in pairwise(spans)):
+        raise _wrong("summaries.first, .last", "do not overlap while they count")
+    covered = [seq for seq in sorted(seqs) if any(first <= seq <= last for first, last in spans)]
+    marked = [message.seq for message in messages if message.summarized_by is not None]
+    if covered != marked or covered != sorted(seqs)[: len(covered)]:
+        raise _wrong(
+            "messages.summarized_by", "is set for the messages that summaries cover, from the first on"
+        )
+    if any(message.summarized_by not in known | {None} for message in messages):
+        raise _wrong("messages.summarized_by", "is one of the summaries")
+
+
+def _rising(field: str, numbers: Sequence[int]) -> None:
+    if any(not 0 <= number <= _MOST for number in numbers) or any(a >= b for a, b in pairwise(numbers)):
+        raise _wrong(field, "rises from one to the next")
+
+
+def _name(field: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise _wrong(field, "has 1 to 128 letters, digits, `.`, `_`, `:` and `-`")
+
+
+def _times(what: str, times: Iterable[float]) -> None:
+    if not all(0 <= time <= LATEST for time in times):
+        raise _wrong(f"{what}: a time", "is in seconds since 1970, before the year 9999")
+
+
+def _wrong(field: str, rule: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{field} {rule}", param=field)

@@ -1,0 +1,152 @@
+"""What a conversation's event stream tells: compaction, how it yields to a message and goes on, facts, the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from gateway.inference.interface import GenerateCall
+from gateway.settings import Settings
+from tests.gateway.api.conftest import Client, changed, live
+from tests.gateway.api.scripted import ScriptedInference
+from tests.gateway.api.test_conversations import say, start, talker, text_of
+
+News = list[tuple[str, dict[str, Any]]]
+
+
+def summarizing(call: GenerateCall) -> bool:
+    return text_of(call).startswith("Summarize the conversation") or "Pause the conversation" in text_of(call)
+
+
+class Patient(ScriptedInference):
+    """Summaries wait until they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__(self.answer)
+        self.may_go_on = asyncio.Event()
+        self.summaries_begun = 0
+
+    def answer(self, call: GenerateCall) -> list[str]:
+        if "list facts worth remembering" in text_of(call):
+            fact = {
+                "op": "add",
+                "key": "fruit",
+                "text": "Has apples.",
+                "quote": "has 10 apples",
+                "reason": "said",
+            }
+            return [msgspec.json.encode([fact]).decode()]
+        return ["[]"] if "list changes to the tasks" in text_of(call) else talker(call)
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[Any]:
+        if summarizing(call):
+            self.summaries_begun += 1
+            await self.may_go_on.wait()
+        async for event in super().generate(call):
+            yield event
+
+
+@pytest.fixture
+def inference() -> Patient:
+    return Patient()
+
+
+@asynccontextmanager
+async def listening(client: Client, name: str) -> AsyncIterator[News]:
+    """The events of a conversation, as they come."""
+    news: News = []
+    heard = asyncio.Event()
+
+    async def listen() -> None:
+        async with client.stream("GET", f"/v1/conversations/{name}/events", timeout=60) as reply:
+            kind = ""
+            async for line in reply.aiter_lines():
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    news.append((kind, msgspec.json.decode(line.removeprefix("data: "))))
+                    heard.set()
+
+    task = asyncio.create_task(listen())
+    try:
+        await asyncio.wait_for(heard.wait(), 20)
+        yield news
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def until(news: News, kind: str, times: int = 1) -> dict[str, Any]:
+    for _ in range(1000):
+        found = [detail for name, detail in news if name == kind]
+        if len(found) >= times:
+            return found[times - 1]
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{kind} was not told: {news}")
+
+
+async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, inference: Patient) -> None:
+    small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            assert news[0] == ("state", {"compacting": False})
+            for number in range(60):
+                said = await say(client, name, f"Ann has {number % 7 + 10} apples " * 5)
+                if said["compaction"] == "queued":
+                    break
+            told = await until(news, "compacting")
+            assert told["tokens"] > 300 and told["levels"] == ["now"]
+            assert (await until(news, "facts"))["changed"] == ["fruit"]
+            async with listening(client, name) as late:
+                assert late[0] == ("state", {"compacting": True})
+            said = await say(client, name, "Who has apples?")  # while the summary is being made
+            assert said["message"]["text"] == "So be it."
+            await until(news, "compaction_stopped")
+            assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"] == []
+            await until(news, "compacting", 2)  # by itself, behind the reply
+            assert inference.summaries_begun == 2
+            inference.may_go_on.set()
+            assert (await until(news, "compacted"))["summaries"] >= 1
+            kinds = [kind for kind, _ in news if kind.startswith("compact")]
+            assert kinds[:4] == ["compacting", "compaction_stopped", "compacting", "compacted"], kinds
+            assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+            await client.delete(f"/v1/conversations/{name}")
+            await until(news, "erased")
+
+
+async def test_a_rejected_summary_is_told_and_keeps_everything(
+    settings: Settings, inference: Patient
+) -> None:
+    inference.script = lambda call: ["Nothing."] if summarizing(call) else ["So be it."]
+    inference.may_go_on.set()
+    small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                said = await say(
+                    client, name, f"Ann{number} has {number * 37 + 1000} apples for Bob{number} " * 3
+                )
+                if said["compaction"] == "queued":
+                    break
+            told = await until(news, "compaction_failed")
+            assert told["code"] == "summary_rejected"
+            again = await client.post(f"/v1/conversations/{name}/compact")
+            assert (again.status_code, again.json()["error"]["code"]) == (502, "summary_rejected")
+            for number in range(20):  # the conversation goes on; what has no room is listed
+                said = await say(client, name, f"More of {number * 41 + 5000} pears for Eve{number} " * 6)
+                assert said["budget"]["total"] <= said["budget"]["limit"]
+            assert any(left["why"].startswith("no room") for left in said["budget"]["left_out"])

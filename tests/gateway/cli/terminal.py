@@ -1,0 +1,58 @@
+"""Commands as a person sees them: on a pseudo terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+_ON_TERMINAL = """
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from gateway.cli.main import main
+main()
+"""
+
+
+class Terminal:
+    """A command line on a pseudo terminal."""
+
+    def __init__(self, environment: dict[str, str], *arguments: str) -> None:
+        self.ours, theirs = pty.openpty()
+        self.shown = b""
+        # The terminal must control the process for Ctrl-C to become a signal.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _ON_TERMINAL, *arguments],
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def type(self, text: str) -> None:
+        os.write(self.ours, text.encode())
+
+    def wait_for(self, condition: Callable[[str], bool]) -> str:
+        """Read until the text shown since the last call fits."""
+        seen, deadline = b"", time.monotonic() + 30
+        while not condition(seen.decode("utf-8", "replace")):
+            assert time.monotonic() < deadline, seen
+            if not select.select([self.ours], [], [], 1.0)[0]:
+                continue
+            try:
+                seen += os.read(self.ours, 65536)
+            except OSError:  # Linux ends a terminal's output with EIO
+                break
+        self.shown += seen
+        return seen.decode("utf-8", "replace")
+
+    def end(self) -> int:
+        status = self.process.wait(20)
+        os.close(self.ours)
+        return status

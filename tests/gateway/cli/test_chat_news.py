@@ -1,0 +1,149 @@
+"""`hearth chat` on a terminal: compaction and facts appear as they happen, and the commands show what is kept."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gateway.cli.chat_news import news_text
+from tests.gateway.cli.conftest import run_command
+from tests.gateway.cli.terminal import Terminal
+from tests.gateway.memory.scripted_server import settings_for
+from tests.gateway.memory.test_kills import Gateway
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    settings_for(tmp_path / "data", 0)
+    gateway = Gateway(tmp_path / "data", seconds=0.5)
+    yield gateway.url
+    gateway.end(signal.SIGTERM)
+
+
+def at_prompt(text: str) -> bool:
+    return text.endswith("> ")
+
+
+def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, str]) -> None:
+    terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", url)
+
+    def typed(line: str) -> str:
+        terminal.type(f"{line}\n")
+        # What is typed is echoed; what the command prints, and the next prompt, come after it.
+        return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
+
+    terminal.wait_for(at_prompt)
+    assert "remembered: fruit" in typed("Ann has 10 apples") + terminal.wait_for(lambda text: "fruit" in text)
+    shown = ""
+    for number in range(60):
+        shown = typed(f"Ann has {number % 7 + 10} apples " * 5)
+        assert "So be it." in shown and re.search(r"\[\d+ of \d+ tokens", shown)
+        if "compacted now" in shown:
+            break
+    shown += terminal.wait_for(lambda text: "compacted: 1 summary made" in text)
+    assert re.search(r"compacting \d+ tokens: now", shown)
+    assert terminal.shown.endswith(b"> "), "the prompt stands below the news"
+    context = typed("/context")
+    assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)
+    assert "not in it: messages 1 to" in context and "compacted over 300" in context
+    assert "fruit: Has apples." in typed("/context facts")
+    assert "there is no block" in typed("/context nothing")
+    assert "now (messages 1 to" in typed("/summaries")
+    assert "home_city: Huế" in typed("/remember home_city Huế")
+    assert "home_city" in typed("/facts hu") and "fruit" not in typed("/facts hu")
+    assert "forgotten: Huế" in typed("/forget home_city")
+    assert "home_city" not in typed("/facts").replace("/facts", "")
+    assert "home_city: Huế" in typed("/undo home_city")
+    assert "/forget FACT: " in typed("/forget") and "0 facts" in typed("/forget nothing")
+    assert "there are no tasks" in typed("/tasks")
+    assert "no task" in typed("/done T-20261120-01")
+    assert "/rollover" in typed("/help")
+    assert "there is no command /nonsense" in typed("/nonsense")
+    assert "erased" in typed("/erase")
+    terminal.type("\x04")
+    assert terminal.end() == 0
+    assert b"Traceback" not in terminal.shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "says"),
+    [
+        ("state", {"compacting": True}, "are being compacted"),
+        ("state", {"compacting": False}, ""),
+        ("compacted", {"summaries": 2}, "2 summaries"),
+        ("compaction_failed", {"code": "x", "message": "no \x1b[2Jend"}, "no [2Jend"),
+        ("compaction_stopped", {}, "goes on later"),
+        ("tasks", {"changed": ["T-20261120-01"]}, "T-20261120-01"),
+        ("missed", {"count": 3}, "3 notices"),
+        ("erased", {}, "erased"),
+        ("something new", {"a": 1}, ""),
+        ("compacted", {}, ""),
+    ],
+)
+def test_news_in_words(kind: str, detail: dict, says: str) -> None:
+    assert says in news_text(kind, detail)
+    assert bool(says) == bool(news_text(kind, detail))
+
+
+def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
+    url: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    asked = run_command(
+        environment, tmp_path, "chat", "--url", url, stdin="Ann has 10 apples and 11 pears\n" * 3
+    )
+    assert asked.stdout.count("So be it.") == 3, asked.stderr
+    database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
+    database.execute("UPDATE conversations SET model = 'gemma'")
+    terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", url)
+    shown = terminal.wait_for(at_prompt)
+    assert "the model was gemma and is scripted now: a new conversation goes on from a summary" in shown
+    terminal.type("/summaries\n")
+    assert "11" in terminal.wait_for(lambda text: at_prompt(text) and "conversation (" in text)
+    terminal.type("\x04")
+    assert terminal.end() == 0
+    rows = database.execute(
+        "SELECT archived_at IS NULL, previous IS NULL FROM conversations ORDER BY created_at"
+    )
+    assert list(rows) == [(0, 1), (1, 0)]
+    database.close()
+
+
+def test_facts_tasks_and_summaries_on_the_command_line(
+    url: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    def hearth(*arguments: str) -> str:
+        done = run_command(environment, tmp_path, *arguments, "--url", url)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def group(name: str, *arguments: str) -> str:
+        done = run_command(environment, tmp_path, name, "--url", url, *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    group("facts", "add", "home_city", "Lives", "in", "Huế.")
+    assert "home_city: Lives in Huế." in hearth("facts")
+    assert "forgotten" in group("facts", "forget", "home_city")
+    assert "(ended)" in hearth("facts", "--all")
+    assert "Lives in Huế." in group("facts", "undo", "home_city")
+    objective = group("tasks", "add", "Move house", "--objective", "--day", "2026-11-20").split()[2]
+    assert objective == "O-20261120-01"
+    task = group(
+        "tasks", "add", "Pack", "--parent", objective, "--day", "2026-11-20", "--archetype", "hybrid"
+    )
+    assert task == "[ ] T-20261120-01 (hybrid) Pack\n"
+    group("tasks", "add", "Which van?", "--parent", "T-20261120-01", "--breakpoint", "The large one?")
+    assert group("tasks", "state", "T-20261120-01.c1", "waiting").startswith("  [?] T-20261120-01.c1")
+    assert hearth("tasks") == (
+        "2026-11-20\n[ ] O-20261120-01 Move house\n[ ] T-20261120-01 (hybrid) Pack\n"
+        "  [?] T-20261120-01.c1 Which van? BREAKPOINT: The large one?\n"
+    )
+    assert hearth("tasks", "--day", "today") == ""
+    assert "0 summaries made again in 0 conversations" in hearth("memory", "convert")
+    assert "deleted" in group("tasks", "delete", objective)
+    assert hearth("tasks") == ""

@@ -1,0 +1,53 @@
+"""The worker outlives a database that fails for a while, and what it runs is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.errors import HearthError
+from gateway.memory import worker as module
+from gateway.memory.worker import Worker
+from gateway.store.conversations import add_conversation
+from gateway.store.db import Database
+from gateway.store.jobs import Job, add_job, finish_job
+from tests.gateway.store.test_conversations import make
+
+
+class Failing(Database):
+    """Its next ``failures`` writes meet a full disk."""
+
+    failures = 0
+
+    async def write(self, fn: Callable[[Any], Any]) -> Any:
+        if self.failures:
+            self.failures -= 1
+            raise HearthError("no space left", code="disk_full", status=503)
+        return await super().write(fn)
+
+
+async def test_jobs_go_on_after_the_database_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_DATABASE_RETRY_SECONDS", 0.01)
+    database = Failing(tmp_path / "hearth.db")
+    database.open()
+    done = asyncio.Event()
+
+    async def handle(job: Job) -> None:
+        await database.write(lambda c: finish_job(c, job))
+        done.set()
+
+    worker = Worker(database, {"facts": handle})
+    try:
+        await worker.start()
+        await database.write(lambda c: add_conversation(c, make()))
+        await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
+        database.failures = 3
+        worker.wake()
+        await asyncio.wait_for(done.wait(), 20)
+    finally:
+        await worker.close()
+        database.close()
