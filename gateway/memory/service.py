@@ -37,8 +37,16 @@ from gateway.store.conversations import (
     get_conversation,
     save_conversation,
 )
+from gateway.store.forget import forget_speaker
 from gateway.store.jobs import Job, JobKind, add_job, finish_job
-from gateway.store.messages import NewMessage, StoredMessage, add_message, find_message, reply_to
+from gateway.store.messages import (
+    MessageRole,
+    NewMessage,
+    StoredMessage,
+    add_message,
+    find_message,
+    reply_to,
+)
 from gateway.store.summaries import add_summary
 from model_host.protocol import Delta, Finished, Lane, Queued
 
@@ -58,6 +66,7 @@ class PostCall(Struct, frozen=True, kw_only=True):
     message_id: str | None = None
     lane: Lane = "interactive"
     max_tokens: int | None = None
+    role: MessageRole = "user"
     reply: bool = True  # False: only keep the line, as a bot does with what it overhears
 
 
@@ -211,6 +220,21 @@ class Conversations:
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
 
+    async def forget(self, conversation: Conversation, speaker: str) -> int:
+        """Erase what one speaker said and what came from it, on disk as well; returns how many messages went."""
+
+        def forget(connection: apsw.Connection) -> int:
+            current = get_conversation(connection, conversation.id, conversation.owner)
+            gone = forget_speaker(connection, current, redact(speaker)[0])
+            add_job(connection, "compact", conversation.id, now=self._parts.clock())
+            return gone
+
+        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+            gone = await self._parts.database.write(forget)
+        await self._parts.database.truncate_log()
+        await self._parts.inference.forget(conversation.owner)
+        return gone
+
     async def news(self, conversation: Conversation) -> AsyncGenerator[News, None]:
         """What happens in the conversation from now on; first its ``state``, last that it was ``erased``."""
         async with self._hub.listen(conversation.id) as listener:
@@ -274,11 +298,11 @@ class Conversations:
         parts, conversation = self._parts, call.conversation
         text, redactions = redact(call.text)
         speaker, more = redact(call.speaker)
-        [tokens] = await parts.inference.count([_shown(conversation, speaker, text)])
+        [tokens] = await parts.inference.count([_shown(call, speaker, text)])
         new = NewMessage(
             id=call.message_id or str(uuid4()),
             conversation=conversation.id,
-            role="user",
+            role=call.role,
             speaker=speaker,
             text=text,
             tokens=tokens,
@@ -366,6 +390,7 @@ class Conversations:
         await self._parts.database.write(lambda c: finish_job(c, job))
 
 
-def _shown(conversation: Conversation, speaker: str, text: str) -> str:
+def _shown(call: PostCall, speaker: str, text: str) -> str:
     """The line as it stands in prompts, for its token count."""
-    return f"{speaker}: {text}" if conversation.kind == "channel" and speaker else text
+    named = call.conversation.kind == "channel" and speaker and call.role == "user"
+    return f"{speaker}: {text}" if named else text

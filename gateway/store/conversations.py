@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import apsw
@@ -107,23 +108,31 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
     messages are summarized again when that is due. Raises NotFoundError.
     """
     get_conversation(connection, conversation, owner)
-    names = msgspec.json.encode(_with_continuations(connection, conversation)).decode()
+    names = with_continuations(connection, conversation)
+    erase_records(connection, names)
+    connection.execute(
+        "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(names).decode(),),
+    )
+    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+
+
+def erase_records(connection: apsw.Connection, conversations: Sequence[str]) -> None:
+    """Delete the recorded requests of conversations: they hold prompts and replies."""
+    names = msgspec.json.encode(conversations).decode()
     connection.execute(
         "UPDATE request_totals SET (records, bytes) = (SELECT records - count(*), "
         "request_totals.bytes - coalesce(sum(requests.bytes), 0) FROM requests WHERE conversation <> '' "
         "AND conversation IN (SELECT value FROM json_each(?)))",
         (names,),
     )
-    for table in ("requests", "summaries"):
-        connection.execute(
-            f"DELETE FROM {table} WHERE conversation <> '' "
-            "AND conversation IN (SELECT value FROM json_each(?))",
-            (names,),
-        )
-    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+    connection.execute(
+        "DELETE FROM requests WHERE conversation <> '' AND conversation IN (SELECT value FROM json_each(?))",
+        (names,),
+    )
 
 
-def _with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
+def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
     """The conversation, the one that continues it after a rollover, and so on."""
     rows = connection.execute(
         "WITH RECURSIVE found (id) AS (SELECT ?1 UNION SELECT conversations.id FROM conversations "

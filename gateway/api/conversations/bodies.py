@@ -10,7 +10,7 @@ from gateway.api.fields import convert, decode_object
 from gateway.errors import InvalidRequestError
 from gateway.memory.types import Block, BudgetReport, LeftOut
 from gateway.store.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
-from gateway.store.messages import StoredMessage
+from gateway.store.messages import MessageRole, StoredMessage
 from gateway.store.summaries import Summary
 from model_host.protocol import Lane
 
@@ -30,10 +30,14 @@ class NewConversation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class NewMessageBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """POST …/messages. ``id`` makes sending again harmless; without ``reply`` the line is only kept."""
+    """POST …/messages. ``id`` makes sending again harmless; without ``reply`` the line is only kept.
+
+    ``role`` assistant keeps what the assistant has said elsewhere: nothing is learned from it, as from any reply.
+    """
 
     text: Annotated[str, Meta(min_length=1)]
     speaker: Annotated[str, Meta(max_length=120)] = ""
+    role: MessageRole = "user"
     stream: bool = False
     id: MessageId | None = None
     reply: bool = True
@@ -74,7 +78,7 @@ class MessageReply(Struct, frozen=True, kw_only=True):
 
     seq: int
     id: str
-    role: Literal["user", "assistant"]
+    role: MessageRole
     speaker: str
     text: str
     tokens: int
@@ -171,6 +175,13 @@ class Erased(Struct, frozen=True):
     deleted: bool
 
 
+class Forgotten(Struct, frozen=True):
+    """How many messages went, replies to them included."""
+
+    id: str
+    messages: int
+
+
 def parse_new(body: bytes) -> NewConversation:
     """The body of POST /v1/conversations; an empty one asks for the defaults. Raises InvalidRequestError."""
     return convert(decode_object(body), NewConversation) if body.strip() else NewConversation()
@@ -186,6 +197,10 @@ def parse_message(body: bytes) -> NewMessageBody:
     message = convert(decode_object(body), NewMessageBody)
     if not message.text.strip():
         raise InvalidRequestError("`text` is empty", param="text")
+    if message.role == "assistant" and message.reply:
+        raise InvalidRequestError(
+            "a message of the assistant gets no reply: send `reply`: false", param="role"
+        )
     return message
 
 

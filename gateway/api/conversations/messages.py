@@ -49,6 +49,7 @@ def _call(request_id: str, conversation: Conversation, body: NewMessageBody) -> 
         conversation=conversation,
         text=body.text,
         speaker=body.speaker,
+        role=body.role,
         message_id=body.id,
         lane=body.priority or "interactive",
         max_tokens=body.max_tokens,

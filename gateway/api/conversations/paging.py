@@ -1,4 +1,4 @@
-"""Query parameters of the lists: ``limit`` and a cursor."""
+"""Query parameters: ``limit`` and a cursor of the lists, and a speaker."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ def pair(first: object, second: str) -> str:
 def wrong_cursor() -> InvalidRequestError:
     """``before`` was made up."""
     return InvalidRequestError("`before` is the `next` of the page before", param="before")
+
+
+def speaker_of(request: Request) -> str:
+    """``speaker``, whose messages are meant. Raises InvalidRequestError."""
+    speaker = request.query_params.get("speaker", "")
+    if not speaker:
+        raise InvalidRequestError("`speaker` names whose messages go: ?speaker=NAME", param="speaker")
+    return speaker
 
 
 def page(rows: Sequence[Any], limit: int, cursor: Any) -> dict[str, Any]:

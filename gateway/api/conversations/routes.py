@@ -19,6 +19,7 @@ from gateway.api.conversations.bodies import (
     ConversationReply,
     Conversion,
     Erased,
+    Forgotten,
     MessagePage,
     MessageReply,
     NewConversation,
@@ -37,6 +38,7 @@ from gateway.api.conversations.paging import (
     limit_of,
     page,
     pair,
+    speaker_of,
     wrong_cursor,
 )
 from gateway.api.endpoint import JSON, SSE, Endpoint
@@ -117,6 +119,13 @@ async def messages(request: Request) -> Response:
         lambda c: page_of_messages(c, conversation.id, limit=limit, before=before)
     )
     return _json(page([MessageReply.of(row) for row in rows], limit, rows[0].seq if rows else None))
+
+
+async def forget(request: Request) -> Response:
+    """Erase what one ``speaker`` said, the replies to it, and all that came from both."""
+    services, conversation = services_of(request), await conversation_of(request)
+    speaker = speaker_of(request)
+    return _json(Forgotten(conversation.id, await services.conversations.forget(conversation, speaker)))
 
 
 async def summaries(request: Request) -> Response:
@@ -214,6 +223,7 @@ ENDPOINTS = (
     Endpoint("DELETE", _ONE, erase, "user", reply=Erased),
     Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,), NewMessageBody, PostReply, SSE),
     Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage),
+    Endpoint("DELETE", f"{_ONE}/messages", forget, "user", reply=Forgotten),
     Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage),
     Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
     Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=Compacted),

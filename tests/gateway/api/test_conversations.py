@@ -236,6 +236,8 @@ async def test_messages_wait_for_their_turn(settings: Settings, inference: Scrip
         ({"text": "x", "color": 1}, "color"),
         ({"text": "x", "id": "a b"}, "id"),
         ({"text": "x", "max_tokens": 0}, "max_tokens"),
+        ({"text": "x", "role": "system", "reply": False}, "role"),
+        ({"text": "x", "role": "assistant"}, "role"),
     ],
 )
 async def test_wrong_messages_name_the_field(client: Client, body: dict[str, Any], param: str) -> None:
@@ -253,6 +255,51 @@ async def test_lines_can_be_kept_without_a_reply(client: Client, inference: Scri
     assert "ann: hello from ann\nbob: hello from bob\nann: what did we say?" in text_of(
         replies(inference)[-1]
     )
+
+
+async def test_what_the_assistant_said_elsewhere_is_kept_as_its_own(
+    client: Client, inference: ScriptedInference
+) -> None:
+    name = await start(client, kind="channel")
+    await say(client, name, "who made Befunge?", speaker="ann", reply=False)
+    await say(client, name, "Chris Pressey.", role="assistant", reply=False)
+    await say(client, name, "and when?", speaker="ann")
+    turns = [(each.role, each.content) for each in replies(inference)[-1].messages or []]
+    assert turns[1:] == [
+        ("user", "ann: who made Befunge?"),
+        ("assistant", "Chris Pressey."),
+        ("user", "ann: and when?"),
+    ]
+
+
+async def test_a_speaker_is_forgotten_with_all_that_came_from_them(
+    compacting: Client, inference: ScriptedInference
+) -> None:
+    """Lines, replies, summaries and recorded prompts go; what others said stays and is summarized anew."""
+    name = await start(compacting, kind="channel", policy="ceiling", participants=["ann", "bob"])
+    for number in range(12):
+        await say(compacting, name, f"Plan {number}: Huế {number * 11 + 100}", speaker="bob")
+        await say(compacting, name, f"Secret {number}: Đà-Lạt {number * 7 + 900}", speaker="ann")
+    await compacting.post(f"/v1/conversations/{name}/compact")
+    context = (await compacting.get(f"/v1/conversations/{name}/context")).json()
+    assert "Đà" in str(context["blocks"]), "there is something to forget"
+    url = f"/v1/conversations/{name}/messages"
+    missing = await compacting.delete(url)
+    assert (missing.status_code, missing.json()["error"]["param"]) == (400, "speaker")
+    gone = await compacting.delete(url, params={"speaker": "ann"})
+    assert gone.json() == {"id": name, "messages": 24}
+    log = (await compacting.get(url)).json()["data"]
+    assert [(m["role"], m["speaker"]) for m in log] == [("user", "bob"), ("assistant", "")] * 12
+    await compacting.post(f"/v1/conversations/{name}/compact")
+    for part in ("summaries", "context", "messages"):
+        shown = (await compacting.get(f"/v1/conversations/{name}/{part}")).text
+        assert "Secret" not in shown and "Đà" not in shown, part
+    context = (await compacting.get(f"/v1/conversations/{name}/context")).json()
+    assert "Huế" in str(context["blocks"])
+    assert (await compacting.get(f"/v1/conversations/{name}")).json()["participants"] == ["bob"]
+    assert (await compacting.delete(url, params={"speaker": "ann"})).json()["messages"] == 0
+    said = await say(compacting, name, "Still there?", speaker="bob")
+    assert said["message"]["text"] == "So be it."
 
 
 async def test_summaries_are_made_again_by_a_newer_prompt(

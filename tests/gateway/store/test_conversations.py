@@ -18,6 +18,8 @@ from gateway.store.conversations import (
     save_conversation,
 )
 from gateway.store.db import Database
+from gateway.store.facts import NewFact, list_facts, put_fact
+from gateway.store.forget import forget_speaker
 from gateway.store.jobs import (
     Job,
     LostJobError,
@@ -246,3 +248,36 @@ def _lease(connection: apsw.Connection, now: float) -> Job:
 def _savepoint(connection: apsw.Connection, write: Any) -> None:
     with connection:
         write()
+
+
+def test_forgetting_a_speaker_keeps_the_chain_of_summaries(talk: Database) -> None:
+    """Summaries that ended before the speaker's first line are live again; later ones are gone."""
+
+    def check(c: apsw.Connection) -> None:
+        seqs = [say(c, f"m{n}", "user" if n % 2 else "assistant", speaker="Bo").seq for n in range(1, 7)]
+        early = add_summary(c, digest(seqs[0], seqs[1]))
+        secret, reply = say(c, "m7", speaker="Ann").seq, say(c, "m8", "assistant").seq
+        say(c, "m9", "assistant")  # follows a reply, not her line
+        late = add_summary(c, digest(seqs[2], reply))
+        add_summary(c, digest(seqs[0], reply, "today"), [early, late])
+        for speaker, message, key in (("Ann", secret, "a"), ("Bo", seqs[4], "b")):
+            put_fact(c, fact(speaker, message, key))
+        assert forget_speaker(c, make(), "Cy") == 0
+        assert len(live_summaries(c, "c1")) == 1
+        assert forget_speaker(c, make(), "Ann") == 2
+        assert [s.seq for s in live_summaries(c, "c1")] == [early]
+        left = messages_between(c, "c1", 0, 2**62)
+        assert [m.id for m in left] == ["m1", "m2", "m3", "m4", "m5", "m6", "m9"]
+        assert [m.summarized_by for m in left] == [early] * 2 + [None] * 5
+        assert [f.key for f in list_facts(c, "ann", limit=9)] == ["b"]
+        assert get_conversation(c, "c1", "ann").participants == ["Bé"]
+        add_summary(c, digest(seqs[2], seqs[5]))  # no overlap with what is gone
+
+    talk.write_sync(check)
+
+
+def fact(speaker: str, message: int, key: str) -> NewFact:
+    return NewFact(
+        owner="ann", scope="channel", scope_id="c1", key=key, text=f"{speaker} likes it", quote="likes it",
+        conversation="c1", message=message, reason="", valid_from=1.0,
+    )  # fmt: skip
