@@ -24,7 +24,7 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff check .
 
 types: $(VENV)/.installed-dev
-	@$(BIN)/mypy -p gateway -p model_host
+	@$(BIN)/mypy -p gateway -p model_host -p clients
 
 fmt: $(VENV)/.installed-dev ## format the code
 	@$(BIN)/ruff check --fix .
@@ -66,7 +66,7 @@ UV := build/lock/bin/uv pip compile --quiet --upgrade --universal --python-versi
 lock: ## pin the newest allowed versions of all dependencies
 	@$(PYTHON) -m venv build/lock
 	@build/lock/bin/python -m pip install -q uv
-	@$(UV) --generate-hashes --extra build -o requirements.lock pyproject.toml
+	@$(UV) --generate-hashes --extra build --extra irc -o requirements.lock pyproject.toml
 	@$(UV) --generate-hashes --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 	@$(UV) -o deploy/build-constraints.txt deploy/build-requirements.in
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_this_project_keeps_its_rules() -> None:
     assert len(modules(ROOT, "gateway")) > 50
     assert len(modules(ROOT, "model_host")) > 10
+    assert len(modules(ROOT, "clients")) > 10
     assert violations(ROOT) == []
 
 
@@ -45,6 +46,9 @@ def test_this_project_keeps_its_rules() -> None:
         ),
         ("gateway/api/ask.py", "x = 1\n" * (MAX_LINES + 1), "over the limit"),
         ("clients/irc/bot.py", "import gateway.errors\n", "a client imports gateway.errors"),
+        ("clients/irc/bot.py", "from model_host import protocol\n", "a client imports model_host.protocol"),
+        ("clients/irc/bot.py", "import pydle\n", "know pydle"),
+        ("gateway/api/ask.py", "import clients.irc.text\n", "the gateway imports a client"),
     ],
 )
 def test_a_broken_rule_is_found(tmp_path: Path, file: str, text: str, complaint: str) -> None:

@@ -66,17 +66,27 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_contents(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    expected = {"gateway/py.typed", "model_host/py.typed", "gateway/_bundled/models/catalog.toml"}
+    expected = {
+        "gateway/py.typed",
+        "model_host/py.typed",
+        "clients/irc/py.typed",
+        "gateway/_bundled/models/catalog.toml",
+    }
+    packages = ("gateway/", "model_host/", "clients/")
     expected |= {f"gateway/_bundled/prompts/{path.name}" for path in (ROOT / "prompts").glob("*.md")}
-    for pattern in ("gateway/store/migrations/*.sql", "gateway/wiki/sample/*.wiki", "*/*.py"):
-        packages = ("gateway/", "model_host/")
+    for pattern in (
+        "gateway/store/migrations/*.sql",
+        "gateway/wiki/sample/*.wiki",
+        "*/*.py",
+        "clients/*/*.py",
+    ):
         found = {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)}
         expected |= {name for name in found if name.startswith(packages)}
     if DEMO_MODEL.exists():
         expected.add("gateway/_bundled/models/demo/hearth-demo.gguf")
     assert expected - names == set()
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
-    strangers = {name for name in names if not name.startswith(("gateway/", "model_host/", "hearth-"))}
+    strangers = {name for name in names if not name.startswith((*packages, "hearth-"))}
     assert strangers == set()
     assert not any("__pycache__" in name for name in names)
 
@@ -84,6 +94,8 @@ def test_wheel_contents(wheel: Path) -> None:
 def test_version_and_resources_from_an_empty_directory(installed: Path, tmp_path: Path) -> None:
     version = _run([sys.executable, "-m", "gateway.cli.main", "--version"], tmp_path, installed)
     assert version.startswith("hearth ")
+    client = _run([sys.executable, "-m", "clients.irc.cli", "--version"], tmp_path, installed)
+    assert client.startswith("hearth-irc")
     _run([sys.executable, "-c", USE_RESOURCES, str(installed)], tmp_path, installed)
     assert list(tmp_path.iterdir()) == []
 

@@ -1,0 +1,87 @@
+"""The command `hearth-irc`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import signal
+import sys
+from pathlib import Path
+
+import click
+import structlog
+
+from clients.irc import __version__
+from clients.irc.config import Config, ConfigError, load
+from clients.irc.state import StateError
+
+EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h
+EXIT_TEMPORARY = 75  # EX_TEMPFAIL
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", "file", required=True, type=click.Path(path_type=Path), help="The TOML file.")
+@click.option("--check", is_flag=True, help="Check the file, its secrets and the gateway, then end.")
+@click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.version_option(__version__, prog_name="hearth-irc")
+def main(file: Path, check: bool, log_level: str) -> None:
+    """Answer questions on IRC with a hearth server."""
+    if importlib.util.find_spec("pydle") is None:
+        click.echo("hearth-irc: pydle is missing: pip install 'hearth[irc]'", err=True)
+        sys.exit(EXIT_CONFIGURATION)
+    _log_to_stderr(log_level)
+    try:
+        config = load(file)
+        sys.exit(asyncio.run(_check(config) if check else _run(config)))
+    except (ConfigError, StateError) as error:
+        click.echo(f"hearth-irc: {error}", err=True)
+        sys.exit(EXIT_CONFIGURATION)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+async def _run(config: Config) -> int:
+    # pydle is there: the check above came first.
+    from clients.irc.bot import Bot
+
+    bot = Bot(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, bot.stop)
+    await bot.run()
+    return 0
+
+
+async def _check(config: Config) -> int:
+    """Everything but connecting to IRC."""
+    # As above.
+    from clients.irc.bot import Bot
+    from clients.irc.gateway import GatewayError
+
+    bot = Bot(config)
+    try:
+        await bot.check()
+    except GatewayError as error:
+        click.echo(f"hearth-irc: the gateway {config.gateway.url}: {error}", err=True)
+        return EXIT_TEMPORARY
+    channels = sum(len(network.channels) for network in config.networks)
+    click.echo(f"{len(config.networks)} networks, {channels} channels, and the gateway is ready")
+    return 0
+
+
+def _log_to_stderr(level: str) -> None:
+    structlog.configure(
+        processors=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.LogfmtRenderer(sort_keys=False, key_order=["timestamp", "level", "event"]),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+if __name__ == "__main__":
+    main()

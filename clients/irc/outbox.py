@@ -1,0 +1,126 @@
+"""What waits to be said on a network: in order, at a pace that no server takes for a flood, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import structlog
+from msgspec import Struct
+
+from clients.irc.wire import Command, UnsafeLineError
+
+_MOST_LINES = 200
+
+log = structlog.get_logger(__name__)
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One message to one target. ``until`` is on the loop's clock: later it is of no use any more."""
+
+    command: Command
+    target: str
+    text: str
+    until: float
+
+
+class Outbox:
+    """Sends lines one by one with ``send``: ``burst`` at once, then one every ``seconds_per_line``.
+
+    A line whose target ``open_to`` does not let through (connection lost, channel not joined) waits, and others pass
+    it. ``send`` returns whether the line has gone out; if not, it waits as well.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[Line], Awaitable[bool]],
+        open_to: Callable[[str], bool],
+        *,
+        burst: int,
+        seconds_per_line: float,
+    ) -> None:
+        self._send = send
+        self._open_to = open_to
+        self._burst = burst
+        self._seconds = seconds_per_line
+        self._lines: deque[Line] = deque()
+        self._changed = asyncio.Event()
+        self._tokens = float(burst)
+        self._filled_at = 0.0
+        self.dropped = 0
+
+    @property
+    def waiting(self) -> int:
+        """Lines that wait."""
+        return len(self._lines)
+
+    def put(self, lines: list[Line]) -> bool:
+        """Queue lines, all or none: None of them when there is no room."""
+        if len(self._lines) + len(lines) > _MOST_LINES:
+            self.dropped += len(lines)
+            log.warning("too much waits to be said; a reply is dropped", lines=len(self._lines))
+            return False
+        self._lines.extend(lines)
+        self.wake()
+        return True
+
+    def wake(self) -> None:
+        """A line was queued, or a target may have opened."""
+        self._changed.set()
+
+    def take_idle(self) -> bool:
+        """Take the right to send something unimportant now: only when nothing waits and room is left."""
+        self._fill()
+        if self._lines or self._tokens < 2:
+            return False
+        self._tokens -= 1
+        return True
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            self._changed.clear()
+            self._expire()
+            line = next((each for each in self._lines if self._open_to(each.target)), None)
+            if line is None:
+                await self._wait_for_change()
+                continue
+            self._fill()
+            if self._tokens < 1:
+                await asyncio.sleep((1 - self._tokens) * self._seconds)
+                continue
+            self._tokens -= 1
+            try:
+                gone = await self._send(line)
+            except UnsafeLineError as error:
+                log.error("a line was not sent", target=line.target, problem=str(error))
+                self.dropped += 1
+                self._lines.remove(line)
+                continue
+            if gone:
+                self._lines.remove(line)
+
+    async def _wait_for_change(self) -> None:
+        soonest = min((line.until for line in self._lines), default=None)
+        try:
+            async with asyncio.timeout_at(soonest):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _expire(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for line in [line for line in self._lines if line.until <= now]:
+            log.warning("a line could not be sent in time and is dropped", target=line.target)
+            self.dropped += 1
+            self._lines.remove(line)
+
+    def _fill(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._seconds == 0:
+            self._tokens = float(self._burst)
+        else:
+            earned = (now - self._filled_at) / self._seconds
+            self._tokens = min(float(self._burst), self._tokens + earned)
+        self._filled_at = now

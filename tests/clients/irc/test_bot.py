@@ -1,0 +1,385 @@
+"""The bot on a real ngIRCd with people in the channel; the gateway is real, its model plays a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from clients.irc.waits import WAITS
+from gateway.settings import Settings
+from tests.clients.irc.conftest import CHANNEL, configured, running, until
+from tests.clients.irc.ircd import Ngircd, free_port
+from tests.clients.irc.person import Person, person
+from tests.gateway.api.conftest import LiveServer, changed, live, make_key
+from tests.gateway.api.scripted import ScriptedInference
+
+CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
+
+
+@pytest.fixture
+async def alice(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
+    async with person(shared_ngircd.port, "alice", CHANNEL) as made:
+        yield made
+
+
+@pytest.fixture
+async def bob(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
+    async with person(shared_ngircd.port, "bob", CHANNEL) as made:
+        yield made
+
+
+async def conversations(server: LiveServer) -> dict[str, list[tuple[str, str, str]]]:
+    """Role, speaker and text of all messages, by the title of their conversation."""
+    async with httpx2.AsyncClient(base_url=server.url) as http:
+        found = {}
+        for each in (await http.get("/v1/conversations")).json()["data"]:
+            log = (await http.get(f"/v1/conversations/{each['id']}/messages")).json()["data"]
+            found[each["title"]] = [(line["role"], line["speaker"], line["text"]) for line in log]
+        return found
+
+
+async def remembered(server: LiveServer, title: str, lines: int) -> list[tuple[str, str, str]]:
+    """The messages of a conversation, once there are so many."""
+    for _ in range(500):
+        if len(found := (await conversations(server)).get(title, [])) >= lines:
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError("it was not kept in time")
+
+
+async def test_it_answers_who_calls_it_and_nobody_else(
+    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
+) -> None:
+    async with running(configured(shared_ngircd.port, server.url, tmp_path, bot={"prefix": "?"})):
+        bob.say(CHANNEL, "hearth is a nice name for a bot")
+        for call in ("hearth: who made Befunge?", "HEARTH, who made Befunge?", "?who made Befunge?"):
+            alice.say(CHANNEL, call)
+            assert await alice.answer() == "alice: The wiki does not say."
+            assert await bob.answer() == "alice: The wiki does not say."
+        bob.say("hearth", "who made Befunge?")
+        assert await bob.answer() == "The wiki does not say."
+        bob.send("NOTICE hearth :hearth: are you there?")
+        alice.say(CHANNEL, "hearth:")
+        assert (await alice.answer()).startswith("alice: yes?")
+        assert len(alice.said_by("hearth")) == 4
+
+
+async def test_one_question_at_a_time(
+    shared_ngircd: Ngircd,
+    server: LiveServer,
+    inference: ScriptedInference,
+    tmp_path: Path,
+    alice: Person,
+    bob: Person,
+) -> None:
+    inference.delay = 0.3
+    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+        alice.say(CHANNEL, "hearth: who made Befunge?")
+        await inference.begun.acquire()
+        for _ in range(5):
+            alice.say(CHANNEL, "hearth: and Chef?")
+        bob.say(CHANNEL, "hearth: who made Chef?")
+        told = [await alice.answer() for _ in range(4)]
+        waits = [text.removeprefix("alice: ") for text in told if text.removeprefix("alice: ") in WAITS]
+        assert len(waits) == 2 and waits[0] != waits[1], "two wait messages for five more questions"
+        assert sorted(text for text in told if text.removeprefix("alice: ") not in waits) == [
+            "alice: The wiki does not say.",
+            "bob: The wiki does not say.",
+        ]
+        inference.delay = 0.0
+        alice.say(CHANNEL, "hearth: again?")
+        assert await alice.answer() == "alice: The wiki does not say."
+
+
+async def test_a_new_nick_takes_its_question_along(
+    shared_ngircd: Ngircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path, alice: Person
+) -> None:
+    inference.delay = 0.3
+    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+        alice.say("hearth", "who made Befunge?")
+        await inference.begun.acquire()
+        alice.send("NICK alicia")
+        await alice.expect("NICK :?alicia")
+        alice.say("hearth", "and Chef?")
+        assert await alice.answer() in WAITS, "a new nick is no new user"
+        assert await alice.answer() == "The wiki does not say."
+
+
+async def test_limits_for_users_and_channels(
+    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
+) -> None:
+    limits = {"user_burst": 2, "user_seconds": 1000, "channel_burst": 3, "channel_seconds": 1000}
+    async with running(configured(shared_ngircd.port, server.url, tmp_path, limits=limits)):
+        alice.say(CHANNEL, "hearth: a?")
+        assert await alice.answer() == "alice: The wiki does not say."
+        alice.say(CHANNEL, "!stats")
+        assert "1 answered" in await alice.answer()
+        for text in ("!help", "hearth: c?", "!stats"):
+            alice.say(CHANNEL, text)
+        bob.say(CHANNEL, "!stats")
+        assert "1 answered" in await bob.expect_from("hearth", "bob: ")
+        bob.say(CHANNEL, "!stats")
+        assert "again in" in await bob.expect_from("hearth", "bob: "), "the channel has had its three"
+        refused = [
+            text for text in alice.said_by("hearth") if text.startswith("alice: ") and "again in" in text
+        ]
+        assert len(refused) == 1, "a refusal is told once"
+
+
+async def test_a_flood_gets_few_replies(
+    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
+) -> None:
+    limits = {"user_burst": 3, "channel_burst": 5}
+    async with running(configured(shared_ngircd.port, server.url, tmp_path, limits=limits)) as bot:
+        for number in range(40):
+            alice.say(CHANNEL, f"hearth: question {number}?")
+        bob.say("hearth", "who made Befunge?")
+        assert await bob.private() == "The wiki does not say."
+        await alice.quiet()
+        await until(lambda: bot.networks[0].waiting == 0)
+        assert len(alice.said_by("hearth")) <= 8
+        assert bot.networks[0].connected
+
+
+async def test_sources_more_stats_and_help(
+    shared_ngircd: Ngircd, settings: Settings, tmp_path: Path, alice: Person, bob: Person
+) -> None:
+    def script(call: Any) -> list[str]:
+        schema = call.json_schema
+        if isinstance(schema, dict) and schema.get("type") == "array":
+            return ['["Befunge"]']
+        return [
+            "Befunge was created by Chris Pressey in 1993 as an attempt at a language hard to compile. [1]"
+        ]
+
+    inference = ScriptedInference(script)
+    async with (
+        live(changed(settings, "wiki", load_sample=True), inference) as server,
+        running(configured(shared_ngircd.port, server.url, tmp_path, replies={"lines": 2, "characters": 60})),
+    ):
+        alice.say(CHANNEL, "!sources")
+        assert await alice.answer() == "alice: I have not answered anything here yet."
+        alice.say(CHANNEL, "hearth: who made Befunge?")
+        first, link = await alice.answer(), await alice.answer()
+        assert first.startswith("alice: Befunge was created by Chris Pressey") and first.endswith(" ...")
+        assert link == "https://esolangs.org/wiki/Befunge"
+        bob.say(CHANNEL, "!sources")
+        assert (await bob.expect_from("hearth", "bob: ")).startswith("bob: [1] Befunge")
+        bob.say(CHANNEL, "!more")
+        assert await bob.expect_from("hearth", "bob: ") == "bob: that was all."
+        alice.say(CHANNEL, "!more")
+        assert (
+            await alice.expect_from("hearth", "alice: ") == "alice: an attempt at a language hard to compile."
+        )
+        alice.say("hearth", "!stats")
+        assert "1 answered, 0 failed" in await alice.private()
+        assert "1 answered" not in await alice.private(), "the second line of it"
+        alice.say("hearth", "!help")
+        assert (await alice.private()).startswith("ask me with `hearth: question`")
+        alice.say("hearth", "!nonsense")
+        assert "!help" in await alice.expect_from("hearth", "I do not know")
+
+
+async def test_a_channel_is_remembered_and_a_nick_can_opt_out(
+    shared_ngircd: Ngircd,
+    server: LiveServer,
+    inference: ScriptedInference,
+    tmp_path: Path,
+    alice: Person,
+    bob: Person,
+) -> None:
+    inference.script = lambda call: ["Noted."]
+    title = f"irc test/{CHANNEL}"
+    config = configured(shared_ngircd.port, server.url, tmp_path, network=CHAT)
+    async with running(config):
+        alice.say(CHANNEL, "not for the bot")
+        alice.say(CHANNEL, "hearth: my cat is called Turing")
+        assert await alice.answer() == "alice: Noted."
+        bob.say(CHANNEL, "hearth: mine is Ada")
+        assert await bob.expect_from("hearth", "bob: ") == "bob: Noted."
+        assert await remembered(server, title, 4) == [
+            ("user", "alice", "my cat is called Turing"),
+            ("assistant", "", "Noted."),
+            ("user", "bob", "mine is Ada"),
+            ("assistant", "", "Noted."),
+        ]
+        alice.say(CHANNEL, "!forget me")
+        assert "2 lines are gone" in await alice.expect_from("hearth", "alice: done")
+        assert (await conversations(server))[title][0] == ("user", "bob", "mine is Ada")
+        alice.say(CHANNEL, "hearth: what is my cat called?")
+        assert await alice.answer() == "alice: Noted."
+        call = inference.calls[-1]
+        assert "cat called?" in str(call.messages) and "Ada" not in str(call.messages), (
+            "answered without memory"
+        )
+    async with running(config):  # both the conversation and the wish outlive a restart
+        alice.say(CHANNEL, "hearth: still there?")
+        assert await alice.answer() == "alice: Noted."
+        assert len((await conversations(server))[title]) == 2
+        alice.say(CHANNEL, "!remember me")
+        await alice.expect_from("hearth", "alice: from now")
+        alice.say(CHANNEL, "hearth: I am back")
+        assert await alice.answer() == "alice: Noted."
+        assert ("user", "alice", "I am back") in await remembered(server, title, 4)
+        alice.say("hearth", "hello")
+        assert await alice.answer() == "Noted."
+        assert list(await conversations(server)) == [title], "private talk without an account is not kept"
+
+
+async def test_wiki_answers_are_remembered_as_the_bots_own(
+    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
+) -> None:
+    channels = [{"name": CHANNEL, "memory": "all"}]
+    async with running(configured(shared_ngircd.port, server.url, tmp_path, network={"channels": channels})):
+        bob.say(CHANNEL, "I like \x02Befunge\x02")
+        await bob.quiet()
+        alice.say(CHANNEL, "hearth: who made it?")
+        await alice.answer()
+        assert await remembered(server, f"irc test/{CHANNEL}", 3) == [
+            ("user", "bob", "I like Befunge"),
+            ("user", "alice", "who made it?"),
+            ("assistant", "", "The wiki does not say."),
+        ]
+        bob.say(CHANNEL, "and Chef")
+        bob.say(CHANNEL, "!forget me")
+        assert "2 lines are gone" in await bob.expect_from("hearth", "bob: "), "gathered ones too"
+
+
+async def test_hostile_output_of_a_model_stays_text(
+    shared_ngircd: Ngircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path, alice: Person
+) -> None:
+    inference.script = lambda call: [
+        "ok\r\nQUIT :gone\r\nPRIVMSG alice :\x01VERSION\x01\x0304red https://evil.example"
+    ]
+    async with running(configured(shared_ngircd.port, server.url, tmp_path, network=CHAT)) as bot:
+        alice.say(CHANNEL, "hearth: hello")
+        assert await alice.answer() == "alice: ok QUIT :gone PRIVMSG alice :VERSIONred (link removed)"
+        await alice.quiet()
+        assert bot.networks[0].connections == 1
+        assert len(alice.said_by("hearth")) == 1
+
+
+async def test_ctcp_is_answered_within_limits(
+    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person
+) -> None:
+    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+        alice.say("hearth", "\x01VERSION\x01")
+        assert (await alice.answer()).startswith("\x01VERSION hearth-irc ")
+        alice.say("hearth", "\x01PING 123 456\x01")
+        assert await alice.answer() == "\x01PING 123 456\x01"
+        for _ in range(20):
+            alice.say("hearth", "\x01VERSION\x01")
+        alice.say(CHANNEL, "\x01ACTION pokes hearth: hello\x01")
+        alice.say("hearth", "!stats")
+        await alice.expect_from("hearth", "up ")
+        assert sum("VERSION" in text for text in alice.said_by("hearth")) <= 3
+
+
+async def test_nobody_commands_by_a_nick(
+    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person
+) -> None:
+    async with running(
+        configured(shared_ngircd.port, server.url, tmp_path, network={"admins": ["alice"]})
+    ) as bot:
+        for order in ("!die", "!join #x", "!ignore bob", "!erase", "!quiet 5", "!reconnect"):
+            alice.say("hearth", order)
+            assert "services account" in await alice.answer()
+        assert bot.networks[0].connections == 1
+
+
+async def test_a_gateway_that_is_not_there(shared_ngircd: Ngircd, tmp_path: Path, alice: Person) -> None:
+    nowhere = f"http://127.0.0.1:{free_port()}"
+    async with running(configured(shared_ngircd.port, nowhere, tmp_path, network=CHAT)):
+        for text in ("!wiki who?", "!chat hi"):
+            alice.say(CHANNEL, text)
+            found = await alice.answer()
+            assert found.startswith("alice: I cannot reach my server") and found[-11:-9] == "[#"
+        alice.say(CHANNEL, "!forget me")
+        assert await alice.answer() == (
+            "alice: done, 0 lines are gone, and I will not remember you until you say !remember me."
+        )
+
+
+async def test_a_slow_gateway_and_the_place_in_the_queue(
+    shared_ngircd: Ngircd,
+    server: LiveServer,
+    inference: ScriptedInference,
+    tmp_path: Path,
+    alice: Person,
+    bob: Person,
+) -> None:
+    inference.delay = 1.5
+    config = configured(
+        shared_ngircd.port, server.url, tmp_path, gateway={"max_concurrent": 1, "max_waiting": 1},
+        replies={"patience_seconds": 0.3},
+    )  # fmt: skip
+    async with running(config), person(shared_ngircd.port, "carol", CHANNEL) as carol:
+        alice.say("hearth", "who made Befunge?")
+        assert await alice.answer() == "I am still working on it."
+        bob.say(CHANNEL, "hearth: who made Chef?")
+        assert await bob.answer() == "bob: one other question is before yours, please bear with me."
+        carol.say(CHANNEL, "hearth: and Malbolge?")
+        assert "too many questions" in await carol.expect_from("hearth", "carol: ")
+        inference.delay = 0.0
+        assert await alice.private() == "The wiki does not say."
+        assert (
+            await bob.answer()
+            == "carol: too many questions are waiting already, please try again in a while."
+        )
+        assert await bob.answer() == "bob: The wiki does not say."
+
+
+async def test_a_gateway_that_gives_up(
+    shared_ngircd: Ngircd,
+    settings: Settings,
+    inference: ScriptedInference,
+    tmp_path: Path,
+    alice: Person,
+    bob: Person,
+) -> None:
+    """Its deadline, ours, and a key that is not taken."""
+    inference.delay = 5.0
+    async with (
+        live(changed(settings, "ask", deadline_seconds=0.3), inference) as server,
+        running(configured(shared_ngircd.port, server.url, tmp_path)),
+    ):
+        alice.say(CHANNEL, "hearth: who made Befunge?")
+        assert (await alice.answer()).startswith("alice: that took too long")
+    impatient = {"timeout_seconds": 0.3}
+    async with (
+        live(settings, inference) as server,
+        running(configured(shared_ngircd.port, server.url, tmp_path, gateway=impatient, network=CHAT)),
+    ):
+        alice.say(CHANNEL, "hearth: hello")
+        assert (await alice.answer()).startswith("alice: that took too long")
+        alice.say(CHANNEL, "!wiki who made Befunge?")
+        assert (await alice.answer()).startswith("alice: that took too long")
+    make_key(settings, "somebody", "user")
+    async with (
+        live(settings, inference) as server,
+        running(configured(shared_ngircd.port, server.url, tmp_path)),
+    ):
+        alice.say(CHANNEL, "hearth: who made Befunge?")
+        assert (await alice.answer()).startswith("alice: my server does not let me in")
+
+
+@pytest.mark.soak  # the gateway wants a pause of five seconds
+async def test_a_busy_gateway_is_tried_again(
+    shared_ngircd: Ngircd, settings: Settings, inference: ScriptedInference, tmp_path: Path, alice: Person
+) -> None:
+    inference.delay = 0.5
+    settings = changed(settings, "ask", max_concurrent=1)
+    async with live(settings, inference) as server, httpx2.AsyncClient(base_url=server.url) as http:
+        other = asyncio.create_task(http.post("/ask", json={"question": "who?"}, timeout=30))
+        await inference.begun.acquire()
+        async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+            alice.say(CHANNEL, "hearth: who made Befunge?")
+            assert await alice.answer() == "alice: The wiki does not say.", (
+                "after the pause that was asked for"
+            )
+        assert (await other).status_code == 200

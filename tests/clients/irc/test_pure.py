@@ -1,0 +1,222 @@
+"""Addressing, limits, backoff, the queue, answers, state: what needs no network."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clients.irc.address import CommandLine, Question, addressed
+from clients.irc.answer import shaped, source_line, told
+from clients.irc.backoff import Backoff
+from clients.irc.gateway import Answer, Citation, GatewayError
+from clients.irc.limits import Buckets
+from clients.irc.queue import Queue, Ticket
+from clients.irc.state import StateError, StateFile
+from clients.irc.waits import WAITS, Waits
+
+BEFUNGE = Citation(1, "Befunge", "History", "https://wiki.example/Befunge#History")
+CHEF = Citation(2, "Chef", "", "https://wiki.example/Chef")
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("hearth: who?", Question("who?")),
+        ("Hearth, who?", Question("who?")),
+        ("hearth:who?", Question("who?")),
+        ("\x02hearth\x02: \x0304who?", Question("who?")),
+        ("hearth:", Question("")),
+        ("?who", Question("who")),
+        ("hearth who?", None),
+        ("hearths: who?", None),
+        ("well, hearth: who?", None),
+        ("!sources", CommandLine("sources", "")),
+        ("!unknown thing", None),
+        ("hearth: !unknown thing", CommandLine("unknown", "thing")),
+        ("hearth: !Forget me", CommandLine("forget", "me")),
+        ("!!sources", None),
+        ("hearth: !?", Question("!?")),
+        ("", None),
+    ],
+)
+def test_what_is_meant_for_the_bot(line: str, wanted: object) -> None:
+    known = {"sources", "forget"}
+    found = addressed(
+        line, nick="hearth", private=False, prefix="?", mark="!", commands=known, fold=str.lower
+    )
+    assert found == wanted
+
+
+@given(st.text(max_size=100), st.booleans())
+def test_any_line_can_be_looked_at(line: str, private: bool) -> None:
+    found = addressed(line, nick="hearth", private=private, prefix="", mark="!", commands=(), fold=str.lower)
+    assert private <= (found is not None)
+
+
+def test_buckets_fill_with_time_and_follow_a_nick() -> None:
+    now = [0.0]
+    buckets = Buckets(2, 10.0, lambda: now[0])
+    assert [buckets.take("a") for _ in range(3)] == [0.0, 0.0, 10.0]
+    now[0] = 4.0
+    assert buckets.take("a") == pytest.approx(6.0)
+    assert buckets.take("b") == 0.0
+    buckets.rename("a", "b")
+    assert buckets.take("b") == pytest.approx(6.0), "a new nick is no new bucket"
+    now[0] = 1000.0
+    assert [buckets.take("b") for _ in range(3)] == [0.0, 0.0, 10.0]
+
+
+@given(st.lists(st.floats(0, 30), max_size=40))
+def test_a_bucket_never_gives_more_than_its_rate(pauses: list[float]) -> None:
+    now = [0.0]
+    buckets = Buckets(3, 5.0, lambda: now[0])
+    taken = 0
+    for pause in pauses:
+        now[0] += pause
+        taken += buckets.take("a") == 0
+    assert taken <= 3 + now[0] / 5.0 + 1e-6
+
+
+def test_buckets_do_not_pile_up() -> None:
+    buckets = Buckets(1, 10.0, lambda: 0.0)
+    for number in range(10_000):
+        buckets.take(str(number))
+    assert len(buckets._buckets) <= 4096
+
+
+def test_backoff_doubles_with_jitter_up_to_its_limit() -> None:
+    backoff = Backoff(2.0, 60.0, random.Random(1))
+    waits = [backoff.next() for _ in range(100)]
+    for attempt, wait in enumerate(waits):
+        full = min(60.0, 2.0 * 2**attempt)
+        assert full / 2 <= wait <= full
+    assert len(set(waits)) > 90
+    backoff.reset()
+    assert backoff.next() <= 2.0
+
+
+def test_wait_messages_come_once_before_they_come_again() -> None:
+    assert len(WAITS) >= 30 and len(set(WAITS)) == len(WAITS)
+    assert all(0 < len(text) <= 120 and text.isascii() for text in WAITS)
+    waits = Waits(random.Random(1))
+    for _ in range(3):
+        assert sorted(waits.next() for _ in WAITS) == sorted(WAITS)
+
+
+async def test_the_queue_is_first_come_first_served() -> None:
+    queue = Queue(at_once=2, most_waiting=3)
+    order: list[int] = []
+    gates = [asyncio.Event() for _ in range(5)]
+    tickets = [Ticket() for _ in range(5)]
+
+    async def run(number: int) -> None:
+        async with queue.turn(tickets[number]):
+            order.append(number)
+            await gates[number].wait()
+
+    tasks = [asyncio.create_task(run(number)) for number in range(5)]
+    await asyncio.sleep(0)
+    assert (order, queue.running, queue.waiting, queue.full) == ([0, 1], 2, 3, True)
+    assert [queue.place(ticket) for ticket in tickets] == [0, 0, 1, 2, 3]
+    tickets[0].behind = 4
+    assert queue.place(tickets[0]) == 4
+    tasks[2].cancel()
+    gates[1].set()
+    await asyncio.wait({tasks[1], tasks[2]})
+    await asyncio.sleep(0)
+    assert order == [0, 1, 3] and queue.place(tickets[4]) == 1
+    for gate in gates:
+        gate.set()
+    await asyncio.wait(tasks)
+    assert order == [0, 1, 3, 4] and (queue.running, queue.waiting) == (0, 0)
+
+
+async def test_a_turn_that_comes_with_its_cancellation_is_passed_on() -> None:
+    queue = Queue(at_once=1, most_waiting=3)
+    gate, done = asyncio.Event(), asyncio.Event()
+
+    async def run(ticket: Ticket, event: asyncio.Event) -> None:
+        async with queue.turn(ticket):
+            await event.wait()
+
+    first = asyncio.create_task(run(Ticket(), gate))
+    second = asyncio.create_task(run(Ticket(), done))
+    third = asyncio.create_task(run(Ticket(), done))
+    await asyncio.sleep(0)
+    gate.set()
+    await first
+    second.cancel()
+    done.set()
+    await asyncio.wait({second, third})
+    assert (queue.running, queue.waiting) == (0, 0) and third.exception() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "citations", "said", "link"),
+    [
+        ("Chris Pressey made it. [1]", [BEFUNGE], "Chris Pressey made it.", BEFUNGE.url),
+        ("A [2]. B [1].", [BEFUNGE, CHEF], "A [2]. B [1].", CHEF.url),
+        ("Nothing is said.", [BEFUNGE], "Nothing is said.", ""),
+        ("The wiki does not say.", [], "The wiki does not say.", ""),
+        ("hearth: two\nlines", [], "two lines", ""),
+        ("<hearth> hi", [], "hi", ""),
+        ("alice: hi", [], "hi", ""),
+        ("Note: hi", [], "Note: hi", ""),
+        ("buy at https://evil.example/x now [9]", [], "buy at (link removed) now [9]", ""),
+        ("a[1] = b[0]", [], "a[1] = b[0]", ""),
+        ("see www.evil.example and mailto:a@b", [], "see (link removed) and (link removed)", ""),
+        (f"see {CHEF.url}. [2]", [CHEF], f"see {CHEF.url}.", CHEF.url),
+        ("x [1]", [Citation(1, "x", "", "javascript:alert(1)")], "x", ""),
+        ("x [1]", [Citation(1, "x", "", "https://a b\r\nQUIT")], "x", ""),
+    ],
+)
+def test_answers_take_the_shape_of_irc(text: str, citations: list[Citation], said: str, link: str) -> None:
+    found = shaped(Answer(text, citations), foreign_links=False, names=("hearth", "alice"))
+    assert found == (said, link)
+
+
+def test_links_stay_when_they_are_wanted() -> None:
+    assert shaped(Answer("see https://a.b/c"), foreign_links=True, names=()) == ("see https://a.b/c", "")
+
+
+def test_a_source_on_one_line() -> None:
+    assert source_line(BEFUNGE) == "[1] Befunge, History: https://wiki.example/Befunge#History"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (GatewayError("x", code="unreachable"), "cannot reach"),
+        (GatewayError("x", code="timeout"), "too long"),
+        (GatewayError("x", code="deadline_exceeded", status=504), "too long"),
+        (GatewayError("x", code="overloaded", status=503, retry_after=7.2), "again in 7 s"),
+        (GatewayError("x", code="model_unavailable", status=503), "no model"),
+        (GatewayError("x", code="too_large", status=413), "too long for me"),
+        (GatewayError("x", code="unauthorized", status=401), "operator"),
+        (GatewayError("secret path /etc/x", code="internal", status=500), "went wrong"),
+    ],
+)
+def test_failures_are_short_and_carry_the_id(error: GatewayError, words: str) -> None:
+    text = told(error, "1a2b")
+    assert words in text and text.endswith(" [#1a2b]") and len(text) < 120
+    assert "secret" not in text
+
+
+def test_state_survives_a_restart(tmp_path: Path) -> None:
+    first = StateFile(tmp_path / "new" / "folder")
+    first.state.conversations["net/#c"] = "id"
+    first.state.forgotten.add("net/nick:x")
+    first.save()
+    assert StateFile(tmp_path / "new" / "folder").state == first.state
+    assert [each.name for each in first.path.parent.iterdir()] == ["state.json"]
+    first.path.write_text("{")
+    with pytest.raises(StateError, match="damaged"):
+        StateFile(tmp_path / "new" / "folder")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StateError, match="state_dir"):
+        StateFile(tmp_path / "file")
