@@ -16,7 +16,7 @@ from model_host import protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-FOLDERS = "gateway|model_host|models|prompts|tests|docs|deploy|benchmarks"
+FOLDERS = "gateway|model_host|clients|models|prompts|tests|docs|deploy|benchmarks"
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:lock|toml))`")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
