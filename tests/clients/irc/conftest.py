@@ -35,7 +35,7 @@ def shared_ngircd() -> Iterator[Ngircd]:
 
 @pytest.fixture(scope="session")
 def inspircd() -> Iterator[Inspircd]:
-    """With services, and the accounts `hearth`, `boss` and `alice` of the password PASSWORD."""
+    """With services, and the accounts `hearth`, `boss`, `alice` and `ember` of the password PASSWORD."""
     with folder() as made:
         running = Inspircd(made)
         with ThreadPoolExecutor(1) as pool:  # with a loop of its own, beside that of the tests
@@ -45,7 +45,7 @@ def inspircd() -> Iterator[Inspircd]:
 
 
 async def _register(server: Inspircd) -> None:
-    for account in ("hearth", "boss", "alice"):
+    for account in ("hearth", "boss", "alice", "ember"):
         async with person(server.port, account) as owner:
             found = None
             while not found:  # services may still be linking

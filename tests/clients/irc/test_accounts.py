@@ -1,6 +1,6 @@
 """Services accounts on a real InspIRCd with Atheme: SASL over TLS, account tags, admins, typing.
 
-InspIRCd lets nobody in before its next full second, so most of these run with the long tests.
+InspIRCd lets nobody in before its next full second, so these run with the long tests.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from tests.gateway.api.scripted import ScriptedInference
 
 TAGS = "account-tag message-tags"
 
+pytestmark = pytest.mark.soak
+
 
 def network(server: Inspircd, **changes: Any) -> dict[str, Any]:
     """Over TLS, logged in as `hearth`."""
@@ -40,14 +42,13 @@ async def whois(server: Inspircd, nick: str) -> list[str]:
 
 
 async def test_login_with_a_password(inspircd: Inspircd, server: LiveServer, tmp_path: Path) -> None:
-    async with running(configured(0, server.url, tmp_path, network=network(inspircd))):
+    async with running(configured(1, server.url, tmp_path, network=network(inspircd))):
         told = await whois(inspircd, "hearth")
     assert any(" 330 looker hearth hearth " in line for line in told), "logged in"
     assert any(" 671 looker hearth " in line for line in told), "over TLS"
     assert any("is a bot" in line for line in told), "marked as what it is"
 
 
-@pytest.mark.soak
 async def test_login_with_a_certificate(inspircd: Inspircd, server: LiveServer, tmp_path: Path) -> None:
     file = certificate(tmp_path, "client", "127.0.0.1")
     der = ssl.PEM_cert_to_DER_cert(file.read_text())
@@ -60,7 +61,7 @@ async def test_login_with_a_certificate(inspircd: Inspircd, server: LiveServer, 
         client_certificate=str(file),
         client_key=str(file.with_suffix(".key")),
     )
-    async with running(configured(0, server.url, tmp_path, network=external)):
+    async with running(configured(1, server.url, tmp_path, network=external)):
         assert any(" 330 looker hearth hearth " in line for line in await whois(inspircd, "hearth"))
 
 
@@ -77,23 +78,12 @@ async def test_without_the_account_or_trust_it_stays_outside(
 ) -> None:
     with capture_logs() as logs:
         async with running(
-            configured(0, server.url, tmp_path, network=network(inspircd, **changes)), joined=False
+            configured(1, server.url, tmp_path, network=network(inspircd, **changes)), joined=False
         ) as bot:
             await until(lambda: any(each["event"] == "not connected" for each in logs))
             assert not bot.networks[0].connected
     told = next(each["reason"] for each in logs if each["event"] == "not connected")
     assert re.search(reason, told) and PASSWORD not in str(logs)
-
-
-@pytest.mark.soak
-async def test_services_give_the_nick_back(inspircd: Inspircd, server: LiveServer, tmp_path: Path) -> None:
-    regain = network(inspircd, regain="NickServ REGAIN {nick}", tend_seconds=2)
-    async with (
-        person(inspircd.port, "hearth") as squatter,
-        running(configured(0, server.url, tmp_path, network=regain)) as bot,
-    ):
-        await squatter.expect(":hearth!.* NICK ")
-        await until(lambda: bot.networks[0].nick == "hearth")
 
 
 async def test_admins_are_known_by_their_account(
@@ -102,7 +92,7 @@ async def test_admins_are_known_by_their_account(
     async with (
         person(inspircd.port, "boss", CHANNEL) as fake,
         person(inspircd.port, "otto", CHANNEL, account=("boss", PASSWORD), caps=TAGS) as boss,
-        running(configured(0, server.url, tmp_path, network=network(inspircd))) as bot,
+        running(configured(1, server.url, tmp_path, network=network(inspircd))) as bot,
     ):
         fake.send(f"@account=boss;+account=boss PRIVMSG {CHANNEL} :!quiet 5")
         assert "services account" in await fake.expect_from("hearth", "boss: ")
@@ -128,7 +118,7 @@ async def test_admins_are_known_by_their_account(
         assert bot.networks[0].waiting == 0
     async with (
         person(inspircd.port, "otto", account=("boss", PASSWORD)) as boss,
-        running(configured(0, server.url, tmp_path / "new", network=network(inspircd))) as bot,
+        running(configured(1, server.url, tmp_path / "new", network=network(inspircd))) as bot,
     ):
         boss.say("hearth", "!reconnect")
         await until(lambda: bot.networks[0].connections == 2)
@@ -136,14 +126,13 @@ async def test_admins_are_known_by_their_account(
         await until(lambda: not bot.networks[0].connected)
 
 
-@pytest.mark.soak
 async def test_an_account_is_remembered_in_private_and_under_every_nick(
     inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
 ) -> None:
     inference.script = lambda call: ["Noted."]
     chat = network(inspircd, private="chat", channels=[{"name": CHANNEL, "mode": "chat"}])
     async with (
-        running(configured(0, server.url, tmp_path, network=chat)),
+        running(configured(1, server.url, tmp_path, network=chat)),
         person(inspircd.port, "ally", CHANNEL, account=("alice", PASSWORD)) as ally,
         person(inspircd.port, "alice", CHANNEL) as other,
         httpx2.AsyncClient(base_url=server.url) as http,
@@ -168,13 +157,12 @@ async def test_an_account_is_remembered_in_private_and_under_every_nick(
         await ally.expect_from("hearth", "ally: done, 4 lines")
 
 
-@pytest.mark.soak
 async def test_it_shows_that_it_is_typing_and_no_half_answers(
     inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
 ) -> None:
     inference.delay = 0.3
     async with (
-        running(configured(0, server.url, tmp_path, network=network(inspircd))),
+        running(configured(1, server.url, tmp_path, network=network(inspircd))),
         person(inspircd.port, "alice", CHANNEL, caps=TAGS) as alice,
     ):
         alice.say(CHANNEL, "hearth: who made Befunge?")
@@ -184,12 +172,11 @@ async def test_it_shows_that_it_is_typing_and_no_half_answers(
         assert len(alice.said_by("hearth")) == 1
 
 
-@pytest.mark.soak
 async def test_two_bots_do_not_talk_to_each_other(
     inspircd: Inspircd, server: LiveServer, tmp_path: Path
 ) -> None:
     async with (
-        running(configured(0, server.url, tmp_path, network=network(inspircd))) as bot,
+        running(configured(1, server.url, tmp_path, network=network(inspircd))) as bot,
         person(inspircd.port, "robot", CHANNEL, caps=TAGS) as robot,
     ):
         robot.send("MODE robot +B")
@@ -198,3 +185,15 @@ async def test_two_bots_do_not_talk_to_each_other(
         robot.say("hearth", "!stats")
         await robot.quiet()
         assert bot.networks[0].waiting == 0 and robot.said_by("hearth") == []
+
+
+async def test_services_give_the_nick_back(inspircd: Inspircd, server: LiveServer, tmp_path: Path) -> None:
+    """Atheme keeps a nick that it has taken from somebody for a while: no other test uses this one."""
+    login = {"account": "ember", "password": PASSWORD}
+    regain = network(inspircd, nick="ember", sasl=login, regain="NickServ REGAIN {nick}", tend_seconds=2)
+    async with (
+        person(inspircd.port, "ember") as squatter,
+        running(configured(1, server.url, tmp_path, network=regain)) as bot,
+    ):
+        await squatter.expect(":ember!.* NICK ")
+        await until(lambda: bot.networks[0].nick == "ember")
