@@ -110,6 +110,18 @@ async def test_a_new_nick_takes_its_question_along(
         assert await alice.answer() == "The wiki does not say."
 
 
+async def test_what_has_begun_is_brought_to_its_end(
+    shared_ngircd: Ngircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path, alice: Person
+) -> None:
+    inference.delay = 0.3
+    async with running(configured(shared_ngircd.port, server.url, tmp_path)) as bot:
+        alice.say(CHANNEL, "hearth: who made Befunge?")
+        await inference.begun.acquire()
+        bot.stop()
+        assert await alice.answer() == "alice: The wiki does not say."
+        await alice.expect(":hearth!.* QUIT .*I will be back")
+
+
 async def test_limits_for_users_and_channels(
     shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
 ) -> None:

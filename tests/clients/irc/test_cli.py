@@ -175,12 +175,8 @@ async def test_from_a_question_on_irc_to_a_cited_answer(
             assert await bob.private() == "The wiki does not say."
             bob.say("#test", "!sources")
             assert (await bob.expect_from("hearth", "bob: ")).endswith("https://esolangs.org/wiki/Befunge")
-            bob.say("#test", "hearth: Who created Befunge?")
             await until(lambda: (tmp_path / "state" / "state.json").exists())
             bot.send_signal(signal.SIGTERM)
-            assert "Chris Pressey" in await bob.expect_from("hearth", "bob: "), (
-                "what has begun is brought to its end"
-            )
             await bob.expect(":hearth!.* QUIT .*I will be back")
             assert await asyncio.wait_for(bot.wait(), 20) == 0
         finally:
