@@ -53,7 +53,9 @@ def _words(error: GatewayError) -> str:
         return "that question is too long for me."
     if error.retry_after is not None:
         return f"too much to do right now, please try again in {max(1, round(error.retry_after))} s."
-    if error.status == 503:
+    if error.code == "overloaded":
+        return "too much to do right now, please try again in a while."
+    if error.status == 503 or error.code == "model_unavailable":
         return "I have no model to think with at the moment, please try again later."
     if error.status in (400, 422):
         return "I cannot take that question as it is."

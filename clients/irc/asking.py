@@ -13,7 +13,7 @@ import structlog
 from clients.irc.answer import shaped, told
 from clients.irc.company import company
 from clients.irc.config import ChannelConfig, Config, Mode
-from clients.irc.gateway import Answer, Gateway, GatewayError
+from clients.irc.gateway import Answer, Gateway, GatewayError, QueuePlace
 from clients.irc.limits import Buckets
 from clients.irc.memory import Memory, instructions_of
 from clients.irc.network import Network
@@ -128,15 +128,15 @@ class Asking:
         """The answer. A gateway that says when to try again is tried again."""
         person, place = request.person, request.place
 
-        def behind(waiting: int) -> None:
-            ticket.behind = waiting
+        def told_place(place: QueuePlace) -> None:
+            ticket.there = place
 
         if mode == "wiki":
-            return await self._patiently(lambda: self._gateway.ask(text, request_id, behind))
+            return await self._patiently(lambda: self._gateway.ask(text, request_id, told_place))
         instructions = self.instructions(request)
         if self._remembers(request):
             return await self._patiently(
-                lambda: self._memory.converse(place, person, text, instructions, request_id)
+                lambda: self._memory.converse(place, person, text, instructions, request_id, told_place)
             )
         return await self._patiently(lambda: self._gateway.complete(instructions, text, request_id))
 

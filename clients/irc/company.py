@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from clients.irc.gateway import QueuePlace
 from clients.irc.queue import Queue, Ticket
 from clients.irc.request import Request
 
@@ -40,11 +41,12 @@ async def _keep(request: Request, ticket: Ticket, queue: Queue, patience: float)
         waited += pause
 
 
-def _tell(request: Request, before: int) -> None:
+def _tell(request: Request, place: QueuePlace) -> None:
     """The place in the queue; without one, only in private: a channel does not want to read that we think."""
-    if before == 1:
-        request.reply("one other question is before yours, please bear with me.")
-    elif before > 1:
-        request.reply(f"{before} other questions are before yours, please bear with me.")
+    wait = f" (about {max(1, round(place.wait_seconds))} s)" if place.wait_seconds else ""
+    if place.position == 1:
+        request.reply(f"one other question is before yours{wait}, please bear with me.")
+    elif place.position > 1:
+        request.reply(f"{place.position} other questions are before yours{wait}, please bear with me.")
     elif request.place.private:
         request.reply("I am still working on it.")

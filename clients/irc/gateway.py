@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,6 +43,21 @@ class Answer(Struct, frozen=True):
     text: str
     citations: list[Citation] = []
     model: str = ""
+
+
+class QueuePlace(Struct, frozen=True):
+    """A place in the gateway's queue: 0 for none, 1 is the next one. The wait is an estimate in seconds."""
+
+    position: int = 0
+    wait_seconds: float | None = None
+
+
+Told = Callable[[QueuePlace], None]
+
+
+class _Stage(Struct, frozen=True):
+    stage: str
+    detail: QueuePlace = QueuePlace()
 
 
 class _Asked(Struct, frozen=True):
@@ -99,22 +114,22 @@ class Gateway:
         """Close the connections."""
         await self._http.aclose()
 
-    async def ask(self, question: str, request_id: str, waiting: Callable[[int], None]) -> Answer:
-        """Answer from the wiki. ``waiting`` is told how many questions of others are before this one."""
-        body = {"question": question, "style": self._config.style}
-        headers = {"Accept": "text/event-stream", "X-Request-ID": request_id}
-        async with self._deadline(), self._stream("/ask", body, headers) as events:
+    async def ask(self, question: str, request_id: str, told: Told) -> Answer:
+        """Answer from the wiki. ``told`` hears of the request's place in the gateway's queue."""
+        done: _Asked | None = None
+        async with self._deadline(), self._stream("/ask", self._question(question), request_id) as events:
             async for event in events:
                 if event.event == "stage":
-                    stage = _decoded(event.data.encode(), dict[str, Any])
-                    if stage.get("stage") == "queued":
-                        waiting(int(stage.get("detail", {}).get("waiting", 0)))
-                elif event.event == "error":
-                    raise _from_envelope(event.data.encode(), 500, None)
+                    stage = _decoded(event.data, _Stage)
+                    told(stage.detail if stage.stage == "queued" else QueuePlace())
                 elif event.event == "done":
-                    done = _decoded(event.data.encode(), _Asked)
-                    return Answer(done.answer, done.citations, done.model)
-        raise GatewayError("the answer broke off", code="broken")
+                    done = _decoded(event.data, _Asked)
+        if done is None:
+            raise GatewayError("the answer broke off", code="broken")
+        return Answer(done.answer, done.citations, done.model)
+
+    def _question(self, question: str) -> dict[str, str]:
+        return {"question": question, "style": self._config.style}
 
     async def complete(self, instructions: str, text: str, request_id: str) -> Answer:
         """Answer without any memory."""
@@ -124,12 +139,24 @@ class Gateway:
         return Answer(done.choices[0].message.content or "", model=done.model)
 
     async def converse(
-        self, conversation: str, speaker: str, text: str, message_id: str, request_id: str
+        self, conversation: str, speaker: str, text: str, request_id: str, told: Told
     ) -> Answer:
-        """Answer within a conversation; the same ``message_id`` again is no second message."""
-        body = {"text": text, "speaker": speaker, "id": message_id, "max_tokens": self._config.reply_tokens}
+        """Answer within a conversation; the same ``request_id`` again is no second message."""
+        body = {"text": text, "speaker": speaker, "id": f"irc-{request_id}", "stream": True}
+        body["max_tokens"] = self._config.reply_tokens
+        done: _Replied | None = None
         path = f"/v1/conversations/{conversation}/messages"
-        return Answer((await self._call("POST", path, _Replied, body, request_id)).message.text)
+        async with self._deadline(), self._stream(path, body, request_id) as events:
+            async for event in events:
+                if event.event == "queued":
+                    told(_decoded(event.data, QueuePlace))
+                elif event.event == "delta":
+                    told(QueuePlace())
+                elif event.event == "done":
+                    done = _decoded(event.data, _Replied)
+        if done is None:
+            raise GatewayError("the answer broke off", code="broken")
+        return Answer(done.message.text)
 
     async def keep(self, conversation: str, speaker: str, text: str, *, ours: bool = False) -> None:
         """Add a line to a conversation; ``ours`` when the bot has said it."""
@@ -187,8 +214,10 @@ class Gateway:
 
     @asynccontextmanager
     async def _stream(
-        self, path: str, body: object, headers: dict[str, str]
+        self, path: str, body: object, request_id: str
     ) -> AsyncIterator[AsyncIterator[httpx2.ServerSentEvent]]:
+        """The events of a reply; an ``error`` among them is raised."""
+        headers = {"Accept": "text/event-stream", "X-Request-ID": request_id}
         timeout = httpx2.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS)
         try:
             async with self._http.stream(
@@ -197,9 +226,18 @@ class Gateway:
                 if response.is_error:
                     content = await response.aread()
                     raise _from_envelope(content, response.status_code, response.headers.get("retry-after"))
-                yield aiter(httpx2.EventSource(response))
+                yield _without_errors(httpx2.EventSource(response))
         except httpx2.HTTPError as error:
             raise _network_error(error) from None
+
+
+async def _without_errors(
+    events: AsyncIterable[httpx2.ServerSentEvent],
+) -> AsyncIterator[httpx2.ServerSentEvent]:
+    async for event in events:
+        if event.event == "error":
+            raise _from_envelope(event.data.encode(), 500, None)
+        yield event
 
 
 def _network_error(error: httpx2.HTTPError) -> GatewayError:
@@ -210,7 +248,7 @@ def _network_error(error: httpx2.HTTPError) -> GatewayError:
     return GatewayError(f"the connection to the gateway broke: {error}", code="broken")
 
 
-def _decoded(content: bytes, kind: Any) -> Any:
+def _decoded(content: bytes | str, kind: Any) -> Any:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.MsgspecError as error:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import structlog
 
 from clients.irc.config import ChannelConfig
-from clients.irc.gateway import Answer, Gateway, GatewayError
+from clients.irc.gateway import Answer, Gateway, GatewayError, Told
 from clients.irc.people import Person, Place
 from clients.irc.state import StateFile
 
@@ -50,14 +50,12 @@ class Memory:
         return person.key not in self._state.state.forgotten and (not place.private or bool(person.account))
 
     async def converse(
-        self, place: Place, person: Person, text: str, instructions: str, request_id: str
+        self, place: Place, person: Person, text: str, instructions: str, request_id: str, told: Told
     ) -> Answer:
         """Answer within the place's conversation."""
 
         async def post(conversation: str) -> Answer:
-            return await self._gateway.converse(
-                conversation, person.speaker, text, f"irc-{request_id}", request_id
-            )
+            return await self._gateway.converse(conversation, person.speaker, text, request_id, told)
 
         async with self._locks[place.key]:
             await self._hand_over(place, instructions)

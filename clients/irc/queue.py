@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from clients.irc.gateway import QueuePlace
+
 
 class Ticket:
-    """A question in the line. ``behind`` counts those that wait before it at the gateway, once it is there."""
+    """A question in the line; once it is at the gateway, its place in the queue there."""
 
     def __init__(self) -> None:
-        self.behind = 0
+        self.there = QueuePlace()
         self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
@@ -35,9 +37,11 @@ class Queue:
         """How many wait for their turn."""
         return len(self._waiting)
 
-    def place(self, ticket: Ticket) -> int:
-        """How many are before it, here or at the gateway; 0 when it is being answered."""
-        return self._waiting.index(ticket) + 1 if ticket in self._waiting else ticket.behind
+    def place(self, ticket: Ticket) -> QueuePlace:
+        """Its place, here or at the gateway; the position is 0 when it is being answered."""
+        if ticket in self._waiting:
+            return QueuePlace(self._waiting.index(ticket) + 1)
+        return ticket.there
 
     @asynccontextmanager
     async def turn(self, ticket: Ticket) -> AsyncIterator[None]:

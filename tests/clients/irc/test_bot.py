@@ -11,7 +11,9 @@ import httpx2
 import pytest
 
 from clients.irc.waits import WAITS
+from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.settings import Settings
+from model_host.protocol import Queued
 from tests.clients.irc.conftest import CHANNEL, configured, running, until
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import Person, person
@@ -344,6 +346,31 @@ async def test_a_slow_gateway_and_the_place_in_the_queue(
             == "carol: too many questions are waiting already, please try again in a while."
         )
         assert await bob.answer() == "bob: The wiki does not say."
+
+
+class Queueing(ScriptedInference):
+    """Others are answered first."""
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+        yield Queued(call.id, 3, 42.0)
+        await asyncio.sleep(0.5)
+        async for event in super().generate(call):
+            yield event
+
+
+async def test_the_place_in_the_queue_of_the_gateway(
+    shared_ngircd: Ngircd, settings: Settings, tmp_path: Path, alice: Person
+) -> None:
+    patient = {"patience_seconds": 0.3}
+    async with (
+        live(settings, Queueing()) as server,
+        running(configured(shared_ngircd.port, server.url, tmp_path, replies=patient)),
+    ):
+        for order in ("!wiki who made Befunge?", "!chat hello"):
+            alice.say(CHANNEL, order)
+            told = "alice: 3 other questions are before yours (about 42 s), please bear with me."
+            assert await alice.answer() == told
+            assert await alice.answer() != told
 
 
 async def test_a_gateway_that_gives_up(

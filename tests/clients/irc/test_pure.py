@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clients.irc.address import CommandLine, Question, addressed
 from clients.irc.answer import shaped, source_line, told
 from clients.irc.backoff import Backoff
-from clients.irc.gateway import Answer, Citation, GatewayError
+from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
 from clients.irc.limits import Buckets
 from clients.irc.queue import Queue, Ticket
 from clients.irc.state import StateError, StateFile
@@ -122,14 +122,14 @@ async def test_the_queue_is_first_come_first_served() -> None:
     tasks = [asyncio.create_task(run(number)) for number in range(5)]
     await asyncio.sleep(0)
     assert (order, queue.running, queue.waiting, queue.full) == ([0, 1], 2, 3, True)
-    assert [queue.place(ticket) for ticket in tickets] == [0, 0, 1, 2, 3]
-    tickets[0].behind = 4
-    assert queue.place(tickets[0]) == 4
+    assert [queue.place(ticket).position for ticket in tickets] == [0, 0, 1, 2, 3]
+    tickets[0].there = QueuePlace(4, 2.5)
+    assert queue.place(tickets[0]) == QueuePlace(4, 2.5)
     tasks[2].cancel()
     gates[1].set()
     await asyncio.wait({tasks[1], tasks[2]})
     await asyncio.sleep(0)
-    assert order == [0, 1, 3] and queue.place(tickets[4]) == 1
+    assert order == [0, 1, 3] and queue.place(tickets[4]).position == 1
     for gate in gates:
         gate.set()
     await asyncio.wait(tasks)
@@ -196,6 +196,8 @@ def test_a_source_on_one_line() -> None:
         (GatewayError("x", code="deadline_exceeded", status=504), "too long"),
         (GatewayError("x", code="overloaded", status=503, retry_after=7.2), "again in 7 s"),
         (GatewayError("x", code="model_unavailable", status=503), "no model"),
+        (GatewayError("x", code="model_unavailable", status=500), "no model"),
+        (GatewayError("x", code="overloaded", status=500), "in a while"),
         (GatewayError("x", code="too_large", status=413), "too long for me"),
         (GatewayError("x", code="unauthorized", status=401), "operator"),
         (GatewayError("secret path /etc/x", code="internal", status=500), "went wrong"),
