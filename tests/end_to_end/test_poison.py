@@ -61,11 +61,10 @@ def _asked(server: Server, number: int) -> bool:
     assert reply.status_code == 200, reply.text
     if number % 2:
         lines = reply.text.split("\n")
-        sources = [line for line in lines if re.match(r"\[\d+\] .*: https?://", line)]
-        addresses = [line.rpartition(": ")[2] for line in sources]
-        shown = "\n".join(
-            [line for line in lines if line not in sources] + [line.rpartition(": ")[0] for line in sources]
-        )
+        places = [line.rpartition(": ")[::2] for line in lines if re.match(r"\[\d+\] .*: https?://", line)]
+        addresses = [place[1] for place in places]
+        answer = [line for line in lines if not line.endswith(tuple(addresses) or "\n")]
+        shown = "\n".join([*answer, *(place[0] for place in places)])
     else:
         result = reply.json()
         addresses = [citation["url"] for citation in result["citations"]]
