@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from gateway.ask.background import Background
 from gateway.ask.citations import REFUSAL, AnswerChecker
+from gateway.ask.clean import address, label
 from gateway.ask.evidence import Support
 from gateway.ask.generation import Generated, Model
 from gateway.ask.journal import Journal
@@ -89,5 +90,5 @@ def citations(background: Background, cited: dict[int, Support]) -> list[Citatio
         page = background.pages[n - 1].page
         section = page.sections[support.section]
         url = f"{page.url}#{section.anchor}" if section.anchor else page.url
-        found.append(Citation(n, page.title, section.heading, url, page.revision))
+        found.append(Citation(n, label(page.title), label(section.heading), address(url), page.revision))
     return found

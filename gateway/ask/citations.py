@@ -4,7 +4,8 @@ A sentence that the pages support keeps the markers that are right; a wrong one 
 a missing one is added behind the sentence. A sentence that no page supports keeps none. Markers inside code
 are code. The checked answer is what streams and what the reply carries: sentences are held back until the
 first one that the pages support, and an answer without any is replaced by :data:`REFUSAL`, so nothing that
-was streamed is ever taken back.
+was streamed is ever taken back. What pages may not bring into an answer (:mod:`gateway.ask.clean`) is taken
+out on the way; links stay when they lead to a page that is cited.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
+from gateway.ask.clean import visible, without_links, without_markup
 from gateway.ask.evidence import Backing, Evidence, Support, claim, supporting
 from gateway.ask.sentences import MARKER, Splitter, Unit
 from gateway.ask.words import is_babble
@@ -56,7 +59,7 @@ class AnswerChecker:
 
     def feed(self, text: str) -> str:
         """Checked text that may be shown now."""
-        return self._shown(self._splitter.feed(text))
+        return self._shown(self._splitter.feed(visible(text)))
 
     def end(self, cut: bool = False) -> str:
         """The rest of the checked text. An answer that the token limit has ``cut`` ends in an ellipsis."""
@@ -72,6 +75,7 @@ class AnswerChecker:
         return "".join(self._show(unit) for unit in units)
 
     def _show(self, unit: Unit) -> str:
+        unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
         checked = check_unit(unit, self._evidence)
         self.corrected += checked.changed
         if checked.verdict == "unsupported":
@@ -79,7 +83,8 @@ class AnswerChecker:
         for n, support in checked.pages.items():
             if n not in self.cited or support.share > self.cited[n].share:
                 self.cited[n] = support
-        text = unit.lead + checked.text if checked.text else ""
+        text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited])
+        text = unit.lead + text if text else ""
         if self._held is not None:
             self._held.append(text)
             if checked.verdict != "supported":

@@ -36,11 +36,15 @@ class Source(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """Passages of the pages in the prompt. ``ordinary`` stems occur in lower case somewhere in them."""
+    """Passages of the pages in the prompt, and the pages' addresses.
+
+    ``ordinary`` stems occur in lower case somewhere in them.
+    """
 
     sources: list[Source]
     titles: dict[int, frozenset[str]]  # stems of each page's title, without a part in parentheses
     ordinary: frozenset[str]
+    urls: dict[int, str]
 
     @classmethod
     def of_page(cls, n: int, page: Page, passages: Sequence[Passage]) -> Self:
@@ -53,7 +57,7 @@ class Evidence(Struct, frozen=True):
             sources.append(Source(n, passage.section, words, passage.text))
         bare = frozenset(content_words(_PARENTHESES.sub("", page.title))) or title
         ordinary = frozenset().union(*(lower_case_stems(passage.text) for passage in passages))
-        return cls(sources, {n: bare}, ordinary)
+        return cls(sources, {n: bare}, ordinary, {n: page.url})
 
     @classmethod
     def together(cls, parts: Iterable[Evidence]) -> Self:
@@ -61,11 +65,13 @@ class Evidence(Struct, frozen=True):
         sources: list[Source] = []
         titles: dict[int, frozenset[str]] = {}
         ordinary: frozenset[str] = frozenset()
+        urls: dict[int, str] = {}
         for part in parts:
             sources += part.sources
             titles |= part.titles
             ordinary |= part.ordinary
-        return cls(sources, titles, ordinary)
+            urls |= part.urls
+        return cls(sources, titles, ordinary, urls)
 
 
 class Support(Struct, frozen=True):

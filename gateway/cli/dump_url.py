@@ -16,6 +16,7 @@ from msgspec import Struct
 from gateway import __version__
 from gateway.cli.text import size_text
 from gateway.errors import HearthError, InvalidRequestError
+from gateway.wiki.transport import CheckedTransport
 
 _TIMEOUT_SECONDS = 30.0  # to connect, and between two pieces
 _MAX_REDIRECTS = 5
@@ -49,10 +50,14 @@ class _Version(Struct, frozen=True):
 
 
 class Download:
-    """The dump at ``url``, in ``folder``. One process at a time may use a folder."""
+    """The dump at ``url``, in ``folder``. One process at a time may use a folder.
 
-    def __init__(self, url: str, folder: Path) -> None:
+    Names, and whatever a redirect leads to, must be public addresses, or any with ``private``.
+    """
+
+    def __init__(self, url: str, folder: Path, *, private: bool = False) -> None:
         self._url = url
+        self._private = private
         self._name = hashlib.sha256(url.encode()).hexdigest()[:24]
         self.path = folder / f"{self._name}.download"
         self._note = folder / f"{self._name}.json"
@@ -60,16 +65,12 @@ class Download:
     def fetch(self, events: Events) -> Path:
         """The complete file. Goes on with a partial one if it is still the same on the server.
 
-        Raises DownloadError (status 503 when trying again can help) and InvalidRequestError for a bad address.
+        Raises DownloadError (status 503 when trying again can help), InvalidRequestError for a bad address,
+        WikiReplyError for one that is not public, and WikiUnavailableError for a name that leads nowhere.
         """
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with (
-                self.path.open("ab") as file,
-                httpx2.Client(
-                    follow_redirects=True, max_redirects=_MAX_REDIRECTS, timeout=_TIMEOUT_SECONDS
-                ) as client,
-            ):
+            with self.path.open("ab") as file, self._client() as client:
                 self._fetch(client, file, events)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise InvalidRequestError(
@@ -90,6 +91,15 @@ class Download:
         """The file is not needed any more, or is of no use."""
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
+
+    def _client(self) -> httpx2.Client:
+        return httpx2.Client(
+            transport=CheckedTransport(self._url, private=self._private),
+            follow_redirects=True,
+            max_redirects=_MAX_REDIRECTS,
+            timeout=_TIMEOUT_SECONDS,
+            trust_env=False,
+        )
 
     def _fetch(self, client: httpx2.Client, file: BinaryIO, events: Events) -> None:
         have, version = file.tell(), self._version()

@@ -17,6 +17,7 @@ from gateway.cli.dump_url import Download, DownloadError, Events
 from gateway.cli.import_progress import Bar
 from gateway.cli.import_report import notices, report_text
 from gateway.cli.options import json_option, local_options, settings_of
+from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.wiki_import import other_origins
 from gateway.wiki.compressed import open_dump
@@ -59,7 +60,7 @@ def import_wiki(
     started = time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(_alone(settings.data_dir / _FOLDER))
-        path, download = _local(source, settings.data_dir / _FOLDER, bar)
+        path, download = _local(source, settings, bar)
         database = stack.enter_context(opened_database(settings.database_path))
         report = _import(database, path, source, options, bar, download)
         others = database.read_sync(lambda connection: other_origins(connection, origin_of(report.site)))
@@ -74,11 +75,11 @@ def import_wiki(
         bar.say(notice)
 
 
-def _local(source: str, folder: Path, bar: Bar) -> tuple[Path, Download | None]:
+def _local(source: str, settings: Settings, bar: Bar) -> tuple[Path, Download | None]:
     """The dump as a file on this machine, and the download that it came from."""
     if not source.lower().startswith(("http://", "https://")):
         return Path(source), None
-    download = Download(source, folder)
+    download = Download(source, settings.data_dir / _FOLDER, private=settings.wiki.private_address)
     with bar:
         return download.fetch(Events(bar.downloaded, bar.say)), download
 

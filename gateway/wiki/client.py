@@ -13,7 +13,7 @@ import structlog
 
 from gateway import __version__
 from gateway.settings import WikiSettings
-from gateway.wiki.addresses import Addresses, api_address
+from gateway.wiki.addresses import Addresses, api_address, is_plain
 from gateway.wiki.politeness import REQUESTS_AT_ONCE, Politeness, backoff, retry_after
 from gateway.wiki.transport import PinnedTransport
 from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
@@ -62,7 +62,7 @@ class Client:
         self._http = httpx2.AsyncClient(
             transport=PinnedTransport(
                 host,
-                Addresses(host, private=settings.private_address),
+                Addresses(host, private=settings.private_address, meant=is_plain(settings.api_url)),
                 REQUESTS_AT_ONCE,
                 ssl.create_default_context(),
             ),

@@ -1,4 +1,4 @@
-"""A transport that can reach one host and nothing else, at addresses that were checked."""
+"""Transports that connect to addresses that were checked: of one host and nothing else, or hop by hop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ssl
 
 import httpx2
 
-from gateway.wiki.addresses import Addresses
+from gateway.errors import InvalidRequestError
+from gateway.wiki.addresses import Addresses, Rule, is_plain, resolve
 from gateway.wiki.trouble import WikiReplyError
 
 
@@ -31,7 +32,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         failure: httpx2.TransportError | None = None
         for address in await self._addresses.find():
             try:
-                return await self._inner.handle_async_request(self._pinned(request, address))
+                pinned = _pinned(request, address, self._host if self._addresses.is_name else None)
+                return await self._inner.handle_async_request(pinned)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = failure or error
         self._addresses.forget()
@@ -41,14 +43,54 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _pinned(self, request: httpx2.Request, address: str) -> httpx2.Request:
-        extensions = dict(request.extensions)
-        if self._addresses.is_name:
-            extensions["sni_hostname"] = self._host
-        return httpx2.Request(
-            request.method,
-            request.url.copy_with(host=address),
-            headers=request.headers,
-            stream=request.stream,
-            extensions=extensions,
-        )
+
+class CheckedTransport(httpx2.BaseTransport):
+    """For a download that may be redirected to other hosts: each hop's host is resolved, checked and pinned.
+
+    ``given`` is the address that the user wrote; what :class:`Rule` grants to a host that is meant, it grants to
+    that host alone. Raises WikiReplyError for forbidden addresses, WikiUnavailableError for names that lead
+    nowhere, InvalidRequestError for a user name in an address.
+    """
+
+    def __init__(self, given: str, *, private: bool) -> None:
+        self._meant = httpx2.URL(given).raw_host if is_plain(given) else None
+        self._private = private
+        self._inner = httpx2.HTTPTransport(verify=ssl.create_default_context(), trust_env=False)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.scheme not in ("http", "https"):
+            raise httpx2.UnsupportedProtocol("an address begins with https:// or http://")
+        if request.url.userinfo:
+            raise InvalidRequestError(
+                "an address with a user name or password is not taken: it would be shown in logs",
+                param="source",
+            )
+        host = request.url.raw_host
+        rule = Rule(host.decode("ascii"), private=self._private, meant=host == self._meant)
+        found = resolve(rule.host) if rule.literal is None else [str(rule.literal)]
+        failure: httpx2.TransportError | None = None
+        for address in rule.allowed(found):
+            try:
+                pinned = _pinned(request, address, rule.host if rule.literal is None else None)
+                return self._inner.handle_request(pinned)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                failure = failure or error
+        assert failure is not None, "there is at least one address"
+        raise failure
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _pinned(request: httpx2.Request, address: str, name: str | None) -> httpx2.Request:
+    """The request to that address; a certificate must be for ``name``, if there is one."""
+    extensions = dict(request.extensions)
+    if name is not None:
+        extensions["sni_hostname"] = name
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions=extensions,
+    )

@@ -1,0 +1,131 @@
+"""What a page may not bring into an answer: invisible characters, control tokens, tool calls, foreign links.
+
+Pages are written by anybody, and a model may repeat what it reads. Whoever shows an answer (a chat client, a
+terminal, another model) must not be steered by it. Everything here takes away or writes out; nothing is added
+but :data:`REMOVED`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Collection
+from urllib.parse import quote
+
+REMOVED = "(link removed)"
+
+# Control characters but tab and line feed; signs for direction, also those that come in pairs; invisible ones;
+# the tags of plane 14. Joiners stay where scripts need them, see _JOINER.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
+_JOINER = re.compile("(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])")
+
+# Names in angle brackets that chat templates use; `<|…|>`, `<|…>` and `<…|>` with any name.
+_NAMES = (
+    "(?:start|end)_of_(?:turn|image|audio|text)|(?:start|end)_function_[a-z]+|(?:image|audio)_soft_token|"
+    "tool_(?:calls?|code|responses?|results?|outputs?)|tools|functions?(?:_calls?|_results?|_responses?)?|"
+    "invoke|parameter|arg_(?:key|value)|think(?:ing)?|bos|eos|pad|unk|mask|sep|cls|s|escape|"
+    "unused[0-9]+|endoftext|im_(?:start|end)|0x[0-9a-f]{2}"
+)
+_TOKEN = re.compile(
+    rf"</?(?:[a-z]+:)?(?:{_NAMES})(?:[=\s][^<>]*)?>"
+    r"|<[|｜]/?(?=[^<>]*\w)[\w▁:./ -]{1,64}[|｜]?>|<(?=[^<>]*\w)[\w▁:./-]{1,64}[|｜]>"
+    r"|<</?SYS>>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|"
+    r"IMG|IMG_BREAK|IMG_END|PREFIX|SUFFIX|MIDDLE|THINK|gMASK)\]",
+    re.IGNORECASE,
+)
+# A call without its tokens: JSON with its arguments, or the form of Gemma.
+_CALL = re.compile(
+    r"""[\[{]*\s*["'](?:name|function|tool|type)["']\s*:.*|["'](?:arguments|parameters)["']\s*:.*"""
+    r"|\bcall:[\w.]+\s*\{.*",
+    re.DOTALL,
+)
+_CALL_KEYS = re.compile(r"""["'](?:arguments|parameters)["']\s*:""")
+_FENCE_OF_CALL = re.compile(r"(?<=```)tool_\w+")
+_ACTIVE = re.compile(
+    r"</?(?:a|area|audio|base|body|button|embed|form|frame|html|iframe|img|input|link|math|meta|object|script|"
+    r"source|style|svg|video)(?=[\s/>])[^<>]*>?",
+    re.IGNORECASE,
+)
+
+# Where a name with a path is a link even without a scheme; "node.js/express" is none.
+_DOMAINS = (
+    "com|net|org|info|biz|io|dev|app|ai|xyz|top|site|online|shop|club|live|me|co|tv|cc|ly|gg|to|ru|cn|su|tk|pw|eu|"
+    "de|uk|fr|nl|onion|example|test"
+)
+_END = r"""[^\s<>"'`)\]}|]*[^\s<>"'`)\]}|.,;:!?]"""
+_LINK = re.compile(
+    rf"[a-z][a-z0-9+.-]{{1,20}}:[/\\]{{2}}{_END}"
+    rf"|(?:https?|ftp)[:;]{_END}"
+    r"|(?<!\w)(?:javascript|vbscript|data|mailto|tel|sms|magnet|xmpp|ircs?|sips?|file|blob|about|intent|ssh)"
+    rf":{_END}"
+    rf"|(?<![:\w/\\])[/\\]{{2}}[\w-]+(?:\.[\w-]+)+(?:[/:?#]{_END})?"
+    rf"|(?<![\w.-])www\.{_END}"
+    rf"|(?<![\w.@-])(?:[\w-]+\.)+(?:{_DOMAINS})(?::[0-9]+)?/{_END}",
+    re.IGNORECASE,
+)
+_MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\](?:\(\s*<?([^()\s<>]*[:/.#][^()\s<>]*)>?[^()\n]*\))")
+_DIGITS = re.compile(r"[0-9, ]+")
+_OWN = "\x00{}\x00"  # stands for an allowed address; cleaned text has no such character
+
+
+def visible(text: str) -> str:
+    """Without invisible characters; every break of a line or page but the line feed is a space."""
+    return _INVISIBLE.sub("", _BREAKS.sub(" ", text))
+
+
+def without_markup(text: str, code: bool = False) -> str:
+    """A sentence or line of :func:`visible` text without control tokens, calls of tools, and active HTML.
+
+    HTML stays in ``code``.
+    """
+    text = _JOINER.sub("", text)
+    while (less := _without_markup(text, code)) != text:  # what was around one may now be another
+        text = less
+    return text
+
+
+def _without_markup(text: str, code: bool) -> str:
+    text = _FENCE_OF_CALL.sub("", _TOKEN.sub("", text))
+    if _CALL_KEYS.search(text) or "call:" in text:
+        text = _CALL.sub("", text)
+    return text if code else _ACTIVE.sub("", text)
+
+
+def without_links(text: str, own: Collection[str]) -> str:
+    """A sentence or line whose only links are addresses in ``own``, with any fragment."""
+    folded = unicodedata.normalize("NFKC", html.unescape(text))
+    if len(_LINK.findall(folded)) > len(_LINK.findall(text)):
+        text = without_markup(visible(folded))  # written in entities, or in letters that only look like these
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        kept.append(match[0])
+        return _OWN.format(len(kept) - 1)
+
+    for address in sorted(own, key=len, reverse=True):
+        if address:
+            text = re.sub(re.escape(address) + r"(?:#[\w.%~:-]*\w)?(?![\w/@%?&=+~$\\#-])", keep, text)
+    text = _LINK.sub(REMOVED, _MARKDOWN.sub(_bare, text))
+    return re.sub("\x00([0-9]+)\x00", lambda match: kept[int(match[1])], text)
+
+
+def _bare(match: re.Match[str]) -> str:
+    """The text of a Markdown link; a citation's number stays one."""
+    if match[2].startswith("\x00"):
+        return match[0]
+    return f"[{match[1]}]" if _DIGITS.fullmatch(match[1]) else match[1]
+
+
+def label(text: str) -> str:
+    """A title or heading as one line that is nothing but text."""
+    return " ".join(without_links(without_markup(visible(text)), ()).split())
+
+
+def address(url: str) -> str:
+    """An address in the characters that addresses have, everything else percent-encoded."""
+    return quote(url, safe="%/:?#[]@!$&'()*+,;=~")
