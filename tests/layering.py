@@ -23,6 +23,7 @@ HEIGHTS: dict[str, int] = {
     "api": 50,
     "connection": 50,
     "evaluation": 50,
+    "benchmarking": 50,
     "ask": 40,
     "memory": 40,
     "tasks": 40,
