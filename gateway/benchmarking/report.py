@@ -30,8 +30,11 @@ class Series(Struct, frozen=True, kw_only=True):
         return f"{_number(self.median)} ({_number(min(self.values))} to {_number(max(self.values))})"
 
 
-class Result(Struct, frozen=True, kw_only=True):
-    """One server. ``skipped`` tells by scenario why it was not measured."""
+class Result(Struct, kw_only=True):
+    """One server. ``skipped`` tells by scenario why it was not measured.
+
+    ``estimated``: the server does not count the tokens of streams, so speeds are from counted chunks.
+    """
 
     label: str
     url: str
@@ -39,6 +42,7 @@ class Result(Struct, frozen=True, kw_only=True):
     model: str
     series: list[Series]
     skipped: dict[str, str]
+    estimated: bool = False
 
     @classmethod
     def empty(cls, target: Target, scenarios: Sequence[Scenario]) -> Result:

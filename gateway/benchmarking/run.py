@@ -42,4 +42,5 @@ async def measure(
                     result.add(scenario, await scenario.measure(target, texts))
                 except SkippedError as skipped:
                     result.skip(scenario, skipped.message)
+                result.estimated = target.estimated
     return results

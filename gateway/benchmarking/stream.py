@@ -55,19 +55,23 @@ class _Choice(Struct, frozen=True):
     delta: _Delta = _Delta()
 
 
-class _Details(Struct, frozen=True):
+class Details(Struct, frozen=True):
+    """Of a prompt: ``cached_tokens`` are None where the server does not say."""
+
     cached_tokens: int | None = None
 
 
-class _Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True):
+    """OpenAI's count of tokens, as far as it is used here."""
+
     prompt_tokens: int
     completion_tokens: int
-    prompt_tokens_details: _Details | None = None
+    prompt_tokens_details: Details | None = None
 
 
 class _Chunk(Struct, frozen=True):
     choices: list[_Choice] = []
-    usage: _Usage | None = None
+    usage: Usage | None = None
     error: Any = None
 
 
@@ -81,7 +85,7 @@ class StreamClock:
         self._begun = time.perf_counter()
         self._first: float | None = None
         self._last = 0.0
-        self._usage: _Usage | None = None
+        self._usage: Usage | None = None
         self._pieces: list[str] = []
 
     def add(self, data: str) -> None:
@@ -100,20 +104,27 @@ class StreamClock:
         if chunk.usage is not None:
             self._usage = chunk.usage
 
-    def reply(self) -> Reply:
-        """The whole reply. Raises BenchError when the usage is missing."""
-        if self._usage is None:
-            raise BenchError(
-                "the stream had no usage chunk, although `stream_options.include_usage` asked for it"
-            )
-        details = self._usage.prompt_tokens_details
+    @property
+    def pieces(self) -> int:
+        """Chunks with text so far: about as many as tokens."""
+        return len(self._pieces)
+
+    @property
+    def has_usage(self) -> bool:
+        """Whether the server has counted the tokens."""
+        return self._usage is not None
+
+    def reply(self, estimate: Usage) -> Reply:
+        """The whole reply; ``estimate`` counts its tokens where the server did not."""
+        usage = self._usage or estimate
+        details = usage.prompt_tokens_details
         seconds = time.perf_counter() - self._begun
         return Reply(
             first_seconds=seconds if self._first is None else self._first,
             last_seconds=seconds if self._first is None else self._last,
             seconds=seconds,
-            prompt_tokens=self._usage.prompt_tokens,
-            completion_tokens=self._usage.completion_tokens,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
             cached_tokens=details.cached_tokens if details is not None else None,
             text="".join(self._pieces),
         )

@@ -10,12 +10,14 @@ from typing import Any, Literal
 import httpx2
 import msgspec
 
-from gateway.benchmarking.stream import BenchError, Reply, StreamClock, events, message_of
+from gateway.benchmarking.stream import BenchError, Reply, StreamClock, Usage, events, message_of
 from gateway.benchmarking.texts import Texts
 
 Kind = Literal["hearth", "llama-server", "other"]
 Messages = list[dict[str, str]]
 
+# By what a server calls itself in its list of models.
+_KINDS: dict[str, Kind] = {"hearth": "hearth", "llamacpp": "llama-server"}
 _CONNECT_SECONDS = 10.0
 _PROBE_WORDS = 200
 _SLEEP_SECONDS = 60.0  # llama-server is waited for so long to let its model go
@@ -48,7 +50,9 @@ class Target:
         self.model = model or ""
         self.kind: Kind = "other"
         self.tokens_per_word = 1.0
+        self.estimated = False  # the server does not count the tokens of streams
         self._extra: dict[str, Any] = {}
+        self._template_tokens = 0
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         timeout = httpx2.Timeout(silence, connect=_CONNECT_SECONDS)
         self._http = httpx2.AsyncClient(headers=headers, timeout=timeout)
@@ -61,9 +65,12 @@ class Target:
 
     async def prepare(self) -> None:
         """Find out what kind of server this is, its model, what it accepts, and how long its tokens are."""
-        self.kind = await self._kind()
+        listed = await self._models()
+        self.kind = _KINDS.get(str(listed[0].get("owned_by")), "other") if listed else "other"
         if not self.model:
-            self.model = await self._first_model()
+            if not listed:
+                raise BenchError(f"{self.url}/v1/models lists no model; name one with --model")
+            self.model = str(listed[0].get("id"))
         self._extra = {"ignore_eos": True}
         try:
             await self.wake()
@@ -72,11 +79,11 @@ class Target:
                 raise
             self._extra = {}  # a server that refuses the field; replies may end early
         # The difference of two lengths leaves out what the chat template adds.
-        words = Texts("probe", 1.0).text(_PROBE_WORDS).split()
-        short = await self.ask(" ".join(words[: _PROBE_WORDS // 2]), 1)
-        whole = await self.ask(" ".join(words), 1)
-        counted = len(words) - _PROBE_WORDS // 2
-        self.tokens_per_word = max(0.1, (whole.prompt_tokens - short.prompt_tokens) / counted)
+        short = await self._prompt_tokens(_PROBE_WORDS // 2)
+        self.tokens_per_word = max(
+            0.1, (await self._prompt_tokens(_PROBE_WORDS) - short) / (_PROBE_WORDS // 2)
+        )
+        self._template_tokens = max(0, round(short - self.tokens_per_word * (_PROBE_WORDS // 2)))
 
     async def ask(self, text: str, tokens: int, *, greedy: bool = False) -> Reply:
         """One message of a user; see :meth:`chat`."""
@@ -91,15 +98,9 @@ class Target:
         what repeats itself is easy to draft.
         """
         body = {
-            "model": self.model,
-            "messages": messages,
-            "max_tokens": tokens,
-            "temperature": 0 if greedy else 1,
-            "top_p": 0.95,
-            "seed": 1,
+            **self._body(messages, tokens, greedy=greedy),
             "stream": True,
             "stream_options": {"include_usage": True},
-            **self._extra,
         }
         if background and self.kind == "hearth":  # others have no such thing, and some refuse unknown fields
             body["priority"] = "background"
@@ -107,7 +108,10 @@ class Target:
         async with self._sent("POST", "/v1/chat/completions", body) as response:
             async for data in events(response):
                 clock.add(data)
-        return clock.reply()
+        self.estimated |= not clock.has_usage
+        words = sum(len(message["content"].split()) for message in messages)
+        prompt = self._template_tokens + round(words * self.tokens_per_word)
+        return clock.reply(Usage(prompt_tokens=prompt, completion_tokens=clock.pieces))
 
     async def wake(self) -> None:
         """Have the model in memory."""
@@ -116,7 +120,12 @@ class Target:
     async def let_go(self) -> None:
         """Have the server free its model. Raises SkippedError where that cannot be had."""
         if self.kind == "hearth":
-            await self._json("POST", "/admin/host/unload")
+            try:
+                await self._json("POST", "/admin/host/unload")
+            except BenchError as error:
+                if error.status not in (401, 403):
+                    raise
+                raise SkippedError("letting the model go needs an admin's key") from None
             return
         if self.kind == "llama-server":
             for _ in range(round(_SLEEP_SECONDS / 0.1)):
@@ -126,23 +135,32 @@ class Target:
             raise SkippedError("llama-server stayed awake: start it with `--sleep-idle-seconds 5`")
         raise SkippedError("this server has no way to let its model go that `hearth bench` knows")
 
-    async def _kind(self) -> Kind:
-        with contextlib.suppress(BenchError):
-            if "host" in await self._json("GET", "/admin/health"):
-                return "hearth"
-        with contextlib.suppress(BenchError):
-            if "total_slots" in await self._json("GET", "/props"):
-                return "llama-server"
-        return "other"
+    async def _prompt_tokens(self, words: int) -> int:
+        text = Texts(f"probe {words}", 1.0).text(words)
+        body = self._body([{"role": "user", "content": text}], 1, greedy=False)
+        usage = (await self._json("POST", "/v1/chat/completions", body)).get("usage")
+        try:
+            return msgspec.convert(usage, Usage).prompt_tokens
+        except msgspec.ValidationError as error:
+            raise BenchError(f"{self.url} does not count the tokens of a reply: {error}") from None
 
-    async def _first_model(self) -> str:
-        models = (await self._json("GET", "/v1/models")).get("data") or []
-        if not models or not isinstance(models[0], dict) or "id" not in models[0]:
-            raise BenchError(f"{self.url}/v1/models names no model; name one with --model")
-        return str(models[0]["id"])
+    def _body(self, messages: Messages, tokens: int, *, greedy: bool) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": tokens,
+            "temperature": 0 if greedy else 1,
+            "top_p": 0.95,
+            "seed": 1,
+            **self._extra,
+        }
 
-    async def _json(self, method: str, path: str) -> dict[str, Any]:
-        async with self._sent(method, path, None) as response:
+    async def _models(self) -> list[dict[str, Any]]:
+        listed = (await self._json("GET", "/v1/models")).get("data")
+        return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+    async def _json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        async with self._sent(method, path, body) as response:
             content = await response.aread()
         try:
             return msgspec.json.decode(content, type=dict[str, Any])

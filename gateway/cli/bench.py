@@ -90,5 +90,9 @@ def _show(report: Report) -> None:
     click.echo(printable(f"{result.model} at {result.url}, {report.rounds} runs, seed {report.seed}"))
     click.echo(f"{report.machine}\n")
     click.echo(table(rows_of(result)))
+    if result.estimated:
+        click.echo(
+            "speeds are from counted chunks: the server does not count the tokens of streams", err=True
+        )
     for name, why in result.skipped.items():
         click.echo(printable(f"{name} skipped: {why}"), err=True)
