@@ -11,6 +11,8 @@ from gateway.benchmarking.texts import Texts
 
 # Told before each measurement: round, scenario, target.
 Progress = Callable[[int, Scenario, Target], None]
+# Told after each round: how many are done, and all results so far, in the order of the targets.
+AfterRound = Callable[[int, list[Result]], None]
 
 
 async def measure(
@@ -21,6 +23,7 @@ async def measure(
     seed: int,
     scale: float = 1.0,
     progress: Progress = lambda *_: None,
+    after_round: AfterRound = lambda *_: None,
 ) -> list[Result]:
     """One result for each target, in their order. Every target has been prepared.
 
@@ -29,18 +32,23 @@ async def measure(
     server cannot be measured in is skipped, with the reason in the result.
     """
     results = [Result.empty(target, scenarios) for target in targets]
+    pairs = list(zip(targets, results, strict=True))
     for round_ in range(rounds):
         for scenario in scenarios:
-            pairs = list(zip(targets, results, strict=True))
             for target, result in pairs if round_ % 2 == 0 else reversed(pairs):
                 if scenario.name in result.skipped:
                     continue
                 progress(round_, scenario, target)
-                texts = Texts(f"{seed}/{round_}/{scenario.name}", target.tokens_per_word, scale)
-                try:
-                    await target.wake()
-                    result.add(scenario, await scenario.measure(target, texts))
-                except SkippedError as skipped:
-                    result.skip(scenario, skipped.message)
-                result.estimated = target.estimated
+                await _measure_one(target, result, scenario, f"{seed}/{round_}", scale)
+        after_round(round_ + 1, results)
     return results
+
+
+async def _measure_one(target: Target, result: Result, scenario: Scenario, seed: str, scale: float) -> None:
+    texts = Texts(f"{seed}/{scenario.name}", target.tokens_per_word, scale)
+    try:
+        await target.wake()
+        result.add(scenario, await scenario.measure(target, texts))
+    except SkippedError as skipped:
+        result.skip(scenario, skipped.message)
+    result.estimated = target.estimated
