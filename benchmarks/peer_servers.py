@@ -17,6 +17,16 @@ import httpx2
 START_SECONDS = 120.0
 SLEEP_SECONDS = 5  # llama-server lets its model go after so long
 
+# llama-cpp-python's server imports the multimodal library, which hearth's build leaves out, and uses it for images
+# only: an empty module stands in for it.
+_WITHOUT_IMAGES = """
+import runpy, sys, types
+import llama_cpp
+llama_cpp.mtmd_cpp = sys.modules["llama_cpp.mtmd_cpp"] = types.ModuleType("llama_cpp.mtmd_cpp")
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
 
 @contextmanager
 def llama_server(
@@ -57,7 +67,8 @@ def python_server(
     options |= {"threads": threads, "threads_batch": threads, "store_logits": False}
     config = log.with_suffix(".json")
     config.write_text(json.dumps({"server": {"host": "127.0.0.1", "port": port}, "model": options}))
-    command = [sys.executable, str(source / "examples" / "server" / "server.py"), "-C", str(config)]
+    program = source / "examples" / "server" / "server.py"
+    command = [sys.executable, "-c", _WITHOUT_IMAGES, str(program), "-C", str(config)]
     with _running(command, log, port, "/v1/models", {"PYTHONPATH": str(packages)}):
         yield f"http://127.0.0.1:{port}"
 
