@@ -7,8 +7,12 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from model_host import machine, protocol
+from model_host import bindings, machine
+
+if TYPE_CHECKING:
+    from model_host.host import Host
 
 
 def main() -> int:
@@ -25,10 +29,33 @@ def main() -> int:
     # idle machine, but beside another busy program spinning made prompts 30 times slower (docs/benchmarks.md).
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+    bindings.import_light()
     # Imported late: the lines above must come before llama.cpp can print.
-    from model_host.embed_host import EmbeddingHost
+    from model_host.load import LoadError, begin_load
+
+    begin_load(arguments.model)  # which runs beside the imports that follow
+    host = _host(arguments, events)
+    signal.signal(signal.SIGTERM, lambda *_: host.intake.close())
+    try:
+        host.serve()
+    except LoadError as failure:
+        if host.intake.closing is None:
+            host.fail(failure.code, str(failure))
+            return 1
+    except BrokenPipeError:
+        pass  # the gateway is gone
+    return 0
+
+
+def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:
+    # Imported late: while the model is being loaded. The template worker starts meanwhile, too.
+    from model_host.renderer import TemplateWorker
+
+    worker = TemplateWorker()
+    if not arguments.embedding:
+        worker.start()
+    # Imported late: as above.
     from model_host.host import HostOptions, ModelHost
-    from model_host.weights import LoadError
 
     options = HostOptions(
         model=arguments.model,
@@ -42,17 +69,12 @@ def main() -> int:
         snapshot_bytes=arguments.snapshot_bytes,
         quiet_seconds=arguments.snapshot_after,
     )
-    host = (EmbeddingHost if arguments.embedding else ModelHost)(options, read=0, write=events)
-    signal.signal(signal.SIGTERM, lambda *_: host.intake.close())
-    try:
-        host.serve()
-    except LoadError as failure:
-        if host.intake.closing is None:
-            host.output.emit(protocol.Failed(None, failure.code, str(failure)))
-            return 1
-    except BrokenPipeError:
-        pass  # the gateway is gone
-    return 0
+    if not arguments.embedding:
+        return ModelHost(options, worker, read=0, write=events)
+    # Imported late: a host that generates text has no use for it.
+    from model_host.embed_host import EmbeddingHost
+
+    return EmbeddingHost(options, read=0, write=events)
 
 
 def _parse() -> argparse.Namespace:

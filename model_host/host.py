@@ -68,6 +68,10 @@ class Host(ABC, Generic[Work]):
     def cancelled(self, request_id: str) -> None:
         """From the reader thread: an open request was cancelled; ``""``: the host is to end."""
 
+    def fail(self, code: protocol.FailureCode, message: str) -> None:
+        """Tell why there will be no service."""
+        self.output.emit(protocol.Failed(None, code, message))
+
     def start_reading(self) -> None:
         """Requests are taken in from now on; they wait until the model is loaded."""
         start_thread("reader", lambda: self.intake.read_from(self._read))
@@ -88,18 +92,18 @@ class Host(ABC, Generic[Work]):
 
 
 class ModelHost(Host[Sequence]):
-    """Generates text with one model."""
+    """Generates text with one model. ``worker`` may have been started before."""
 
-    def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
+    def __init__(self, options: HostOptions, worker: TemplateWorker, *, read: int, write: int) -> None:
         super().__init__(options, read=read, write=write)
+        self._worker = worker
         self._engine: Engine | None = None
         self._loop: BatchLoop | None = None
 
     def serve(self) -> None:
         """See :meth:`Host.serve`."""
         self.start_reading()
-        worker = TemplateWorker()
-        worker.start()  # its start-up overlaps the load
+        self._worker.start()  # its start-up overlaps the load
         options = self.options
         chunk = max(options.chunk, options.parallel)  # every running sequence gets a token each step
         engine = self._engine = Engine(
@@ -122,7 +126,7 @@ class ModelHost(Host[Sequence]):
         )
         vocabulary = engine.vocabulary
         prompts = PromptBuilder(
-            engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos, engine.name
+            engine.template, vocabulary, self._worker, vocabulary.bos, vocabulary.eos, engine.name
         )
         keeper = self._keeper(engine, slots)
         if keeper is not None:

@@ -60,6 +60,7 @@ VALUES = {
     ("connection", "gateway.api.errors"),
 }
 MODEL_CODE = {
+    "model_host.load",
     "model_host.weights",
     "model_host.engine",
     "model_host.embedding",
