@@ -3,8 +3,9 @@
     python benchmarks/spin.py MODEL.gguf [--rounds 7] [--settings passive,1000,10000,100000,default,active]
 
 One host for each setting, all loaded at once, asked in turns: a prompt of 400 tokens and 48 decoded ones. ``passive``
-and ``active`` are values of OMP_WAIT_POLICY, ``default`` is OpenMP's own choice, a number is GOMP_SPINCOUNT. Fair
-beside the loops is half of the speed on free cores. The last column is the CPU time of a host with nothing to do.
+and ``active`` are values of OMP_WAIT_POLICY, ``default`` is OpenMP's own choice, a number is GOMP_SPINCOUNT; ``1000/1``
+is that with one thread. Fair beside the loops is half of the speed on free cores. The last column is the CPU time of a
+host with nothing to do.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ def environment(setting: str) -> dict[str, str]:
     return {"OMP_WAIT_POLICY": setting} if setting in ("passive", "active") else {"OMP_WAIT_POLICY": ""}
 
 
+def started(model: Path, setting: str) -> BareHost:
+    """A host with a setting; ``1000/2`` is with two threads."""
+    spinning, _, threads = setting.partition("/")
+    flags = ("--context", "4096", "--threads", threads or "0", "--drafts", "0")
+    return BareHost(model, *flags, env=environment(spinning))
+
+
 def speeds(host: BareHost, text: str) -> tuple[float, float]:
     """Tokens a second of reading the prompt and of decoding."""
     host.send("generate", prompt=text, max_tokens=48, ignore_eos=True, sampling={"seed": 1})
@@ -53,10 +61,9 @@ def idle_cpu(host: BareHost) -> float:
     return 100 * (after.user + after.system - before.user - before.system) / IDLE_SECONDS
 
 
-def measure(model: Path, settings: list[str], rounds: int, threads: int) -> None:
+def measure(model: Path, settings: list[str], rounds: int) -> None:
     """Print a row for each setting."""
-    flags = ("--context", "4096", "--threads", str(threads), "--drafts", "0")
-    hosts = {setting: BareHost(model, *flags, env=environment(setting)) for setting in settings}
+    hosts = {each: started(model, each) for each in settings}
     rows: dict[tuple[str, bool], list[tuple[float, float]]] = {}
     try:
         for host in hosts.values():
@@ -95,7 +102,6 @@ def main() -> None:
     )
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--settings", default=",".join(SETTINGS))
     asked = parser.parse_args()
     print(f"{this_machine()}; {asked.rounds} rounds. Tokens a second, median (lowest to highest).\n")
@@ -103,7 +109,7 @@ def main() -> None:
     print(f"| model | spinning | {' | '.join(head)} | share: prompt | share: decoding | idle CPU |")
     print(f"|---|---|{'---|' * (len(head) + 3)}")
     for model in asked.models:
-        measure(model.resolve(), asked.settings.split(","), asked.rounds, asked.threads)
+        measure(model.resolve(), asked.settings.split(","), asked.rounds)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Every loop ends by itself when the process that started it is gone.
+_LOOPS = """
+import os, sys
+parent = int(sys.argv[1])
+for _ in range(int(sys.argv[2]) - 1):
+    leader = os.getpid()
+    if os.fork() == 0:
+        parent = leader
+        break
+while os.getppid() == parent:
+    sum(range(100_000))
+"""
+
 
 @contextmanager
 def busy_loops() -> Iterator[int]:
-    """One endless loop for each core that this process may use, while in the block; yields their number."""
+    """One endless loop for each core that this process may use, while in the block; yields their number.
+
+    They are one session of their own, as another program would be: Linux shares cores between sessions first.
+    """
     count = len(os.sched_getaffinity(0))
-    # A loop ends by itself when this process dies: reading its stdin would block, so it looks at its parent.
-    code = f"import os\nwhile os.getppid() == {os.getpid()}:\n    sum(range(100_000))"
-    loops = [subprocess.Popen([sys.executable, "-S", "-c", code]) for _ in range(count)]
+    command = [sys.executable, "-S", "-c", _LOOPS, str(os.getpid()), str(count)]
+    leader = subprocess.Popen(command, start_new_session=True)
     try:
         yield count
     finally:
-        for loop in loops:
-            loop.kill()
-        for loop in loops:
-            loop.wait()
+        os.killpg(leader.pid, signal.SIGKILL)
+        leader.wait()
