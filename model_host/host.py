@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable, common_prefix
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
+from model_host.tuned_engine import TunedEngine
 from model_host.vocabulary import Vocabulary
 
 Work = TypeVar("Work")
@@ -43,6 +44,9 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
+    thread_plan: Mapping[int, int] | None = (
+        None  # by size of batch; empty: measure it; None: always ``threads``
+    )
     drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
@@ -106,7 +110,7 @@ class ModelHost(Host[Sequence]):
         self._worker.start()  # its start-up overlaps the load
         options = self.options
         chunk = max(options.chunk, options.parallel)  # every running sequence gets a token each step
-        engine = self._engine = Engine(
+        engine = self._engine = TunedEngine(
             options.model,
             context=options.context,
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache
@@ -115,6 +119,8 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
+        if options.thread_plan is not None:
+            engine.tune(options.thread_plan, chunk)
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
         scheduler = Scheduler(
@@ -134,6 +140,7 @@ class ModelHost(Host[Sequence]):
         self._loop = BatchLoop(
             _LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk, keeper=keeper
         )
+        self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts, limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))

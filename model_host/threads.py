@@ -1,21 +1,23 @@
 """How many threads compute a batch: what has been fastest lately for batches of its size.
 
-The best number depends on the model, on the size of the batch, and on what else the machine does: beside a busy program,
-threads that wait for each other at every step of the graph can be many times slower than one thread alone. So it is not
-decided once: now and then another number is tried for a few steps, rarely enough to cost next to nothing.
+The best number depends on the model, on the size of the batch, and on what else the machine does: beside a busy
+program, threads that wait for each other at every step of the graph can be many times slower than one thread alone. So
+it is not decided once: now and then another number is tried for a few steps, rarely enough to cost next to nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
 _MEASURED = (1, 8, 64)  # sizes that are measured before anybody asks for something
 _MEASURE_SECONDS = 2.0  # for all of it, about
 _TRIAL_STEPS = 3
-_WARM_SECONDS = 0.02  # steps shorter than this are slower right after a change of threads: the first is not counted
+_WARM_SECONDS = (
+    0.02  # steps shorter than this are slower right after a change of threads: the first is not counted
+)
 _CLEARLY = 1.5  # times slower: a trial is lost with one step; or the machine has changed
-_BETTER = 0.95
+_BETTER = 0.97
 _PATIENCE_SECONDS = 1.0  # of computing between two trials at least …
 _PATIENCE_FACTOR = 40  # … and so many times what the last one lost: trials cost a fortieth
 
@@ -188,8 +190,3 @@ def parse_plan(text: str) -> dict[int, int]:
     if not all(len(pair) == 2 for pair in pairs):
         raise ValueError(f"`{text}` is no plan of threads: it looks like 1:2,64:8")
     return {int(size): int(threads) for size, threads in pairs}
-
-
-def plan_text(plan: Sequence[tuple[int, int]]) -> str:
-    """The reverse of :func:`parse_plan`."""
-    return ",".join(f"{size}:{threads}" for size, threads in plan)

@@ -101,6 +101,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     retry_after: float | None = None  # while broken: seconds until a start is tried again
     load_progress: float | None = None  # while starting
     model: ModelInfo | None = None  # of the running host
+    threads: dict[int, int] = {}  # by size of batch in tokens; empty: not running, or a fixed number
     stats: dict[
         str, int | float
     ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …
