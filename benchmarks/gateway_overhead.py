@@ -9,10 +9,7 @@ slows both. Printed: median seconds of each side and of the differences.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,48 +17,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.bare_host import BareHost
 from tests.end_to_end.server import Server
 
 MESSAGES = [{"role": "user", "content": "hello there, how are you?"}]
 
 
-class BareHost:
-    """A model host driven over its pipes, without a gateway."""
-
-    def __init__(self, model: Path) -> None:
-        command = [sys.executable, "-m", "model_host", "--model", str(model), "--threads", "1"]
-        self._process = subprocess.Popen(
-            [*command, "--parent", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self._number = 0
-
-    def chat(self) -> float:
-        """Seconds from writing the request to reading its end."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._number += 1
-        request = {
-            "op": "generate",
-            "id": f"r{self._number}",
-            "messages": MESSAGES,
-            "max_tokens": 1,
-            "sampling": {"temperature": 0},
-        }
-        started = time.perf_counter()
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
-        for line in self._process.stdout:
-            if b'"finished"' in line:
-                break
-        return time.perf_counter() - started
-
-    def close(self) -> None:
-        """End the host."""
-        self._process.kill()
-        self._process.wait()
+def direct(bare: BareHost) -> float:
+    """Seconds from writing the request to reading its end."""
+    begun = time.perf_counter()
+    bare.send("generate", messages=MESSAGES, max_tokens=1, sampling={"temperature": 0})
+    bare.until("finished")
+    return time.perf_counter() - begun
 
 
 def main() -> None:
@@ -75,7 +42,7 @@ def main() -> None:
     model = arguments.model.resolve()
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder) / "data", model)
-        bare = BareHost(model)
+        bare = BareHost(model, "--threads", "1")
         body = {"model": "default", "messages": MESSAGES, "max_tokens": 1, "temperature": 0}
 
         def through_gateway() -> float:
@@ -84,9 +51,9 @@ def main() -> None:
             return time.perf_counter() - started
 
         for _ in range(10):
-            bare.chat()
+            direct(bare)
             through_gateway()
-        pairs = [(bare.chat(), through_gateway()) for _ in range(arguments.requests)]
+        pairs = [(direct(bare), through_gateway()) for _ in range(arguments.requests)]
         bare.close()
         server.stop()
     differences = sorted(through - direct for direct, through in pairs)

@@ -42,6 +42,7 @@ from gateway.catalog import resolve_model
 from gateway.inference.client import HostClient
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
+from gateway.inference.thread_plans import ThreadPlans
 from gateway.memory.context import MemoryParts
 from gateway.memory.recall import FactDocuments
 from gateway.memory.service import Conversations
@@ -200,6 +201,7 @@ def _open_models(
             lambda: resolve_model(settings),
             settings.model,
             snapshots=settings.data_dir / "snapshots",
+            thread_plans=ThreadPlans(settings.thread_plan_dir),
             beside=lambda: embedder.loaded,
         )
         hosts.append(inference)

@@ -185,3 +185,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     def database_path(self) -> Path:
         """The SQLite file, which the server and the command line open."""
         return self.data_dir / "hearth.db"
+
+    @property
+    def thread_plan_dir(self) -> Path:
+        """Where it is kept how many threads are fastest for each model."""
+        return self.data_dir / "threads"

@@ -7,8 +7,13 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from model_host import machine, protocol
+from model_host import bindings, machine
+from model_host.threads import parse_plan
+
+if TYPE_CHECKING:
+    from model_host.host import Host
 
 
 def main() -> int:
@@ -21,14 +26,37 @@ def main() -> int:
     events = os.dup(1)
     os.dup2(2, 1)
     os.environ["GGML_NO_BACKTRACE"] = "1"  # on an internal error llama.cpp would start a debugger
-    # Threads of llama.cpp that wait sleep instead of spinning. That halves the decoding speed of small models on an
-    # idle machine, but beside another busy program spinning made prompts 30 times slower (docs/benchmarks.md).
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # How long threads of llama.cpp that wait for each other spin before they sleep: docs/benchmarks.md tells why.
+    if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
+        os.environ["GOMP_SPINCOUNT"] = "3000"
 
+    bindings.import_light()
     # Imported late: the lines above must come before llama.cpp can print.
-    from model_host.embed_host import EmbeddingHost
+    from model_host.load import LoadError, begin_load
+
+    begin_load(arguments.model)  # which runs beside the imports that follow
+    host = _host(arguments, events)
+    signal.signal(signal.SIGTERM, lambda *_: host.intake.close())
+    try:
+        host.serve()
+    except LoadError as failure:
+        if host.intake.closing is None:
+            host.fail(failure.code, str(failure))
+            return 1
+    except BrokenPipeError:
+        pass  # the gateway is gone
+    return 0
+
+
+def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:
+    # Imported late: while the model is being loaded. The template worker starts meanwhile, too.
+    from model_host.renderer import TemplateWorker
+
+    worker = TemplateWorker()
+    if not arguments.embedding:
+        worker.start()
+    # Imported late: as above.
     from model_host.host import HostOptions, ModelHost
-    from model_host.weights import LoadError
 
     options = HostOptions(
         model=arguments.model,
@@ -37,22 +65,18 @@ def main() -> int:
         chunk=arguments.chunk,
         threads=arguments.threads or machine.usable_cpus(),
         max_waiting=arguments.max_waiting,
+        thread_plan=arguments.thread_plan if not arguments.threads else None,
         drafts=arguments.drafts,
         snapshots=arguments.snapshots,
         snapshot_bytes=arguments.snapshot_bytes,
         quiet_seconds=arguments.snapshot_after,
     )
-    host = (EmbeddingHost if arguments.embedding else ModelHost)(options, read=0, write=events)
-    signal.signal(signal.SIGTERM, lambda *_: host.intake.close())
-    try:
-        host.serve()
-    except LoadError as failure:
-        if host.intake.closing is None:
-            host.output.emit(protocol.Failed(None, failure.code, str(failure)))
-            return 1
-    except BrokenPipeError:
-        pass  # the gateway is gone
-    return 0
+    if not arguments.embedding:
+        return ModelHost(options, worker, read=0, write=events)
+    # Imported late: a host that generates text has no use for it.
+    from model_host.embed_host import EmbeddingHost
+
+    return EmbeddingHost(options, read=0, write=events)
 
 
 def _parse() -> argparse.Namespace:
@@ -66,7 +90,13 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--parallel", type=int, default=8, help="sequences decoded together")
     parser.add_argument("--chunk", type=int, default=512, help="tokens of one step at most")
-    parser.add_argument("--threads", type=int, default=0, help="0: what the machine allows")
+    parser.add_argument("--threads", type=int, default=0, help="0: what is fastest")
+    parser.add_argument(
+        "--thread-plan",
+        type=parse_plan,
+        default={},
+        help="threads by size of batch to begin with, such as 1:2,64:8; without it they are measured",
+    )
     parser.add_argument("--max-waiting", type=int, default=64, help="requests that may wait")
     parser.add_argument("--drafts", type=int, default=8, help="guessed tokens of one step at most; 0: none")
     parser.add_argument(

@@ -35,3 +35,4 @@ class Stats(Struct, frozen=True, tag_field="event", tag="stats", kw_only=True):
     decode_tokens_per_second: float
     uptime_seconds: float
     rss_bytes: int
+    thread_plan: dict[int, int] = {}  # threads by size of batch, as things stand

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable, common_prefix
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
+from model_host.tuned_engine import TunedEngine
 from model_host.vocabulary import Vocabulary
 
 Work = TypeVar("Work")
@@ -43,6 +44,9 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
+    thread_plan: Mapping[int, int] | None = (
+        None  # by size of batch; empty: measure it; None: always ``threads``
+    )
     drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
@@ -68,6 +72,10 @@ class Host(ABC, Generic[Work]):
     def cancelled(self, request_id: str) -> None:
         """From the reader thread: an open request was cancelled; ``""``: the host is to end."""
 
+    def fail(self, code: protocol.FailureCode, message: str) -> None:
+        """Tell why there will be no service."""
+        self.output.emit(protocol.Failed(None, code, message))
+
     def start_reading(self) -> None:
         """Requests are taken in from now on; they wait until the model is loaded."""
         start_thread("reader", lambda: self.intake.read_from(self._read))
@@ -88,21 +96,21 @@ class Host(ABC, Generic[Work]):
 
 
 class ModelHost(Host[Sequence]):
-    """Generates text with one model."""
+    """Generates text with one model. ``worker`` may have been started before."""
 
-    def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
+    def __init__(self, options: HostOptions, worker: TemplateWorker, *, read: int, write: int) -> None:
         super().__init__(options, read=read, write=write)
+        self._worker = worker
         self._engine: Engine | None = None
         self._loop: BatchLoop | None = None
 
     def serve(self) -> None:
         """See :meth:`Host.serve`."""
         self.start_reading()
-        worker = TemplateWorker()
-        worker.start()  # its start-up overlaps the load
+        self._worker.start()  # its start-up overlaps the load
         options = self.options
         chunk = max(options.chunk, options.parallel)  # every running sequence gets a token each step
-        engine = self._engine = Engine(
+        engine = self._engine = TunedEngine(
             options.model,
             context=options.context,
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache
@@ -111,6 +119,8 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
+        if options.thread_plan is not None:
+            engine.tune(options.thread_plan, chunk)
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
         scheduler = Scheduler(
@@ -122,7 +132,7 @@ class ModelHost(Host[Sequence]):
         )
         vocabulary = engine.vocabulary
         prompts = PromptBuilder(
-            engine.template, vocabulary, worker, vocabulary.bos, vocabulary.eos, engine.name
+            engine.template, vocabulary, self._worker, vocabulary.bos, vocabulary.eos, engine.name
         )
         keeper = self._keeper(engine, slots)
         if keeper is not None:
@@ -130,6 +140,7 @@ class ModelHost(Host[Sequence]):
         self._loop = BatchLoop(
             _LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk, keeper=keeper
         )
+        self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts, limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))

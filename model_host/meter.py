@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 import psutil
 
@@ -18,6 +19,7 @@ class Meter:
     def __init__(self) -> None:
         self.requests = self.prompt_tokens = self.cached_tokens = self.completion_tokens = self.steps = 0
         self.drafted_tokens = self.accepted_tokens = 0
+        self.thread_plan: Callable[[], dict[int, int]] = dict  # asked for with every report
         self._started = time.monotonic()
         # (when, prompt tokens, seconds on them, decoded tokens, seconds on them)
         self._recent: deque[list[float]] = deque()
@@ -81,6 +83,7 @@ class Meter:
             decode_tokens_per_second=decode_speed,
             uptime_seconds=round(time.monotonic() - self._started, 3),
             rss_bytes=psutil.Process().memory_info().rss,
+            thread_plan=self.thread_plan(),
         )
 
 

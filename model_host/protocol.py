@@ -191,6 +191,8 @@ class Ready(Struct, frozen=True, tag_field="event", tag="ready", kw_only=True):
     fingerprint: str  # BLAKE2b of the GGUF's size, head and tail: names the weights in logs and snapshots
     tools: bool = False  # the chat template takes tools, in a format that is understood
     dimensions: int = 0  # of an embedding model's vectors
+    thread_plan: dict[int, int] = {}  # threads by size of batch; empty: always ``threads``
+    thread_speeds: dict[int, dict[int, float]] = {}  # tokens a second by size and threads, if just measured
 
 
 class Queued(Struct, frozen=True, tag_field="event", tag="queued"):

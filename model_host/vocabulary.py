@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import re
+import threading
 from functools import cached_property
+from itertools import repeat
 
 import llama_cpp
 
-_USER_DEFINED = llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+_CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
+_SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+_END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
 
 
 class Vocabulary:
@@ -18,6 +22,10 @@ class Vocabulary:
         self.handle = llama_cpp.llama_model_get_vocab(model)
         self.size: int = llama_cpp.llama_vocab_n_tokens(self.handle)
         self._template = template or ""
+        self._model = model
+        # Looking at every token takes a while in a large vocabulary: it is done beside what comes after the load.
+        self._scan = threading.Thread(target=self._look_at_all, name="vocabulary", daemon=True)
+        self._scan.start()
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Token ids of ``text``, with no BOS added. Without ``special`` no control token can come out.
@@ -103,22 +111,44 @@ class Vocabulary:
         """Text of the end-of-text token."""
         return self.text(llama_cpp.llama_vocab_eos(self.handle))
 
-    @cached_property
+    @property
     def ending_ids(self) -> list[int]:
         """Every token that ends a generation."""
-        return [token for token in range(self.size) if self.ends(token)]
+        self._scan.join()
+        return self._endings
 
-    @cached_property
+    @property
     def _reserved(self) -> frozenset[int]:
-        reserved = set()
-        for token in range(self.size):
-            if llama_cpp.llama_vocab_is_control(self.handle, token) or self.ends(token):
-                reserved.add(token)
-            elif llama_cpp.llama_vocab_get_attr(self.handle, token) & _USER_DEFINED:
-                spelling = self.text(token)
-                if len(spelling) > 1 and not spelling.isspace() and spelling in self._template:
-                    reserved.add(token)
-        return frozenset(reserved)
+        """Tokens that plain text must not become: control tokens, and what the template uses as a marker."""
+        self._scan.join()
+        return self._markers
+
+    def _look_at_all(self) -> None:
+        attributes = list(map(llama_cpp.llama_vocab_get_attr, repeat(self.handle), range(self.size)))
+        special = {token for token, attribute in enumerate(attributes) if attribute & _SPECIAL}
+        self._endings = sorted(token for token in special | self._named() if self.ends(token))
+        self._markers = frozenset(self._endings) | {
+            token for token in special if attributes[token] & _CONTROL or self._marks(token)
+        }
+
+    def _marks(self, token: int) -> bool:
+        spelling = self.text(token)
+        return len(spelling) > 1 and not spelling.isspace() and spelling in self._template
+
+    def _named(self) -> set[int]:
+        """The tokens that the file names as ends, whatever type it gives them. llama.cpp adds no others."""
+        known = (
+            llama_cpp.llama_vocab_eos,
+            llama_cpp.llama_vocab_eot,
+            llama_cpp.llama_vocab_fim_pad,
+            llama_cpp.llama_vocab_fim_rep,
+            llama_cpp.llama_vocab_fim_sep,
+        )
+        named = {int(of(self.handle)) for of in known}
+        buffer = ctypes.create_string_buffer(32)  # the one without a function of its own
+        if llama_cpp.llama_model_meta_val_str(self._model, _END_OF_MESSAGE, buffer, len(buffer)) > 0:
+            named.add(int(buffer.value))
+        return named - {-1}
 
     @cached_property
     def _pieces(self) -> dict[int, bytes]:

@@ -23,6 +23,7 @@ HEIGHTS: dict[str, int] = {
     "api": 50,
     "connection": 50,
     "evaluation": 50,
+    "benchmarking": 50,
     "ask": 40,
     "memory": 40,
     "tasks": 40,
@@ -45,6 +46,7 @@ BASE = {
     "errors",
     "catalog",
     "resources",
+    "cores",
     "ranking",
     "redact",
     "logs",
@@ -59,8 +61,10 @@ VALUES = {
     ("connection", "gateway.api.errors"),
 }
 MODEL_CODE = {
+    "model_host.load",
     "model_host.weights",
     "model_host.engine",
+    "model_host.tuned_engine",
     "model_host.embedding",
     "model_host.sampling",
     "model_host.vocabulary",

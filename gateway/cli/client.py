@@ -40,6 +40,7 @@ class Client:
     def __init__(self, url: str, key: str | None, *, local: bool = False) -> None:
         self.local = local  # its data directory is the one of this command
         self.url = url.rstrip("/")
+        self.key = key
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def get(self, path: str) -> Any:

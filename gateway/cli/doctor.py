@@ -13,13 +13,14 @@ import psutil
 from msgspec import Struct
 
 from gateway.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model
-from gateway.cli.cores import usable_cores
 from gateway.cli.doctor_wiki import check_wiki
 from gateway.cli.exits import EXIT_FAILED
 from gateway.cli.options import json_option, local_options, settings_of
 from gateway.cli.text import printable, size_text, table
+from gateway.cores import usable_cores
 from gateway.errors import ConfigurationError
 from gateway.inference.memory import Memory, read_memory
+from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
 from gateway.settings import Settings
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
@@ -60,8 +61,15 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     machine = examine(settings.data_dir)
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
     wiki = check_wiki(settings.wiki)
+    plans = ThreadPlans(settings.thread_plan_dir).all()
     if as_json:
-        found = {"machine": machine, "data_dir": str(settings.data_dir), "models": fits, "wiki": wiki}
+        found: dict[str, object] = {
+            "machine": machine,
+            "data_dir": str(settings.data_dir),
+            "models": fits,
+            "wiki": wiki,
+        }
+        found["threads"] = plans
         click.echo(msgspec.json.encode(found))
         return 0
     click.echo(_machine_text(machine, settings))
@@ -69,6 +77,10 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     click.echo()
     head = ["MODEL", "FITS", "HERE", "WHY"]
     click.echo(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+    if plans:
+        click.echo()
+        head = ["MODEL", "BATCH", "THREADS", "TOKENS A SECOND, AS MEASURED AT THE FIRST LOAD"]
+        click.echo(printable(table([head, *(row for plan in plans for row in _threads(plan))])))
     return 0
 
 
@@ -155,6 +167,15 @@ def _machine_text(machine: Machine, settings: Settings) -> str:
         *([name, number] for name, number in machine.versions.items()),
     ]
     return table(rows)
+
+
+def _threads(plan: ThreadPlan) -> list[list[str]]:
+    """A row for each size of batch that was measured."""
+    rows = []
+    for size, speeds in plan.speeds.items():
+        shown = ", ".join(f"{speed:,.0f} with {threads}" for threads, speed in sorted(speeds.items()))
+        rows.append([plan.model, str(size), f"{plan.plan.get(size, '?')} of {plan.cores}", shown])
+    return rows
 
 
 def _version(package: str) -> str:

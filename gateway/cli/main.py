@@ -39,6 +39,7 @@ COMMANDS = {
     "models": _Entry("models", "models", "List known and installed models."),
     "import-wiki": _Entry("import_wiki", "import_wiki", "Fill the wiki from a MediaWiki export."),
     "doctor": _Entry("doctor", "doctor", "Say what this machine can run, and why."),
+    "bench": _Entry("bench", "bench", "Measure a server's speed."),
     "log": _Entry("log", "log", "Look at past requests."),
     "backup": _Entry("backup", "backup", "Copy the database while the server runs."),
     "export": _Entry("export", "export", "Write conversations, facts and tasks to a file."),

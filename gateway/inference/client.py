@@ -21,6 +21,7 @@ from gateway.inference.launch import Launcher
 from gateway.inference.link import HostLink, encode
 from gateway.inference.pending import OpenRequest, RequestEvent
 from gateway.inference.supervisor import Supervisor
+from gateway.inference.thread_plans import ThreadPlans
 from gateway.settings import ModelSettings
 from model_host.protocol import Count, Detokenize, Embed, Failed, Forget
 
@@ -33,7 +34,8 @@ class HostClient:
 
     ``model`` may be a callable; it is asked at every start, so that a model pulled meanwhile is picked up.
     ``command`` replaces the host's command line; ``snapshots`` is where it saves KV sequences; ``beside`` tells what
-    other hosts have loaded. An object belongs to the event loop that first uses it.
+    other hosts have loaded; ``thread_plans`` keeps what they measure. An object belongs to the event loop that first
+    uses it.
     """
 
     def __init__(
@@ -45,10 +47,13 @@ class HostClient:
         breaker: Breaker | None = None,
         snapshots: Path | None = None,
         beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+        thread_plans: ThreadPlans | None = None,
     ) -> None:
         self._settings = settings
         self._idle = IdleClock(settings.idle_seconds)
-        launcher = Launcher(model, settings, command, snapshots=snapshots, beside=beside)
+        launcher = Launcher(
+            model, settings, command, snapshots=snapshots, beside=beside, thread_plans=thread_plans
+        )
         self._supervisor = Supervisor(launcher, settings, self._idle, breaker or Breaker())
         self._numbers = itertools.count(1)
 
@@ -61,6 +66,9 @@ class HostClient:
         stats = link.stats if link is not None else None
         counters = msgspec.structs.asdict(stats) if stats is not None else {}
         counters.pop("id", None)
+        threads = counters.pop("thread_plan", None)
+        if threads is None and link is not None and state == "ready":
+            threads = link.ready.result().thread_plan
         return HostHealth(
             state=state,
             pid=link.process.pid if link is not None else None,
@@ -77,6 +85,7 @@ class HostClient:
             model=model_info(link) if link is not None and state == "ready" else None,
             cell_bytes=link.plan.model.cell_bytes if link is not None else 0,
             cache_reason=link.plan.model.cache_reason if link is not None else None,
+            threads=threads or {},
             stats=counters,
         )
 

@@ -16,6 +16,7 @@ from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive
 from gateway.inference.keepalive import Use
 from gateway.inference.link import HostLink, encode
 from gateway.inference.pending import RequestEvent
+from gateway.inference.thread_plans import ThreadPlans
 from gateway.settings import ModelSettings
 from model_host.protocol import (
     Count,
@@ -46,9 +47,16 @@ class HostInference(HostClient):
         breaker: Breaker | None = None,
         snapshots: Path | None = None,
         beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+        thread_plans: ThreadPlans | None = None,
     ) -> None:
         super().__init__(
-            model, settings, command=command, breaker=breaker, snapshots=snapshots, beside=beside
+            model,
+            settings,
+            command=command,
+            breaker=breaker,
+            snapshots=snapshots,
+            beside=beside,
+            thread_plans=thread_plans,
         )
         self._snapshots = snapshots
         self._known_counts = CountCache()

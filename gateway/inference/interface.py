@@ -103,6 +103,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     model: ModelInfo | None = None  # of the running host
     cell_bytes: int = 0  # of one KV cell of the running host; 0: not known
     cache_reason: str | None = None  # why the running host's cache has its size
+    threads: dict[int, int] = {}  # by size of batch in tokens; empty: not running, or a fixed number
     stats: dict[
         str, int | float
     ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …

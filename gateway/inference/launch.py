@@ -12,9 +12,11 @@ from pathlib import Path
 import structlog
 
 from gateway.catalog import ResolvedModel
+from gateway.cores import usable_cores
 from gateway.errors import ModelUnavailableError
 from gateway.inference.memory import fit_memory
 from gateway.inference.pending import fresh
+from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
 from gateway.settings import ModelSettings
 from model_host import protocol
 
@@ -52,6 +54,7 @@ class Launcher:
         *,
         snapshots: Path | None = None,
         beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+        thread_plans: ThreadPlans | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
@@ -59,6 +62,7 @@ class Launcher:
         self._command = command
         self._snapshots = snapshots
         self._beside = beside
+        self._thread_plans = thread_plans
         self._clock = clock
         self._failed: tuple[tuple[str, int, int], float, ModelUnavailableError] | None = None
 
@@ -77,18 +81,46 @@ class Launcher:
         if fitting.context < model.context:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
         model = fitting
-        command = self._command or host_command(model, self._settings, self._snapshots)
+        command = self._command or host_command(
+            model, self._settings, self._snapshots, self._thread_plan(file)
+        )
         return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 
     def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
         """The host said that it cannot load the file of ``plan``."""
         self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
 
+    def keep_speeds(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
+        """The host of ``plan`` is ready; if it has measured how many threads are best, the next one need not."""
+        if self._thread_plans is not None and ready.thread_speeds:
+            self._thread_plans.put(
+                ThreadPlan(
+                    model=plan.model.name,
+                    file=plan.file,
+                    cores=usable_cores(),
+                    measured_at=time.time(),
+                    plan=ready.thread_plan,
+                    speeds=ready.thread_speeds,
+                )
+            )
+
+    def _thread_plan(self, file: tuple[str, int, int]) -> dict[int, int]:
+        if self._thread_plans is None:
+            return {}
+        known = self._thread_plans.get(file, usable_cores())
+        return known.plan if known is not None else {}
+
 
 def host_command(
-    model: ResolvedModel, settings: ModelSettings, snapshots: Path | None = None
+    model: ResolvedModel,
+    settings: ModelSettings,
+    snapshots: Path | None = None,
+    thread_plan: Mapping[int, int] | None = None,
 ) -> tuple[str, ...]:
-    """The command line of a model host; ``snapshots`` is the folder for saved KV sequences."""
+    """The command line of a model host; ``snapshots`` is the folder for saved KV sequences.
+
+    ``thread_plan`` is threads by size of batch; without it the host measures, unless ``settings`` give a number.
+    """
     options: dict[str, object] = {
         "--model": model.path.absolute(),
         "--context": model.context,
@@ -99,6 +131,8 @@ def host_command(
         "--max-waiting": settings.max_waiting,
         "--parent": os.getpid(),  # whose death is the host's, too
     }
+    if thread_plan and not settings.threads:
+        options["--thread-plan"] = ",".join(f"{size}:{threads}" for size, threads in thread_plan.items())
     if snapshots is not None and settings.snapshot_bytes:
         options["--snapshots"] = snapshots
         options["--snapshot-bytes"] = settings.snapshot_bytes

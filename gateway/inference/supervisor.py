@@ -201,6 +201,7 @@ class Supervisor:
     def _enter_ready(self, link: HostLink) -> None:
         self._state = "ready"
         self.problem = None
+        self._launcher.keep_speeds(link.plan, link.ready.result())
         log.info("host_ready", pid=link.process.pid, seconds=round(time.monotonic() - link.started_at, 3))
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:

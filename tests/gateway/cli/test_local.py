@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gateway.catalog import Catalog
-from gateway.cli.cores import usable_cores
 from gateway.cli.doctor import Machine, fit
+from gateway.cores import usable_cores
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import GenerationRecord, RequestRecord, add_record

@@ -1,0 +1,103 @@
+"""Builds what hearth is compared with, from the source archive of llama-cpp-python that hearth itself pins.
+
+Everything lands in ``build/peers`` and is made once: the unpacked sources, ``llama-server``, the packages that
+llama-cpp-python's own server wants besides, and the models with random weights.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "peers"
+_PACKAGE = "llama-cpp-python"
+# As hearth's own llama.cpp is built: release, for this machine's processor, with OpenMP. No page, no TLS.
+_FLAGS = (
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DLLAMA_BUILD_UI=OFF",
+    "-DLLAMA_USE_PREBUILT_UI=OFF",
+    "-DLLAMA_CURL=OFF",
+    "-DLLAMA_OPENSSL=OFF",
+    "-DLLAMA_BUILD_TESTS=OFF",
+    "-DLLAMA_BUILD_EXAMPLES=OFF",
+    "-DBUILD_SHARED_LIBS=OFF",
+)
+# What llama-cpp-python's server imports and hearth's development environment lacks.
+_SERVER_PACKAGES = ("fastapi", "jinja2", "openai", "pydantic", "safetensors", "uvicorn", "websockets")
+
+
+def sources(unpacked: Path | None) -> Path:
+    """The unpacked source archive, fetched by pip and checked against the hash of requirements.lock."""
+    if unpacked is not None:
+        return unpacked
+    found = sorted(FOLDER.glob("llama_cpp_python-*/pyproject.toml"))
+    if not found:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        lock = FOLDER / "source.lock"
+        lock.write_text(_pinned(), encoding="utf-8")
+        options = ("--no-deps", "--require-hashes", "--no-binary", _PACKAGE, "-d", str(FOLDER))
+        _run(sys.executable, "-m", "pip", "download", *options, "-r", str(lock))
+        for archive in FOLDER.glob("llama_cpp_python-*.tar.gz"):
+            with tarfile.open(archive) as packed:
+                packed.extractall(FOLDER, filter="data")
+        found = sorted(FOLDER.glob("llama_cpp_python-*/pyproject.toml"))
+    return found[-1].parent
+
+
+def llama_server(source: Path, built: Path | None) -> Path:
+    """The program ``llama-server`` of the same llama.cpp: about ten minutes on two cores, the first time."""
+    if built is not None:
+        return built
+    program = FOLDER / "llama-server" / "bin" / "llama-server"
+    if not program.exists():
+        cmake = shutil.which("cmake")
+        if cmake is None:
+            raise SystemExit("cmake is missing: apt install cmake build-essential")
+        tree, output = str(source / "vendor" / "llama.cpp"), str(FOLDER / "llama-server")
+        _run(cmake, "-S", tree, "-B", output, *_FLAGS)
+        _run(cmake, "--build", output, "--target", "llama-server", "-j", str(len(os.sched_getaffinity(0))))
+    return program
+
+
+def server_packages() -> Path:
+    """A folder for PYTHONPATH with what llama-cpp-python's server needs; .venv stays as it is."""
+    folder = FOLDER / "packages"
+    if not folder.exists():
+        partial = FOLDER / "packages.partial"
+        _run(sys.executable, "-m", "pip", "install", "-q", "--target", str(partial), *_SERVER_PACKAGES)
+        partial.replace(folder)
+    return folder
+
+
+def model(source: Path, shape: str) -> Path:
+    """A model with random weights in Q4_0, and the real vocabulary of 262,144 tokens that the sources carry."""
+    target = FOLDER / f"random-{shape}.gguf"
+    if not target.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        vocabulary = source / "vendor" / "llama.cpp" / "models" / "ggml-vocab-gemma-4.gguf"
+        script = str(ROOT / "models" / "random_gemma.py")
+        options = ("--shape", shape, "--type", "q4_0", "--vocabulary", str(vocabulary))
+        _run(sys.executable, script, str(target), *options)
+    return target
+
+
+def _pinned() -> str:
+    """The lines of requirements.lock that pin the package."""
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"{_PACKAGE}=="))
+    end = start + 1
+    while lines[end].lstrip().startswith("--hash="):
+        end += 1
+    return "\n".join(lines[start:end]) + "\n"
+
+
+def _run(*command: str) -> None:
+    print("+", " ".join(command), flush=True)
+    done = subprocess.run(command, check=False)
+    if done.returncode:
+        raise SystemExit(f"`{command[0]}` failed with status {done.returncode}; what it said is above")

@@ -1,0 +1,176 @@
+"""hearth beside llama-server and llama-cpp-python's server: same machine, model, threads and texts, in turns.
+
+    python benchmarks/peers.py [--shape 270m] [--runs 5] [--scenario NAME ...] [--out RESULTS.json]
+    python benchmarks/peers.py --table RESULTS.json
+
+The peers are built from the source archive that hearth pins, see ``benchmarks/peer_build.py``; the scenarios are those
+of `hearth bench`. Printed: a table in Markdown with medians, the lowest and highest value, and the ratios of hearth to
+the others, each made of two values of the same round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import msgspec
+
+from benchmarks import peer_build, peer_servers
+from gateway.benchmarking.flows import SCENARIOS, scenarios
+from gateway.benchmarking.machine import this_machine
+from gateway.benchmarking.report import Report, Result, Series
+from gateway.benchmarking.run import measure
+from gateway.benchmarking.scenario import Scenario
+from gateway.benchmarking.target import Target
+from tests.end_to_end.server import Server
+
+HEARTH, SERVER, PYTHON = "hearth", "llama-server", "llama-cpp-python"
+# A model with random weights repeats itself at temperature 0, which is too easy a case for drafts.
+LEFT_OUT = ("copying",)
+
+
+def main() -> None:
+    """Command line."""
+    asked = _arguments()
+    if asked.table is not None:
+        print(table(msgspec.json.decode(asked.table.read_bytes(), type=Report)))
+        return
+    chosen = scenarios(asked.scenario or [each.name for each in SCENARIOS if each.name not in LEFT_OUT])
+    source = peer_build.sources(asked.sources)
+    program = peer_build.llama_server(source, asked.llama_server)
+    packages = None if asked.no_python else peer_build.server_packages()
+    model = asked.model.resolve() if asked.model else peer_build.model(source, asked.shape)
+    limits = {"threads": asked.threads, "context": asked.context, "slots": asked.slots}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        here = Path(folder)
+        urls = {HEARTH: stack.enter_context(_hearth(model, here, **limits))}
+        urls[SERVER] = stack.enter_context(
+            peer_servers.llama_server(program, model, here / "llama-server.log", **limits)
+        )
+        if packages is not None:
+            urls[PYTHON] = stack.enter_context(
+                peer_servers.python_server(source, packages, model, here / "python.log", **limits)
+            )
+        report = asyncio.run(_measure(urls, chosen, asked))
+    print(table(report))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--shape", choices=("270m", "1b"), default="270m", help="of the model")
+    parser.add_argument("--model", type=Path, help="this model instead")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--scenario", action="append", help="only this one; may be given more than once")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the texts' lengths")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--context", type=int, default=16_384)
+    parser.add_argument("--slots", type=int, default=8)
+    parser.add_argument("--sources", type=Path, help="an unpacked source archive of llama-cpp-python")
+    parser.add_argument("--llama-server", type=Path, help="the program, built already")
+    parser.add_argument("--no-python", action="store_true", help="without llama-cpp-python's server")
+    parser.add_argument("--out", type=Path, help="keep all values here, after every round")
+    parser.add_argument("--table", type=Path, help="print the table of kept values, measure nothing")
+    return parser.parse_args()
+
+
+@contextmanager
+def _hearth(model: Path, folder: Path, *, threads: int, context: int, slots: int) -> Iterator[str]:
+    """The address of a new hearth on a new data directory."""
+    settings = {"THREADS": threads, "CONTEXT": context, "PARALLEL": slots}
+    environment = {f"HEARTH_MODEL__{name}": str(value) for name, value in settings.items()}
+    server = Server(folder / "data", model, env=environment)
+    try:
+        yield server.url
+    finally:
+        server.stop()
+
+
+async def _measure(urls: dict[str, str], chosen: tuple[Scenario, ...], asked: argparse.Namespace) -> Report:
+    """All rounds; what there is so far is kept after each one."""
+    machine = this_machine()
+    async with AsyncExitStack() as stack:
+        targets = [await stack.enter_async_context(Target(url, label=label)) for label, url in urls.items()]
+        for target in targets:
+            await target.prepare()
+
+        def progress(round_: int, scenario: Scenario, target: Target) -> None:
+            what = f"round {round_ + 1} of {asked.runs}: {scenario.name} on {target.label}"
+            print(what, file=sys.stderr, flush=True)
+
+        def report(done: int, results: list[Result]) -> Report:
+            return Report(machine=machine, seed=1, rounds=done, scale=asked.scale, results=results)
+
+        def keep(done: int, results: list[Result]) -> None:
+            if asked.out is not None:
+                asked.out.write_bytes(msgspec.json.format(msgspec.json.encode(report(done, results))))
+
+        results = await measure(
+            targets,
+            chosen,
+            rounds=asked.runs,
+            seed=1,
+            scale=asked.scale,
+            progress=progress,
+            after_round=keep,
+        )
+    return report(asked.runs, results)
+
+
+def table(report: Report) -> str:
+    """The Markdown that docs/benchmarks.md holds."""
+    ours, *peers = report.results
+    head = [ours.label, *(peer.label for peer in peers), *(f"ratio to {peer.label}" for peer in peers)]
+    lines = [
+        f"{report.machine}; model {ours.model}, {report.rounds} rounds. Median (lowest to highest).",
+        "",
+        f"| scenario | value | {' | '.join(head)} |",
+        f"|---|---|{'---|' * len(head)}",
+    ]
+    for series in ours.series:
+        if not series.values:
+            continue
+        theirs = [peer.get(series.scenario, series.metric) for peer in peers]
+        cells = [str(series), *(str(other) if other else "–" for other in theirs)]
+        cells += [ratio(series, other) if other else "–" for other in theirs]
+        lines.append(f"| {series.scenario} | {series.metric}, {series.unit} | {' | '.join(cells)} |")
+    lines += _mixed(ours, peers)
+    for result in report.results:
+        lines += [f"\n{result.label}, {name}: {why}." for name, why in result.skipped.items()]
+    return "\n".join(lines)
+
+
+def _mixed(ours: Result, peers: list[Result]) -> list[str]:
+    """hearth's flow with calls side by side against a peer's with one call at a time."""
+    together = ours.get("ask", "together")
+    if together is None:
+        return []
+    cells = [str(together)]
+    ratios = []
+    for peer in peers:
+        apart = peer.get("ask", "apart")
+        cells.append(str(apart) if apart else "–")
+        ratios.append(ratio(together, apart) if apart else "–")
+    return [f"| ask | together here, apart there, s | {' | '.join([*cells, *ratios])} |"]
+
+
+def ratio(ours: Series, theirs: Series) -> str:
+    """The median of the ratios of values of the same round, with their spread."""
+    pairs = zip(ours.values, theirs.values, strict=False)
+    values = sorted(mine / other for mine, other in pairs if other)
+    if not values:
+        return "–"
+    return f"{statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})"
+
+
+if __name__ == "__main__":
+    main()

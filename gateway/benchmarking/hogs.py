@@ -1,0 +1,39 @@
+"""Other programs that want the processor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Every loop ends by itself when the process that started it is gone.
+_LOOPS = """
+import os, sys
+parent = int(sys.argv[1])
+for _ in range(int(sys.argv[2]) - 1):
+    leader = os.getpid()
+    if os.fork() == 0:
+        parent = leader
+        break
+while os.getppid() == parent:
+    sum(range(100_000))
+"""
+
+
+@contextmanager
+def busy_loops() -> Iterator[int]:
+    """One endless loop for each core that this process may use, while in the block; yields their number.
+
+    They are one session of their own, as another program would be: Linux shares cores between sessions first.
+    """
+    count = len(os.sched_getaffinity(0))
+    command = [sys.executable, "-S", "-c", _LOOPS, str(os.getpid()), str(count)]
+    leader = subprocess.Popen(command, start_new_session=True)
+    try:
+        yield count
+    finally:
+        os.killpg(leader.pid, signal.SIGKILL)
+        leader.wait()

@@ -1,0 +1,98 @@
+"""`hearth bench`: seeded scenarios against this server, or any other with OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from itertools import chain, repeat
+from pathlib import Path
+
+import click
+import msgspec
+from tqdm import tqdm
+
+from gateway.benchmarking.flows import SCENARIOS, scenarios
+from gateway.benchmarking.machine import this_machine
+from gateway.benchmarking.report import Report, rows_of
+from gateway.benchmarking.run import measure
+from gateway.benchmarking.scenario import Scenario
+from gateway.benchmarking.target import Target
+from gateway.cli.client import connect
+from gateway.cli.options import client_options, json_option
+from gateway.cli.text import printable, table
+
+
+@click.command()
+@click.option("--scenario", "names", multiple=True, help="Only this scenario; may be given more than once.")
+@click.option("--list", "as_list", is_flag=True, help="List the scenarios.")
+@click.option("--runs", default=5, show_default=True, type=click.IntRange(1), help="Measurements of each.")
+@click.option("--model", help="The model to ask for; by default the first one that the server lists.")
+@click.option(
+    "--scale",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0.01, 10),
+    help="Shorter or longer texts, for a small context or a slow machine.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    help="Of the texts; by default a new one, as servers keep what they have read.",
+)
+@json_option
+@client_options
+def bench(
+    names: tuple[str, ...],
+    as_list: bool,
+    runs: int,
+    model: str | None,
+    scale: float,
+    seed: int | None,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Measure a server's speed as its users feel it. The server should have nothing else to do meanwhile."""
+    chosen = scenarios(names)
+    if as_list:
+        click.echo(table([[each.name, each.about] for each in SCENARIOS]))
+        return
+    client = connect(url, key, data_dir, config_file)
+    seed = int(time.time()) if seed is None else seed
+    report = asyncio.run(_run(Target(client.url, client.key, model=model), chosen, runs, seed, scale))
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        _show(report)
+
+
+async def _run(target: Target, chosen: Sequence[Scenario], runs: int, seed: int, scale: float) -> Report:
+    machine = this_machine()
+    with tqdm(total=runs * len(chosen), unit=" runs", disable=None) as bar:
+        before = chain([0], repeat(1))  # told at the beginning of each one
+
+        def progress(_round: int, scenario: Scenario, _target: Target) -> None:
+            bar.set_postfix_str(scenario.name)
+            bar.update(next(before))
+
+        async with target:
+            await target.prepare()
+            results = await measure([target], chosen, rounds=runs, seed=seed, scale=scale, progress=progress)
+            bar.update()
+    return Report(machine=machine, seed=seed, rounds=runs, scale=scale, results=results)
+
+
+def _show(report: Report) -> None:
+    (result,) = report.results
+    click.echo(printable(f"{result.model} at {result.url}, {report.rounds} runs, seed {report.seed}"))
+    click.echo(f"{report.machine}\n")
+    click.echo(table(rows_of(result)))
+    if result.estimated:
+        click.echo(
+            "speeds are from counted chunks: the server does not count the tokens of streams", err=True
+        )
+    for name, why in result.skipped.items():
+        click.echo(printable(f"{name} skipped: {why}"), err=True)

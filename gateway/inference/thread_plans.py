@@ -1,0 +1,66 @@
+"""How many threads are fastest for a model on this machine, as its host measured: one small file a model."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+log = structlog.get_logger(__name__)
+
+File = tuple[str, int, int]  # path, mtime in ns, size
+
+
+class ThreadPlan(Struct, frozen=True, kw_only=True):
+    """Threads by size of batch in tokens, and the speeds that made the plan, in tokens a second."""
+
+    model: str
+    file: File
+    cores: int  # that could be used
+    measured_at: float  # Unix time
+    plan: dict[int, int]
+    speeds: dict[int, dict[int, float]]
+
+
+class ThreadPlans:
+    """The plans in a folder. A plan holds for one state of the model's file and one number of cores."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, file: File, cores: int) -> ThreadPlan | None:
+        """The plan for a model's file, None when there is none that holds."""
+        plan = _read(self._path(file))
+        held = plan is not None and (plan.file, plan.cores) == (file, cores)
+        return plan if held else None
+
+    def put(self, plan: ThreadPlan) -> None:
+        """Keep a plan; what cannot be written is measured again at the next start."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            target = self._path(plan.file)
+            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as partial:
+                partial.write(msgspec.json.encode(plan))
+            os.replace(partial.name, target)  # noqa: PTH105 - the name is a string
+        except OSError as error:
+            log.warning("thread_plan_not_kept", problem=str(error))
+
+    def all(self) -> list[ThreadPlan]:
+        """Every plan, by model."""
+        plans = [_read(path) for path in self._folder.glob("*.json")]
+        return sorted((plan for plan in plans if plan is not None), key=lambda plan: plan.model)
+
+    def _path(self, file: File) -> Path:
+        return self._folder / f"{hashlib.blake2b(file[0].encode(), digest_size=12).hexdigest()}.json"
+
+
+def _read(path: Path) -> ThreadPlan | None:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=ThreadPlan)
+    return None

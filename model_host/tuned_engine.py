@@ -1,0 +1,59 @@
+"""The engine with as many threads for each batch as have been fastest for batches of its size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import llama_cpp
+from msgspec.structs import replace
+
+from model_host import protocol
+from model_host.engine import DecodeResult, Engine, Span
+from model_host.threads import ThreadTuner, best, measure
+
+
+class TunedEngine(Engine):
+    """Call :meth:`tune` before the first batch of somebody's; without it the number of threads never changes."""
+
+    _tuner: ThreadTuner | None = None
+    _speeds: dict[int, dict[int, float]] = {}
+
+    def tune(self, plan: Mapping[int, int], limit: int) -> None:
+        """Begin with ``plan``, threads by size of batch; an empty one is measured now, on batches up to ``limit``."""
+        if self.threads == 1:
+            return
+        if not plan:
+            self._speeds = measure(self._try, self.threads, limit, time.perf_counter)
+            self.trim(0, 0)
+        self._tuner = ThreadTuner(self.threads, plan or best(self._speeds))
+
+    def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
+        """See :meth:`Engine.decode`."""
+        if self._tuner is None:
+            return super().decode(spans)
+        tokens = sum(len(span.tokens) for span in spans)
+        self._use(self._tuner.choose(tokens))
+        begun = time.perf_counter()
+        result, rows = super().decode(spans)
+        if result == "done":
+            self._tuner.note(tokens, time.perf_counter() - begun)
+        return result, rows
+
+    def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
+        """See :meth:`Engine.ready`."""
+        ready = super().ready(pid=pid, n_parallel=n_parallel, tools=tools)
+        return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._speeds)
+
+    def thread_plan(self) -> dict[int, int]:
+        """Threads by size of batch, as things stand; empty when the number is fixed."""
+        return self._tuner.chosen() if self._tuner is not None else {}
+
+    def _use(self, threads: int) -> None:
+        llama_cpp.llama_set_n_threads(self._context, threads, threads)
+
+    def _try(self, tokens: int, threads: int) -> None:
+        """Compute a batch that nobody asked for."""
+        self.trim(0, 0)
+        self._use(threads)
+        super().decode([Span(0, 0, [0] * tokens, 1)])

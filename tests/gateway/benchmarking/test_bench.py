@@ -1,0 +1,175 @@
+"""`hearth bench`: every scenario on the real server with the tiny model, and other servers' ways."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click.testing
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.benchmarking.flows import SCENARIOS, scenarios
+from gateway.benchmarking.hogs import busy_loops
+from gateway.benchmarking.machine import this_machine
+from gateway.benchmarking.report import rows_of
+from gateway.benchmarking.run import measure
+from gateway.benchmarking.scenario import Metric, Scenario
+from gateway.benchmarking.stream import BenchError, StreamClock
+from gateway.benchmarking.target import Target
+from gateway.benchmarking.texts import Texts
+from gateway.cli.main import cli, run
+from tests.end_to_end.server import Server, alive, eventually
+from tests.gateway.benchmarking.other_server import OtherServer, serving
+
+
+async def _one(target: Target, texts: Texts) -> dict[str, float]:
+    reply = await target.ask(texts.text(40), texts.tokens(10))
+    return {"tokens": float(reply.prompt_tokens)}
+
+
+ONE = Scenario("one", "one request", (Metric("tokens", "tokens", "more"),), _one)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("bench") / "data", tiny_model)
+    yield server
+    server.stop()
+
+
+@pytest.mark.model
+async def test_every_scenario_runs_on_the_real_server(server: Server) -> None:
+    async with Target(server.url, label="us") as target:
+        await target.prepare()
+        assert (target.kind, target.model) == ("hearth", "tiny")
+        assert target.tokens_per_word > 1  # the tiny vocabulary has few whole words
+        (result,) = await measure([target], SCENARIOS, rounds=1, seed=3, scale=0.03)
+    assert result.skipped == {}
+    assert [(each.scenario, each.metric) for each in result.series if len(each.values) != 1] == []
+    assert all(value >= 0 for each in result.series for value in each.values)
+    decode = result.get("single", "decode")
+    assert decode is not None
+    assert decode.median > 0
+    assert len(rows_of(result)) == 1 + sum(len(each.metrics) for each in SCENARIOS)
+
+
+@pytest.mark.model
+def test_the_command_prints_every_value(server: Server) -> None:
+    arguments = [
+        "bench",
+        "--url",
+        server.url,
+        "--scenario",
+        "parallel4",
+        "--scale",
+        "0.05",
+        "--runs",
+        "2",
+        "--json",
+    ]
+    result = click.testing.CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["machine"]["cores"] == this_machine().cores
+    assert [len(each["values"]) for each in report["results"][0]["series"]] == [2, 2]
+    shown = click.testing.CliRunner().invoke(cli, [*arguments[:-1], "--seed", "4"])
+    assert "parallel4  total   tokens/s" in shown.stdout
+    assert "2 runs, seed 4" in shown.stdout
+
+
+def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "--url", "http://127.0.0.1:9", "--scenario", "nonsense"]) == 1
+    assert "there is no scenario `nonsense`; there are: single, " in capsys.readouterr().err
+    assert run(["bench", "--url", "http://127.0.0.1:9"]) == 75
+    assert "no server answers at http://127.0.0.1:9" in capsys.readouterr().err
+
+
+async def test_each_round_has_its_texts_and_servers_take_turns() -> None:
+    others = [OtherServer(), OtherServer()]
+    order: list[str] = []
+    async with (
+        serving(others[0]) as first,
+        serving(others[1]) as second,
+        Target(first, label="a") as a,
+        Target(f"{second}/v1/", label="b", model="named") as b,
+    ):
+        for target in (a, b):
+            await target.prepare()
+            assert target.kind == "other"
+            assert target.tokens_per_word == 2
+        await measure(
+            [a, b], [ONE], rounds=2, seed=1, progress=lambda _, __, target: order.append(target.label)
+        )
+    assert order == ["a", "b", "b", "a"]
+    asked = [[each["messages"] for each in other.asked if each["max_tokens"] == 10] for other in others]
+    assert asked[0] == asked[1]
+    assert asked[0][0] != asked[0][1]
+    assert {each["model"] for each in others[1].asked} == {"named"}
+    assert not any("ignore_eos" in each for other in others for each in other.asked)
+
+
+async def test_llama_server_is_waited_for_until_it_sleeps() -> None:
+    other = OtherServer(owner="llamacpp")
+    async with serving(other) as url, Target(url) as target:
+        await target.prepare()
+        (result,) = await measure([target], scenarios(["resume", "background"]), rounds=1, seed=1, scale=0.05)
+    assert result.skipped == {}
+    assert result.kind == "llama-server"
+    assert other.looks == 3
+    assert all(each["ignore_eos"] for each in other.asked)
+
+
+async def test_what_cannot_be_measured_is_skipped_with_the_reason() -> None:
+    other = OtherServer()
+    async with serving(other) as url, Target(url) as target:
+        await target.prepare()
+        (result,) = await measure([target], scenarios(["resume", "single"]), rounds=2, seed=1, scale=0.05)
+    assert list(result.skipped) == ["resume"]
+    assert "no way to let its model go" in result.skipped["resume"]
+    assert len(rows_of(result)) == 4
+
+
+async def test_a_server_that_fails_is_an_error() -> None:
+    async with serving(OtherServer(fails=True)) as url, Target(url) as target:
+        await target.prepare()
+        with pytest.raises(BenchError, match="the reply was broken off: out of coffee"):
+            await target.ask("hello", 4)
+
+
+async def test_tokens_that_a_server_does_not_count_are_estimated() -> None:
+    async with serving(OtherServer(usage=False)) as url, Target(url) as target:
+        await target.prepare()
+        reply = await target.ask("three short words", 7)
+        (result,) = await measure([target], [ONE], rounds=1, seed=1)
+    assert (reply.prompt_tokens, reply.completion_tokens) == (3 + 2 * 3, 7)
+    assert result.estimated
+
+
+def test_a_stream_of_something_else_is_an_error() -> None:
+    with pytest.raises(BenchError, match="is no chat completion"):
+        StreamClock().add('{"choices": 3}')
+
+
+@given(st.text(max_size=8), st.integers(1, 300), st.floats(0.2, 5), st.floats(0.05, 3))
+def test_texts_are_seeded_and_as_long_as_asked(seed: str, tokens: int, per_word: float, scale: float) -> None:
+    texts = Texts(seed, per_word, scale)
+    first, second = texts.text(tokens), texts.text(tokens)
+    assert (
+        len(first.split()) == len(second.split()) == max(4, round(max(8, round(tokens * scale)) / per_word))
+    )
+    again = Texts(seed, per_word, scale)
+    assert [again.text(tokens), again.text(tokens)] == [first, second]
+
+
+def test_hogs_are_gone_after_the_block() -> None:
+    with busy_loops() as count:
+        leader = next(each for each in psutil.Process().children() if "-S" in each.cmdline())
+        eventually(lambda: len(leader.children()) == count - 1, 5, "not all loops run")
+        loops = [leader, *leader.children()]
+        assert {os.getsid(loop.pid) for loop in loops} == {leader.pid}
+    eventually(lambda: not any(alive(loop.pid) for loop in loops), 5, "loops are left behind")

@@ -1,0 +1,124 @@
+"""The tuner of threads: pure, over made-up machines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_host.threads import ThreadTuner, best, candidates, measure, parse_plan, size_class
+
+# Seconds a batch by number of threads.
+Costs = dict[int, float]
+
+
+def work(tuner: ThreadTuner, tokens: int, costs: Costs, seconds: float) -> tuple[float, int]:
+    """Compute batches for so long; seconds a batch on average, and the number of threads at the end."""
+    spent, batches, threads = 0.0, 0, 0
+    while spent < seconds:
+        threads = tuner.choose(tokens)
+        tuner.note(tokens, costs[threads])
+        spent += costs[threads]
+        batches += 1
+    return spent / batches, threads
+
+
+def test_candidates_are_powers_of_two_and_all() -> None:
+    assert [candidates(most) for most in (1, 2, 6, 8)] == [(1,), (1, 2), (1, 2, 4, 6), (1, 2, 4, 8)]
+
+
+def test_sizes_are_exact_up_to_eight() -> None:
+    assert [size_class(tokens) for tokens in (1, 7, 8, 9, 15, 16, 500)] == [1, 7, 8, 8, 8, 16, 256]
+
+
+@pytest.mark.parametrize("tokens", [1, 4, 200])
+@pytest.mark.parametrize("costs", [{1: 0.010, 2: 0.006}, {1: 0.010, 2: 0.080}, {1: 0.4, 2: 0.2}])
+def test_trials_cost_next_to_nothing(tokens: int, costs: Costs) -> None:
+    tuner = ThreadTuner(2)
+    work(tuner, tokens, costs, 20)
+    mean, _ = work(tuner, tokens, costs, 100)
+    assert mean < 1.05 * min(costs.values())
+    assert tuner.chosen() == {size_class(tokens): min(costs, key=lambda threads: costs[threads])}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({1: 0.010, 2: 0.006}, {1: 0.014, 2: 0.300}),  # a neighbour comes
+        ({1: 0.014, 2: 0.300}, {1: 0.010, 2: 0.006}),  # and goes
+    ],
+)
+def test_a_machine_that_changes_is_noticed(before: Costs, after: Costs) -> None:
+    tuner = ThreadTuner(2)
+    work(tuner, 1, before, 30)
+    work(tuner, 1, after, 20)
+    mean, threads = work(tuner, 1, after, 30)
+    assert mean < 1.1 * min(after.values())
+    assert threads == min(after, key=lambda each: after[each])
+
+
+def test_a_neighbour_who_comes_is_noticed_within_a_few_batches() -> None:
+    tuner = ThreadTuner(2)
+    work(tuner, 1, {1: 0.010, 2: 0.006}, 30)
+    crowded = {1: 0.014, 2: 0.300}
+    taken = [tuner.choose(1)]
+    while taken[-1] == 2:
+        tuner.note(1, crowded[2])
+        taken.append(tuner.choose(1))
+    assert len(taken) < 8
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.sampled_from([3, 4, 8, 12]),
+    st.floats(0.02, 0.2),
+    st.floats(0.0, 0.9),
+    st.floats(0.0, 0.3),
+)
+def test_the_best_of_many_is_found(most: int, once: float, together: float, each: float) -> None:
+    # Amdahl's law, and a cost of waiting that grows with the number: one best number, without valleys.
+    costs = {n: once * (1 - together + together / n + each * (n - 1) / n) for n in range(1, most + 1)}
+    tuner = ThreadTuner(most)
+    work(tuner, 1, costs, 60)
+    mean, _ = work(tuner, 1, costs, 60)
+    # Numbers that differ by less than what is told apart from noise are as good as each other.
+    assert mean < 1.2 * min(costs[n] for n in candidates(most))
+
+
+def test_a_plan_is_for_sizes_like_it_and_for_numbers_that_there_are() -> None:
+    tuner = ThreadTuner(4, {1: 1, 64: 4, 8: 16})
+    assert [tuner.choose(tokens) for tokens in (1, 4, 32, 500)] == [1, 1, 4, 4]
+    assert tuner.chosen() == {1: 1, 4: 1, 32: 4, 64: 4, 256: 4}
+    assert ThreadTuner(1).choose(5) == 1
+
+
+def test_measuring_takes_the_best_of_several_and_ends_in_time() -> None:
+    now = 0.0
+
+    def run(tokens: int, threads: int) -> None:
+        nonlocal now
+        now += tokens * (0.010 if threads == 1 else 0.02 if tokens == 1 else 0.006)
+
+    speeds = measure(run, 2, 512, lambda: now)
+    assert {size: {n: round(speed) for n, speed in known.items()} for size, known in speeds.items()} == {
+        1: {2: 50, 1: 100},
+        8: {2: 167, 1: 100},
+        64: {2: 167, 1: 100},
+    }
+    assert best(speeds) == {1: 1, 8: 2, 64: 2}
+    assert now < 5
+
+    def slow(tokens: int, threads: int) -> None:
+        nonlocal now
+        now += 3.0
+
+    assert list(measure(slow, 2, 512, lambda: now)) == [1]
+    assert measure(slow, 1, 512, lambda: now) == {}
+
+
+def test_plans_on_the_command_line() -> None:
+    assert parse_plan("1:2,64:8") == {1: 2, 64: 8}
+    assert parse_plan("") == {}
+    for wrong in ("1", "1:2:3", "a:b"):
+        with pytest.raises(ValueError, match=r"plan|invalid literal"):
+            parse_plan(wrong)
