@@ -19,7 +19,7 @@ from gateway.memory.situation import Situation
 from gateway.memory.types import Block, BudgetReport, ContextBudget
 from gateway.prompts import Prompt, PromptSet
 from gateway.settings import MemorySettings
-from gateway.store.conversations import Conversation, set_model
+from gateway.store.conversations import Conversation, set_counted_by
 from gateway.store.db import Database
 from gateway.store.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.summaries import Summary, live_summaries
@@ -165,7 +165,7 @@ class ContextBuilder:
     ) -> list[StoredMessage]:
         """Imported lines come without token counts, and another model's count for nothing: they are counted anew."""
         named = conversation.kind == "channel"
-        changed = conversation.model != self._parts.model_name
+        changed = conversation.counted_by != self._parts.model_name
         missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
         if not missing and not changed:
             return messages
@@ -174,7 +174,7 @@ class ContextBuilder:
 
         def store(connection: apsw.Connection) -> None:
             set_tokens(connection, known)
-            set_model(connection, conversation.id, self._parts.model_name)
+            set_counted_by(connection, conversation.id, self._parts.model_name)
 
         await self._parts.database.write(store)
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]

@@ -35,6 +35,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     created_at: float
     updated_at: float
     archived_at: float | None = None
+    counted_by: str = ""  # the model that has counted its messages' tokens
 
 
 def add_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
@@ -96,9 +97,9 @@ def save_conversation(connection: apsw.Connection, conversation: Conversation) -
         raise NotFoundError(f"there is no conversation `{conversation.id}` any more", param="id")
 
 
-def set_model(connection: apsw.Connection, conversation: str, model: str) -> None:
+def set_counted_by(connection: apsw.Connection, conversation: str, model: str) -> None:
     """Note which model has counted the conversation's tokens."""
-    connection.execute("UPDATE conversations SET model = ? WHERE id = ?", (model, conversation))
+    connection.execute("UPDATE conversations SET counted_by = ? WHERE id = ?", (model, conversation))
 
 
 def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:

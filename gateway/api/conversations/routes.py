@@ -74,6 +74,7 @@ async def create(request: Request) -> Response:
         previous=None,
         created_at=now,
         updated_at=now,
+        counted_by=services.model.name,
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
     return _json(ConversationReply.of(conversation), 201)

@@ -27,3 +27,7 @@ DROP TABLE messages;
 ALTER TABLE new_messages RENAME TO messages;
 CREATE INDEX messages_conversation ON messages (conversation, seq);
 CREATE INDEX messages_summary ON messages (summarized_by) WHERE summarized_by IS NOT NULL;
+
+-- Which model has counted the tokens of a conversation's messages; `model` stays the one that it was begun with.
+ALTER TABLE conversations ADD COLUMN counted_by TEXT NOT NULL DEFAULT '';
+UPDATE conversations SET counted_by = model;

@@ -103,4 +103,6 @@ async def test_another_model_counts_anew(
         await client.get(f"/v1/conversations/{name}/context")
         log = (await client.get(f"/v1/conversations/{name}/messages")).json()["data"]
         assert [row["tokens"] for row in log] == [30, 30]
-        assert (await client.get(f"/v1/conversations/{name}")).json()["model"] == "other"
+        assert (await client.get(f"/v1/conversations/{name}")).json()["model"] == "scripted", (
+            "it was begun with"
+        )

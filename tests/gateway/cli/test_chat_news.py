@@ -98,6 +98,7 @@ def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
     )
     assert asked.stdout.count("So be it.") == 3, asked.stderr
     database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
+    database.set_busy_timeout(10_000)
     database.execute("UPDATE conversations SET model = 'gemma'")
     terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", url)
     shown = terminal.wait_for(at_prompt)

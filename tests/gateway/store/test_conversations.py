@@ -221,8 +221,10 @@ def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
     old = apsw.Connection(str(path))
     old.pragma("foreign_keys", True)
     steps = migrations()
-    migrate(old, path, [step for step in steps if step.name != "erasing"][:9])
-    add_conversation(old, make())
+    migrate(old, path, [step for step in steps if step.version < 10])
+    old.execute(
+        "INSERT INTO conversations VALUES ('c1', 'ann', 'chat', 'ceiling', '', '[]', '', '', 'm', NULL, 1, 1, NULL)"
+    )
     seqs = [say(old, f"m{n}", "user" if n % 2 else "assistant").seq for n in range(1, 7)]
     add_summary(old, digest(seqs[0], seqs[3]))
     before = page_of_messages(old, "c1", limit=9)
@@ -232,6 +234,7 @@ def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
     database.open()
     try:
         assert database.read_sync(lambda c: page_of_messages(c, "c1", limit=9)) == before[:-1]
+        assert database.read_sync(lambda c: get_conversation(c, "c1", "ann")).counted_by == "m"
         assert database.write_sync(lambda c: say(c, "m7")).seq == seqs[-1] + 1, "no number is given twice"
         database.write_sync(lambda c: add_conversation(c, make("c2")))
         assert database.write_sync(lambda c: say(c, "m7", conversation="c2")).id == "m7"
