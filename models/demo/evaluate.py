@@ -83,6 +83,26 @@ def score_both(
     score_answer(checked(reply, background_of(prompt)), keys, pages, scores, f"checked answer {label}")
 
 
+def score_notes(reply: str, target: str, scores: Scores, job: str) -> None:
+    """Facts or task changes: how many of the wanted ones stand in the reply with their quotes, whatever the other
+    words, and how often "nothing" was right. A reply that is no JSON list has none."""
+    wanted = json.loads(target)
+    try:
+        found = json.loads(reply)
+    except json.JSONDecodeError:
+        found = None
+    scores[f"{job}: JSON"].append(isinstance(found, list))
+    found = found if isinstance(found, list) else []
+    if not wanted:
+        scores[f"{job}: nothing to note"].append(not found)
+    names = ("op", "key", "quote") if job == "facts" else ("op", "id", "quote")
+    for row in wanted:
+        mark = tuple(row[name] for name in names)
+        scores[f"{job}: noted"].append(
+            any(isinstance(f, dict) and tuple(f.get(name) for name in names) == mark for f in found)
+        )
+
+
 def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[str, str]]:
     """Run one branch of a tree; returns (reply, target) pairs."""
     pairs = []
@@ -101,11 +121,14 @@ def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[
             else:
                 scores[f"compaction {label}: key fact"].append(holds(reply, b.keys))
                 scores[f"compaction {label}: false nothing"].append(NOTHING[:7] in reply)
-        elif tree.job == "history":
-            scores["summary: names present"].append(holds(reply, b.keys))
+        elif tree.job in ("history", "chat"):
+            name = "summary" if tree.job == "history" else "chat summary"
+            scores[f"{name}: names present"].append(holds(reply, b.keys))
             want = {w.casefold() for w in _WORD.findall(b.target)}
             got = {w.casefold() for w in _WORD.findall(reply)}
-            scores["summary: word recall"].append(len(want & got) / len(want))
+            scores[f"{name}: word recall"].append(len(want & got) / len(want))
+        elif tree.job in ("facts", "tasks"):
+            score_notes(reply, b.target, scores, tree.job)
     return pairs
 
 
@@ -115,6 +138,10 @@ def trees(rng: random.Random, runner: Runner, count: int) -> list[tuple[str, Tre
         ("", make_tree(rng, STAGES["short"], True, "terms")) for _ in range(count)
     ]
     made += [("", history_tree(rng, True, rng.randint(4, 12))) for _ in range(count // 2)]
+    made += [("", history_tree(rng, True, rng.randint(4, 12), chat=True)) for _ in range(count // 2)]
+    made += [
+        ("", make_tree(rng, STAGES["short"], True, job)) for job in ("facts", "tasks") for _ in range(count)
+    ]
     for label, low, high in (("<=350", 0, 350), ("<=1000", 351, 1000)):
         for job in ("answer", "compact"):
             need = count * (2 if job == "answer" else 1)

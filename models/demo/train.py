@@ -66,7 +66,7 @@ def exact_match(model: Gemma3, tokenizer: Tokenizer, stage: str, trees: int, dev
     """Share of held-out branches whose whole reply the greedy decoder would give, by job."""
     rng = random.Random(4242)
     hits: dict[str, list[bool]] = {}
-    for job in ("terms", "answer", "compact", "history"):
+    for job in ("terms", "answer", "compact", "history", "chat", "facts", "tasks"):
         for _ in range(trees if job in ("answer", "terms") else trees * 3):
             tree = make_tree(rng, STAGES[stage], held_out=True, job=job)
             encoded = encode_tree(tree, tokenizer)
