@@ -62,10 +62,31 @@ STAGES = {
         1024,
         (1, 1, 2, 2, 3),
         (1, 2, 3, 4, 6, 8, 10),
-        7,
+        10,
         (1, 2, 3, 4, 6, 8, 12),
         (4, 6, 8, 10, 12),
-        (0.34, 0.3, 0.14, 0.06, 0.05, 0.05, 0.05, 0.01),
+        (0.25, 0.34, 0.2, 0.09, 0.05, 0.03, 0.03, 0.01),
+    ),
+    # The last two take turns: short rows are twice as fast a token.
+    "terse": Stage(
+        8,
+        512,
+        (1, 1, 2),
+        (1, 2, 3),
+        6,
+        (1, 2, 3, 4),
+        (2, 3, 4, 6, 8),
+        (0.4, 0.22, 0.14, 0.06, 0.06, 0.06, 0.05, 0.01),
+    ),
+    "wide": Stage(
+        4,
+        1024,
+        (1, 1, 2, 2, 3),
+        (4, 6, 8, 10),
+        10,
+        (4, 6, 8, 12),
+        (8, 10, 12),
+        (0.0, 0.72, 0.16, 0.06, 0.06, 0.0, 0.0, 0.0),
     ),
 }
 
@@ -77,7 +98,10 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
     if job == "terms":
         return terms_tree(rng, held_out, stage.branches + 4)
     if job == "answer":
-        return answer_tree(rng, held_out, rng.choice(stage.pages), rng.choice(stage.facts), stage.branches)
+        facts = rng.choice(stage.facts)
+        # A long background makes a model refuse by itself.
+        refusals = 0.25 if facts < 4 else 0.16
+        return answer_tree(rng, held_out, rng.choice(stage.pages), facts, stage.branches, refusals)
     if job == "compact":
         return compact_tree(rng, held_out, rng.choice(stage.compact))
     if job in ("history", "chat"):
