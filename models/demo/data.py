@@ -107,9 +107,9 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
     if job in ("history", "chat"):
         return history_tree(rng, held_out, rng.choice(stage.turns), chat=job == "chat")
     if job == "facts":
-        return facts_tree(rng, held_out)
+        return facts_tree(rng, held_out, 1 if held_out else 3)
     if job == "tasks":
-        return tasks_tree(rng, held_out)
+        return tasks_tree(rng, held_out, 1 if held_out else 3)
     return small_talk_tree(rng)
 
 

@@ -16,7 +16,7 @@ import articles
 from grammar import fill
 from names import nickname, person_name, thing_name
 from salad import number, phrase
-from trees import Branch, Tree
+from trees import Branch, Tree, split
 from words import ADJECTIVES, MONTHS, NOUNS, VERBS, plural
 
 from prompts import render
@@ -69,15 +69,34 @@ def _conversation(told: list[str], rng: random.Random, held_out: bool, fresh: bo
     return "\n".join(lines[:-1] if rng.random() < 0.3 else lines)
 
 
-def facts_tree(rng: random.Random, held_out: bool) -> Tree:
-    """What users tell of themselves, as operations on the known facts."""
+def facts_tree(rng: random.Random, held_out: bool, branches: int = 1) -> Tree:
+    """Conversations in which users tell of themselves, as operations on the known facts."""
+    return _tree("facts", "Known facts:", [_facts(rng, held_out) for _ in range(branches)])
+
+
+def tasks_tree(rng: random.Random, held_out: bool, branches: int = 1) -> Tree:
+    """Conversations in which users speak of their tasks, as changes of the known ones."""
+    return _tree("tasks", "Known tasks:", [_tasks(rng, held_out) for _ in range(branches)])
+
+
+def _tree(job: str, marker: str, made: list[tuple[str, list[dict[str, str]]]]) -> Tree:
+    """Prompts of one job with their replies; they share what stands before the marker."""
+    tree = Tree(job, "")
+    for text, rows in made:
+        tree.prefix, suffix = split(text, marker)
+        target = json.dumps(rows, ensure_ascii=False)
+        tree.branches.append(Branch(suffix, target, tuple(row["quote"] for row in rows)))
+    return tree
+
+
+def _facts(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]]]:
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     chosen = rng.sample(NOTES["facts"], 8)
     known: dict[str, str] = {}
     for row in chosen[: rng.choice((0, 0, 1, 2, 3))]:
         values = _values(rng, held_out)
         known[fill(row["key"], values)] = fill(row["text"], values)
-    told, operations, keys = [], [], []
+    told, operations = [], []
     for row in rng.sample(chosen, rng.choice((0, 1, 1, 1, 2, 2, 3))):
         values = _values(rng, held_out)
         key = fill(row["key"], values)
@@ -85,36 +104,29 @@ def facts_tree(rng: random.Random, held_out: bool) -> Tree:
         op = "update" if key in known else "add"
         told.append(said)
         operations.append(_operation(op, key, fill(row["text"], values), said, row["reason"]))
-        keys.append(said)
     free = [key for key in known if key not in [o["key"] for o in operations]]
     if free and rng.random() < 0.25:
         key = rng.choice(free)
         said = _said(fill(_pick(NOTES["taken_back"]["says"], rng, fresh), {"key": key}), rng)
         told.append(said)
         operations.append(_operation("delete", key, "", said, NOTES["taken_back"]["reason"]))
-        keys.append(said)
     text = render(
         "facts",
         known="\n".join(f"- {key}: {value}" for key, value in known.items()) or "(none)",
         dialogue=_conversation(told, rng, held_out, fresh),
     )
-    return Tree("facts", text, [Branch("", _json(operations), tuple(keys))])
+    return text, operations
 
 
 def _operation(op: str, key: str, text: str, quote: str, reason: str) -> dict[str, str]:
     return {"op": op, "key": key, "text": text, "quote": quote, "reason": reason}
 
 
-def _json(rows: list[dict[str, str]]) -> str:
-    return json.dumps(rows, ensure_ascii=False)
-
-
 def _title(rng: random.Random) -> str:
     return f"{rng.choice(VERBS)} {phrase(rng)}"
 
 
-def tasks_tree(rng: random.Random, held_out: bool) -> Tree:
-    """What users say of their tasks, as changes of the known ones."""
+def _tasks(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]]]:
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     day = f"T-2026{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
     known = {f"{day}-{n:02d}": _title(rng) for n in rng.sample(range(1, 30), rng.choice((0, 1, 2, 2, 3, 4)))}
@@ -139,4 +151,4 @@ def tasks_tree(rng: random.Random, held_out: bool) -> Tree:
         known="\n".join(lines) or "(none)",
         dialogue=_conversation(told, rng, held_out, fresh),
     )
-    return Tree("tasks", text, [Branch("", _json(changes), tuple(told))])
+    return text, changes

@@ -63,6 +63,14 @@ def test_wordings_of_evaluation_never_occur_in_training(demo: Any) -> None:
                 kept = {e for t in templates if t.startswith("~") for e in expansions(t[1:])}
                 assert kept, f"{row.relation} keeps no wording for evaluation"
                 assert not kept & {e for t in templates if not t.startswith("~") for e in expansions(t)}
+    notes = demo("notes").NOTES
+    for sayings in [
+        *(row["says"] for row in notes["facts"]),
+        notes["taken_back"]["says"],
+        *notes["tasks"].values(),
+    ]:
+        kept = {s[1:] for s in sayings if s.startswith("~")}
+        assert kept and not kept & set(sayings)
     for name in ("leads", "ends", "comparisons", "topics"):
         assert not set(asking.ASKING[name]) & set(asking.ASKING["fresh_" + name])
 
@@ -133,10 +141,10 @@ def said(text: str) -> list[StoredMessage]:
 @pytest.mark.parametrize("held_out", [False, True])
 def test_the_memory_accepts_every_fact_of_the_data(demo: Any, held_out: bool) -> None:
     kinds: set[str] = set()
-    for tree in trees(demo, "facts", held_out, 80):
-        known = re.findall(r"^- (.+?): [A-Z]", tree.prefix.split("Known facts:\n")[1], re.M)
-        operations = msgspec.json.decode(tree.branches[0].target, type=list[facts.Operation])
-        messages = said(tree.prefix.split("Conversation:\n")[1])
+    for branch in [b for t in trees(demo, "facts", held_out, 60) for b in t.branches]:
+        known = re.findall(r"^- (.+?): [A-Z]", branch.suffix, re.M)
+        operations = msgspec.json.decode(branch.target, type=list[facts.Operation])
+        messages = said(branch.suffix.split("Conversation:\n")[1])
         assert [each.operation for each in facts.accept(operations, messages, known)] == operations
         kinds |= {operation.op for operation in operations} or {"nothing"}
     assert kinds == {"add", "update", "delete", "nothing"}
@@ -145,32 +153,20 @@ def test_the_memory_accepts_every_fact_of_the_data(demo: Any, held_out: bool) ->
 @pytest.mark.parametrize("held_out", [False, True])
 def test_the_memory_accepts_every_task_change_of_the_data(demo: Any, held_out: bool) -> None:
     kinds: set[str] = set()
-    for tree in trees(demo, "tasks", held_out, 80):
-        known = [
-            Task(
-                id=name,
-                title=title,
-                level="task",
-                archetype="user",
-                owner="",
-                parent=None,
-                state="open",
-                day="",
-                breakpoint=False,
-                tool=None,
-                question=None,
-                conversation=None,
-                message=None,
-                created_at=0.0,
-                updated_at=0.0,
-            )
-            for name, title in re.findall(r"^\[.\] (T-\d{8}-\d\d) \(\w+\) (.+)$", tree.prefix, re.M)
-        ]
-        changes = msgspec.json.decode(tree.branches[0].target, type=list[values.Change])
-        messages = said(tree.prefix.split("Conversation:\n")[1])
-        assert [each.change for each in values.accept(changes, messages, known)] == changes
+    for branch in [b for t in trees(demo, "tasks", held_out, 60) for b in t.branches]:
+        ids = re.findall(r"^\[.\] (T-\d{8}-\d\d) \(\w+\) .+$", branch.suffix, re.M)
+        changes = msgspec.json.decode(branch.target, type=list[values.Change])
+        messages = said(branch.suffix.split("Conversation:\n")[1])
+        assert [each.change for each in values.accept(changes, messages, [task(i) for i in ids])] == changes
         kinds |= {change.op for change in changes} or {"nothing"}
     assert kinds == {"add", "add_item", "doing", "waiting", "done", "cancelled", "nothing"}
+
+
+def task(name: str) -> Task:
+    """An open task of that id."""
+    empty = {"parent": None, "tool": None, "question": None, "conversation": None, "message": None}
+    fixed = {"owner": "", "day": "", "title": "", "breakpoint": False, "created_at": 0.0, "updated_at": 0.0}
+    return Task(id=name, level="task", archetype="user", state="open", **fixed, **empty)
 
 
 def test_a_chat_summary_keeps_what_the_memory_checks(demo: Any) -> None:
