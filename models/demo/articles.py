@@ -11,7 +11,7 @@ from grammar import expand, fill, pick, sentence_case
 from names import SHORT_SIGNS, person_name, stem, thing_name
 from odd import aside, long_word
 from salad import number, phrase, salad
-from words import MONTHS
+from words import MONTHS, VERBS, past
 
 # What pages tell most often, and people ask.
 OFTEN_ASKED = (
@@ -225,6 +225,29 @@ def salad_fact(page: Page, rng: random.Random, general: bool, held_out: bool = F
     return Fact("salad", _render(statement, page, rng), questions, (made.key.replace("{N}", page.name),))
 
 
+def author_fact(page: Page, rng: random.Random) -> Fact | None:
+    """A sentence that names the author again and says something else, where a fact of the page names one."""
+    authors = [f.keys[0] for f in page.facts if f.relation in ("creator", "creator_year", "intro") and f.keys]
+    if not authors:
+        return None
+    last = rng.choice((authors[0].split()[-1], authors[0].split()[-1], authors[0]))
+    verb, thing = rng.choice(VERBS), phrase(rng)
+    aim = rng.choice(("goals", "ideas", "aims", "wishes", "reasons"))
+    statement, question = rng.choice(
+        (
+            (
+                f"{{S}} can {rng.choice(VERBS)} {phrase(rng)}, and one of {last}'s {aim} was to {verb} {thing}.",
+                f"what was one of {last}'s {aim}",
+            ),
+            (f"One of {last}'s {aim} was to {verb} {thing}.", f"what was one of {last}'s {aim}"),
+            (f"{last} {past(verb)} {thing}.", f"what did {last} {verb}"),
+            (f"{last} wanted {{N}} to {verb} {thing}.", f"what should {{N}} {verb}"),
+            (f"Later {last} made another language for {thing}.", f"what did {last} make later"),
+        )
+    )
+    return Fact("salad", _render(statement, page, rng), (question.replace("{N}", page.name),), (thing,))
+
+
 def filler_fact(page: Page, rng: random.Random, held_out: bool) -> Fact:
     """A real sentence for the page."""
     statement, asked, key, _ = filler(rng, held_out, held_out and rng.random() < FRESH_SHARE)
@@ -264,6 +287,9 @@ def make_page(
             page.facts.append(salad_fact(page, rng, rng.random() < 0.35, held_out))
         elif not page.has(row.relation):
             page.facts.append(row_fact(page, row, rng, held_out, others))
+    again = author_fact(page, rng) if rng.random() < 0.3 else None
+    if again:
+        page.facts.append(again)
     if rng.random() < 0.5:
         head, rest = page.facts[:1], page.facts[1:]
         rng.shuffle(rest)

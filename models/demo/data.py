@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from dialogue import history_tree
+from notes import facts_tree, tasks_tree
 from numpy.typing import NDArray
 from small_talk import small_talk_tree
 from tasks import answer_tree, compact_tree
@@ -28,12 +29,14 @@ class Stage:
     branches: int
     compact: tuple[int, ...]
     turns: tuple[int, ...]
-    # Shares of terms, answer, compaction, history and small talk by number of trees.
+    # Shares of terms, answer, compaction, history, chat summary, facts, tasks and small talk by number of trees.
     shares: tuple[float, ...]
 
 
 STAGES = {
-    "copy": Stage(12, 384, (1, 1, 2), (1, 2), 4, (1, 2), (2, 3), (0.15, 0.45, 0.25, 0.12, 0.03)),
+    "copy": Stage(
+        12, 384, (1, 1, 2), (1, 2), 4, (1, 2), (2, 3), (0.15, 0.44, 0.24, 0.12, 0.0, 0.01, 0.01, 0.03)
+    ),
     "short": Stage(
         9,
         512,
@@ -42,7 +45,7 @@ STAGES = {
         6,
         (1, 2, 3, 4),
         (2, 3, 4, 5, 6),
-        (0.16, 0.48, 0.23, 0.12, 0.01),
+        (0.16, 0.44, 0.22, 0.09, 0.03, 0.03, 0.02, 0.01),
     ),
     "mixed": Stage(
         7,
@@ -52,33 +55,61 @@ STAGES = {
         6,
         (1, 2, 2, 3, 4, 6),
         (2, 4, 6, 8, 10, 12),
-        (0.16, 0.42, 0.25, 0.16, 0.01),
+        (0.16, 0.38, 0.23, 0.1, 0.05, 0.04, 0.03, 0.01),
     ),
     "long": Stage(
         5,
         1024,
         (1, 1, 2, 2, 3),
-        (1, 2, 3, 4, 6, 8),
-        7,
+        (1, 2, 3, 4, 6, 8, 10),
+        10,
         (1, 2, 3, 4, 6, 8, 12),
         (4, 6, 8, 10, 12),
-        (0.24, 0.36, 0.23, 0.16, 0.01),
+        (0.25, 0.34, 0.2, 0.09, 0.05, 0.03, 0.03, 0.01),
+    ),
+    # The last two take turns: short rows are twice as fast a token.
+    "terse": Stage(
+        8,
+        512,
+        (1, 1, 2),
+        (1, 2, 3),
+        6,
+        (1, 2, 3, 4),
+        (2, 3, 4, 6, 8),
+        (0.4, 0.22, 0.14, 0.06, 0.06, 0.06, 0.05, 0.01),
+    ),
+    "wide": Stage(
+        4,
+        1024,
+        (1, 1, 2, 2, 3),
+        (4, 6, 8, 10),
+        10,
+        (4, 6, 8, 12),
+        (8, 10, 12),
+        (0.0, 0.72, 0.16, 0.06, 0.06, 0.0, 0.0, 0.0),
     ),
 }
 
 
 def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str = "") -> Tree:
     """One tree of a job drawn by the stage's shares, or of the job asked for."""
-    jobs = ("terms", "answer", "compact", "history", "talk")
+    jobs = ("terms", "answer", "compact", "history", "chat", "facts", "tasks", "talk")
     job = job or rng.choices(jobs, stage.shares)[0]
     if job == "terms":
         return terms_tree(rng, held_out, stage.branches + 4)
     if job == "answer":
-        return answer_tree(rng, held_out, rng.choice(stage.pages), rng.choice(stage.facts), stage.branches)
+        facts = rng.choice(stage.facts)
+        # A long background makes a model refuse by itself.
+        refusals = 0.25 if facts < 4 else 0.16
+        return answer_tree(rng, held_out, rng.choice(stage.pages), facts, stage.branches, refusals)
     if job == "compact":
         return compact_tree(rng, held_out, rng.choice(stage.compact))
-    if job == "history":
-        return history_tree(rng, held_out, rng.choice(stage.turns))
+    if job in ("history", "chat"):
+        return history_tree(rng, held_out, rng.choice(stage.turns), chat=job == "chat")
+    if job == "facts":
+        return facts_tree(rng, held_out, 1 if held_out else 3)
+    if job == "tasks":
+        return tasks_tree(rng, held_out, 1 if held_out else 3)
     return small_talk_tree(rng)
 
 
@@ -166,7 +197,11 @@ def make_batch(tokenizer: Tokenizer, stage: Stage, seed: int, context_weight: fl
     trees: list[Encoded] = []
     room = stage.rows * stage.length
     while room > 0:
-        encoded = encode_tree(make_tree(rng, stage), tokenizer)
+        tree = make_tree(rng, stage)
+        encoded = encode_tree(tree, tokenizer)
+        while len(encoded.ids) > stage.length and len(tree.branches) > 1:
+            tree.branches.pop()  # a long background is worth a row even with few questions
+            encoded = encode_tree(tree, tokenizer)
         if len(encoded.ids) <= stage.length:
             trees.append(encoded)
             room -= len(encoded.ids)

@@ -106,48 +106,79 @@ TURNS: tuple[tuple[str, str], ...] = (
 )
 
 
-def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
-    """A dialogue of `turns` lines among two to four people, with its summary."""
+# Headings of the summaries that the memory puts before the lines that it summarizes.
+HEADINGS = ("Earlier today:", "Before today:", "Just before the messages below:", "The conversation so far:")
+# What the assistant of a chat says, and what of it is kept.
+REPLIES: tuple[tuple[str, str], ...] = (
+    ("{T} was made by {P}. [1]", "{A} said that {T} was made by {P}."),
+    ("{T} is a language with {w}. [1]", "{A} said that {T} is a language with {w}."),
+    ("The wiki does not say.", ""),
+    ("OK.", ""),
+    ("I am the small demo model of hearth. Run `hearth pull gemma-4-e2b` for a real one.", ""),
+    ("{r}. [1]", "{A} said that {r}."),
+)
+
+
+def _turn(
+    rng: random.Random, held_out: bool, speaker: str, people: list[str], turns: tuple[tuple[str, str], ...]
+) -> tuple[str, str]:
+    """A line as typed by a speaker, and how a summary reports it."""
+    said, report = rng.choice(turns)
+    verb = rng.choice(VERBS)
+    days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    values = {
+        "A": speaker,
+        "B": rng.choice([p for p in people if p != speaker]),
+        "v": verb,
+        "vd": past(verb),
+        "w": phrase(rng),
+        "k": number(rng),
+        "n": phrase(rng).split()[-1].rstrip("s") + "s",
+        "T": thing_name(rng, held_out),
+        "U": thing_name(rng, held_out),
+        "P": nickname(rng, held_out) if rng.random() < 0.5 else person_name(rng, held_out),
+        "r": clause(rng, held_out),
+        "y": str(rng.randint(1850, 2025)),
+        "d": f"{rng.randint(1, 28)} {rng.choice(MONTHS)}" if rng.random() < 0.5 else rng.choice(days),
+    }
+    line = said.format(**values)
+    return line.rstrip(".") if rng.random() < 0.3 else line, report.format(**values)
+
+
+def history_tree(rng: random.Random, held_out: bool, turns: int, chat: bool = False) -> Tree:
+    """A dialogue of `turns` lines among two to four people, with its summary.
+
+    In a `chat` the two are called as the memory calls them; a part of it may be summarized already, under a heading.
+    """
     people = list(dict.fromkeys(nickname(rng, held_out) for _ in range(rng.choice((2, 2, 3, 4)))))
+    if chat:
+        people = ["User", "Assistant"]
     if len(people) < 2:
         return history_tree(rng, held_out, turns)
     lines: list[str] = []
     told: list[str] = []
     keys: list[str] = []
+    summarized = rng.randint(1, turns) if chat and rng.random() < 0.5 else 0
     for i in range(turns):
-        speaker = people[i % len(people)] if rng.random() < 0.7 else rng.choice(people)
-        if rng.random() < 0.2 and (told or i < turns - 1):
+        speaker = people[i % len(people)] if chat or rng.random() < 0.7 else rng.choice(people)
+        if i >= summarized and rng.random() < 0.2 and (told or i < turns - 1):
             lines.append(f"{speaker}: {rng.choice(CHATTER)}")
             continue
         fresh = held_out and rng.random() < articles.FRESH_SHARE
-        said, report = rng.choice(FRESH_TURNS if fresh else TURNS)
-        verb = rng.choice(VERBS)
-        values = {
-            "A": speaker,
-            "B": rng.choice([p for p in people if p != speaker]),
-            "v": verb,
-            "vd": past(verb),
-            "w": phrase(rng),
-            "k": number(rng),
-            "n": phrase(rng).split()[-1].rstrip("s") + "s",
-            "T": thing_name(rng, held_out),
-            "U": thing_name(rng, held_out),
-            "P": nickname(rng, held_out) if rng.random() < 0.5 else person_name(rng, held_out),
-            "r": clause(rng, held_out),
-            "y": str(rng.randint(1850, 2025)),
-            "d": f"{rng.randint(1, 28)} {rng.choice(MONTHS)}"
-            if rng.random() < 0.5
-            else rng.choice(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")),
-        }
-        line = said.format(**values)
-        if rng.random() < 0.3:
-            line = line.rstrip(".")
-        lines.append(f"{speaker}: {line}")
-        told.append(report.format(**values))
-        keys.append(speaker)
+        known = REPLIES if speaker == "Assistant" else FRESH_TURNS if fresh else TURNS
+        line, report = _turn(rng, held_out, speaker, people, known)
+        if i >= summarized:
+            lines.append(f"{speaker}: {line}")
+        if report:
+            told.append(report)
+            keys.append(speaker)
+        if i + 1 == summarized and told:
+            lines.append(rng.choice(HEADINGS) + rng.choice((" ", "\n")) + " ".join(told))
     if not told:
-        return history_tree(rng, held_out, turns)
+        return history_tree(rng, held_out, turns, chat)
     text = render(
-        "history_summary", words=str(rng.choice((40, 60, 80, 100, 120, 150, 200))), dialogue="\n".join(lines)
+        "history_summary",
+        words=str(rng.choice((12, 20, 40, 60, 80, 100, 120, 150, 200))),
+        dialogue="\n".join(lines),
     )
-    return Tree("history", text, [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))])
+    return Tree("chat" if chat else "history", text, [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))])

@@ -15,11 +15,11 @@ import articles
 from checked import background_of, checked
 from data import STAGES, make_tree
 from dialogue import history_tree
-from llama_cpp import Llama
+from llama_cpp import Llama, LlamaGrammar
 from tasks import answer_tree, compact_tree
 from trees import Tree
 
-from prompts import NOTHING, REFUSAL, render
+from prompts import NOTHING, REFUSAL, render, schema
 
 Scores = dict[str, list[float]]
 HERE = Path(__file__).resolve().parent
@@ -39,15 +39,18 @@ class Runner:
         """Tokens of a turn with its markers."""
         return len(self.llama.tokenize(text.encode(), special=False)) + 8
 
-    def reply(self, text: str, limit: int = 220) -> str:
-        """The reply to a prompt, without surrounding space."""
+    def reply(self, text: str, limit: int = 220, constrained: str = "") -> str:
+        """The reply to a prompt, without surrounding space; in the JSON form of the prompt `constrained` if named."""
+        grammar = None
+        if constrained:
+            grammar = LlamaGrammar.from_json_schema(json.dumps(schema(constrained)), verbose=False)
         start = time.perf_counter()
         ids = self.llama.tokenize(
             f"<start_of_turn>user\n{text}<end_of_turn>\n<start_of_turn>model\n".encode(),
             add_bos=True,
             special=True,
         )
-        out: Any = self.llama.create_completion(ids, max_tokens=limit, temperature=0.0)
+        out: Any = self.llama.create_completion(ids, max_tokens=limit, temperature=0.0, grammar=grammar)
         self.prompt_tokens += len(ids)
         self.reply_tokens += out["usage"]["completion_tokens"]
         self.seconds += time.perf_counter() - start
@@ -83,11 +86,32 @@ def score_both(
     score_answer(checked(reply, background_of(prompt)), keys, pages, scores, f"checked answer {label}")
 
 
+def score_notes(reply: str, target: str, scores: Scores, job: str) -> None:
+    """Facts or task changes: how many of the wanted ones stand in the reply with their quotes, whatever the other
+    words, and how often "nothing" was right. A reply that has not come to its end has none."""
+    wanted = json.loads(target)
+    try:
+        found = json.loads(reply)
+    except json.JSONDecodeError:
+        found = None
+    scores[f"{job}: complete"].append(isinstance(found, list))
+    if not wanted:
+        scores[f"{job}: nothing to note"].append(found == [])
+    found = found if isinstance(found, list) else []
+    names = ("op", "key", "quote") if job == "facts" else ("op", "id", "quote")
+    for row in wanted:
+        mark = tuple(row[name] for name in names)
+        scores[f"{job}: noted"].append(
+            any(isinstance(f, dict) and tuple(f.get(name) for name in names) == mark for f in found)
+        )
+
+
 def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[str, str]]:
     """Run one branch of a tree; returns (reply, target) pairs."""
     pairs = []
     for b in tree.branches[:2]:
-        reply = runner.reply(tree.prefix + b.suffix)
+        notes = tree.job in ("facts", "tasks")
+        reply = runner.reply(tree.prefix + b.suffix, 600 if notes else 220, tree.job if notes else "")
         pairs.append((reply, b.target))
         if tree.job == "terms":
             found = [t.strip().casefold() for t in re.findall(r'"([^"]*)"', reply)]
@@ -101,11 +125,14 @@ def score(runner: Runner, tree: Tree, scores: Scores, label: str) -> list[tuple[
             else:
                 scores[f"compaction {label}: key fact"].append(holds(reply, b.keys))
                 scores[f"compaction {label}: false nothing"].append(NOTHING[:7] in reply)
-        elif tree.job == "history":
-            scores["summary: names present"].append(holds(reply, b.keys))
+        elif tree.job in ("history", "chat"):
+            name = "summary" if tree.job == "history" else "chat summary"
+            scores[f"{name}: names present"].append(holds(reply, b.keys))
             want = {w.casefold() for w in _WORD.findall(b.target)}
             got = {w.casefold() for w in _WORD.findall(reply)}
-            scores["summary: word recall"].append(len(want & got) / len(want))
+            scores[f"{name}: word recall"].append(len(want & got) / len(want))
+        elif notes:
+            score_notes(reply, b.target, scores, tree.job)
     return pairs
 
 
@@ -115,6 +142,10 @@ def trees(rng: random.Random, runner: Runner, count: int) -> list[tuple[str, Tre
         ("", make_tree(rng, STAGES["short"], True, "terms")) for _ in range(count)
     ]
     made += [("", history_tree(rng, True, rng.randint(4, 12))) for _ in range(count // 2)]
+    made += [("", history_tree(rng, True, rng.randint(4, 12), chat=True)) for _ in range(count // 2)]
+    made += [
+        ("", make_tree(rng, STAGES["short"], True, job)) for job in ("facts", "tasks") for _ in range(count)
+    ]
     for label, low, high in (("<=350", 0, 350), ("<=1000", 351, 1000)):
         for job in ("answer", "compact"):
             need = count * (2 if job == "answer" else 1)

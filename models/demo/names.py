@@ -187,6 +187,27 @@ def thing_name(rng: random.Random, held_out: bool = False) -> str:
     return _until_split(_thing, rng, held_out)
 
 
+def _hard(rng: random.Random) -> str:
+    words = [long_stem(rng) if rng.random() < 0.6 else stem(rng) for _ in range(rng.choice((1, 1, 1, 2)))]
+    shape = rng.random()
+    if shape < 0.35:
+        return _signed(rng)
+    if shape < 0.6:
+        words = [w.capitalize() for w in words]
+    elif shape < 0.7:
+        words.append(rng.choice(NOUNS))
+    elif shape < 0.8:
+        words[-1] += rng.choice(SIGNS)
+    elif shape < 0.86:
+        return "".join(rng.choice(SHORT_SIGNS) for _ in range(rng.randint(2, 5)))
+    return " ".join(words)
+
+
+def hard_name(rng: random.Random, held_out: bool = False) -> str:
+    """A name that is hard to copy: long, with parts that repeat, with signs, of several words."""
+    return _until_split(_hard, rng, held_out)
+
+
 def person_name(rng: random.Random, held_out: bool = False) -> str:
     """A made-up name of a person, of the asked half."""
     return _until_split(_person, rng, held_out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "prompts"
 REFUSAL = "The wiki does not say."
@@ -18,6 +19,14 @@ def body(name: str) -> str:
     _, front, rest = text.split("+++", 2)
     tomllib.loads(front)
     return rest.strip()
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """The JSON schema that a prompt constrains its replies to."""
+    front = tomllib.loads((DIRECTORY / f"{name}.md").read_text().split("+++", 2)[1])
+    found: dict[str, Any] = front["output"]["schema"]
+    return found
 
 
 def answer_styles() -> list[str]:

@@ -4,21 +4,48 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import articles
 from articles import filler_fact, make_page, relation_question
 from asking import either, typed
 from facts import KINDS
 from grammar import fill
-from names import thing_name
+from names import hard_name, thing_name
 from salad import vague
 from trees import Branch, Tree, split
-from words import ADJECTIVES, ADVERBS, LISTS, NOUNS, TECH_NOUNS, VERBS
+from words import ADJECTIVES, ADVERBS, LISTS, NOUNS, TECH_NOUNS, VERBS, plural
 
 from prompts import render
 
+MOST = 3  # terms, as the prompt allows
 COMMON = frozenset(NOUNS + TECH_NOUNS + VERBS + ADVERBS + ADJECTIVES)
 SMALL = LISTS["small"]
+# Nouns that may belong to a name beside them; those that questions about facts use do not.
+_ASKED = {w for k in KINDS.values() for r in k.rows for q in r.questions for w in re.findall(r"[a-z]+", q)}
+LOOSE = frozenset({*NOUNS, *TECH_NOUNS, *map(plural, NOUNS), *map(plural, TECH_NOUNS)} - _ASKED)
+_NEXT = re.compile(r" ([^\W\d_]+)(?![^\s?.!,])")
+
+
+def core(name: str) -> str:
+    """A name of several words without its common ones at the ends; the name itself where nothing would be left."""
+    words = name.split()
+    loose = [w.strip("()").lower() in COMMON | LOOSE and (w == w.lower() or name.isupper()) for w in words]
+    if all(loose):
+        return name
+    first, last = loose.index(False), len(loose) - loose[::-1].index(False)
+    return " ".join(words[first:last])
+
+
+def wanted(names: tuple[str, ...], question: str) -> list[str]:
+    """The terms to answer: the names as they stand in the question. Where common words make their ends doubtful, the
+    longer and the shorter reading both are worth a search."""
+    terms = list(names)
+    if len(names) == 1:
+        after = _NEXT.match(question, question.index(names[0]) + len(names[0]))
+        if after and after[1].lower() in LOOSE:
+            terms.insert(0, names[0] + after[0])
+    return list(dict.fromkeys([*terms, *map(core, names)]))[:MOST]
 
 
 def scattered(name: str, rng: random.Random) -> str:
@@ -40,6 +67,8 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         page = make_page(rng, held_out, 2, [], 0.0)
         shape = rng.random()
         names: tuple[str, ...] = (page.name,)
+        topic = False
+        name = hard_name(rng, held_out) if not held_out and rng.random() < 0.35 else page.name
         if shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
             question = scattered(page.name, rng)
         elif shape < 0.12:
@@ -47,21 +76,23 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         elif shape < 0.45:
             kind = rng.choice(("language", page.kind, rng.choice(list(KINDS))))
             relation = rng.choice(KINDS[kind].rows).relation
-            question = relation_question(kind, relation, page.name, rng, held_out)
+            names = (name,)
+            question = relation_question(kind, relation, name, rng, held_out)
         elif shape < 0.75:
             question = rng.choice(rng.choice(page.facts).questions)
         elif shape < 0.9:
-            names = (page.name, thing_name(rng, held_out))
+            names = (name, thing_name(rng, held_out))
             pattern = either("comparisons", rng, fresh)
             question = fill(pattern, {"a": names[0], "b": names[1], "c": vague(rng).split()[-1]})
         else:
             names = (vague(rng),)
+            topic = True
             question = fill(either("topics", rng, fresh), {"t": names[0]})
         if any(name not in question for name in names):
             continue
         question, shown = typed(question, names, rng, fresh)
         text = render("search_terms", subject=subject, question=question)
         tree.prefix, suffix = split(text, "Question: ")
-        target = json.dumps(list(shown), ensure_ascii=False)
+        target = json.dumps(list(shown) if topic else wanted(shown, question), ensure_ascii=False)
         tree.branches.append(Branch(suffix, target, entities=shown))
     return tree if tree.branches else terms_tree(rng, held_out, branches)

@@ -51,13 +51,16 @@ def tensors(batch: Batch, device: str) -> tuple[Tensor, ...]:
     return ids, positions, mask, where, goal[where], weight[where]
 
 
-def producer(queue: Any, vocabulary: Path, stage: str, seed: int, first: int, context_weight: float) -> None:
-    """Put batches on the queue for ever; runs in a child process."""
+def producer(
+    queue: Any, vocabulary: Path, stages: list[str], seed: int, first: int, context_weight: float
+) -> None:
+    """Put batches of the stages in turn on the queue for ever; runs in a child process."""
     os.nice(5)
     tokenizer = Tokenizer(Vocabulary.load(vocabulary))
     i = first
     while True:
-        queue.put(make_batch(tokenizer, STAGES[stage], seed * 1_000_003 + i, context_weight))
+        stage = STAGES[stages[i % len(stages)]]
+        queue.put(make_batch(tokenizer, stage, seed * 1_000_003 + i, context_weight))
         i += 1
 
 
@@ -66,7 +69,7 @@ def exact_match(model: Gemma3, tokenizer: Tokenizer, stage: str, trees: int, dev
     """Share of held-out branches whose whole reply the greedy decoder would give, by job."""
     rng = random.Random(4242)
     hits: dict[str, list[bool]] = {}
-    for job in ("terms", "answer", "compact", "history"):
+    for job in ("terms", "answer", "compact", "history", "chat", "facts", "tasks"):
         for _ in range(trees if job in ("answer", "terms") else trees * 3):
             tree = make_tree(rng, STAGES[stage], held_out=True, job=job)
             encoded = encode_tree(tree, tokenizer)
@@ -93,7 +96,9 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--run", type=Path, required=True, help="directory of checkpoints")
     p.add_argument("--vocabulary", type=Path, required=True)
-    p.add_argument("--stage", choices=list(STAGES), required=True)
+    p.add_argument(
+        "--stage", choices=list(STAGES), nargs="+", required=True, help="several take turns, step by step"
+    )
     p.add_argument("--minutes", type=float, required=True)
     p.add_argument(
         "--decay", type=float, default=0.0, help="last share of the time over which the rates fall to zero"
@@ -217,7 +222,7 @@ def main() -> None:
                 json.dumps(
                     {
                         "minute": round(spent + elapsed, 1),
-                        "exact": exact_match(model, tokenizer, args.stage, 12, device),
+                        "exact": exact_match(model, tokenizer, args.stage[0], 12, device),
                     }
                 ),
                 flush=True,

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+
+from gateway.memory import facts
+from gateway.memory.keep import check
+from gateway.store.messages import StoredMessage
+from gateway.store.tasks import Task
+from gateway.tasks import values
 
 DEMO = Path(__file__).resolve().parents[2] / "models" / "demo"
 
@@ -49,13 +56,21 @@ def test_names_of_evaluation_never_occur_in_training(demo: Any, held_out: bool) 
 
 
 def test_wordings_of_evaluation_never_occur_in_training(demo: Any) -> None:
-    facts, asking = demo("facts"), demo("asking")
-    for kind in facts.KINDS.values():
+    rows, asking = demo("facts"), demo("asking")
+    for kind in rows.KINDS.values():
         for row in kind.rows:
             for templates in (row.statements, row.questions):
                 kept = {e for t in templates if t.startswith("~") for e in expansions(t[1:])}
                 assert kept, f"{row.relation} keeps no wording for evaluation"
                 assert not kept & {e for t in templates if not t.startswith("~") for e in expansions(t)}
+    notes = demo("notes").NOTES
+    for sayings in [
+        *(row["says"] for row in notes["facts"]),
+        notes["taken_back"]["says"],
+        *notes["tasks"].values(),
+    ]:
+        kept = {s[1:] for s in sayings if s.startswith("~")}
+        assert kept and not kept & set(sayings)
     for name in ("leads", "ends", "comparisons", "topics"):
         assert not set(asking.ASKING[name]) & set(asking.ASKING["fresh_" + name])
 
@@ -93,6 +108,75 @@ def test_search_terms_are_words_of_the_question(demo: Any) -> None:
     for tree in trees(demo, "terms", False, 60):
         for branch in tree.branches:
             assert branch.entities and all(term in branch.suffix for term in branch.entities)
+
+
+def test_doubtful_ends_of_names_give_the_longer_and_the_shorter_term(demo: Any) -> None:
+    wanted = demo("terms").wanted
+    assert wanted(("Befunge",), "who made Befunge?") == ["Befunge"]
+    assert wanted(("gorvex otter",), "is gorvex otter fast") == ["gorvex otter", "gorvex"]
+    assert wanted(("Gorvex Otter",), "is Gorvex Otter fast") == ["Gorvex Otter"]
+    assert wanted(("Gorvex",), "what does the Gorvex goose carry") == ["Gorvex goose", "Gorvex"]
+    assert wanted(("Gorvex",), "Gorvex commands") == ["Gorvex"]
+    assert wanted(("Gorvex", "nel otter"), "Gorvex or nel otter") == ["Gorvex", "nel otter", "nel"]
+    assert wanted(("violet library",), "what is violet library") == ["violet library"]
+
+
+def said(text: str) -> list[StoredMessage]:
+    """The lines of a dialogue as messages of a user and the assistant."""
+    lines = re.findall(r"^(User|Assistant): (.*(?:\n(?!User: |Assistant: ).*)*)", text, re.M)
+    fixed = {
+        "conversation": "c",
+        "tokens": 1,
+        "round": 1,
+        "failed": False,
+        "redactions": 0,
+        "created_at": 0.0,
+    }
+    return [
+        StoredMessage(seq=n, id=str(n), role=who.lower(), speaker="", text=line, summarized_by=None, **fixed)
+        for n, (who, line) in enumerate(lines, 1)
+    ]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_the_memory_accepts_every_fact_of_the_data(demo: Any, held_out: bool) -> None:
+    kinds: set[str] = set()
+    for branch in [b for t in trees(demo, "facts", held_out, 60) for b in t.branches]:
+        known = re.findall(r"^- (.+?): [A-Z]", branch.suffix, re.M)
+        operations = msgspec.json.decode(branch.target, type=list[facts.Operation])
+        messages = said(branch.suffix.split("Conversation:\n")[1])
+        assert [each.operation for each in facts.accept(operations, messages, known)] == operations
+        kinds |= {operation.op for operation in operations} or {"nothing"}
+    assert kinds == {"add", "update", "delete", "nothing"}
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_the_memory_accepts_every_task_change_of_the_data(demo: Any, held_out: bool) -> None:
+    kinds: set[str] = set()
+    for branch in [b for t in trees(demo, "tasks", held_out, 60) for b in t.branches]:
+        ids = re.findall(r"^\[.\] (T-\d{8}-\d\d) \(\w+\) .+$", branch.suffix, re.M)
+        changes = msgspec.json.decode(branch.target, type=list[values.Change])
+        messages = said(branch.suffix.split("Conversation:\n")[1])
+        assert [each.change for each in values.accept(changes, messages, [task(i) for i in ids])] == changes
+        kinds |= {change.op for change in changes} or {"nothing"}
+    assert kinds == {"add", "add_item", "doing", "waiting", "done", "cancelled", "nothing"}
+
+
+def task(name: str) -> Task:
+    """An open task of that id."""
+    empty = {"parent": None, "tool": None, "question": None, "conversation": None, "message": None}
+    fixed = {"owner": "", "day": "", "title": "", "breakpoint": False, "created_at": 0.0, "updated_at": 0.0}
+    return Task(id=name, level="task", archetype="user", state="open", **fixed, **empty)
+
+
+def test_a_chat_summary_keeps_what_the_memory_checks(demo: Any) -> None:
+    lost = every = 0
+    for tree in trees(demo, "chat", True, 60):
+        source, summary = tree.prefix.split("Conversation:\n\n")[1], tree.branches[0].target
+        kept = check(source, summary, room=0, cost=len)
+        lost += kept.share < 0.5
+        every += 1
+    assert lost / every < 0.1, f"{lost} of {every}"
 
 
 def test_the_same_seed_gives_the_same_batch(demo: Any) -> None:
