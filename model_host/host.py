@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,9 +44,7 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
-    thread_plan: Mapping[int, int] | None = (
-        None  # by size of batch; empty: measure it; None: always ``threads``
-    )
+    thread_speeds: Speeds | None = None  # as measured before; empty: measure now; None: ``threads``
     drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
@@ -119,8 +117,8 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
-        if options.thread_plan is not None:
-            engine.tune(options.thread_plan, chunk)
+        if options.thread_speeds is not None:
+            engine.tune(options.thread_speeds, chunk)
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
         scheduler = Scheduler(
