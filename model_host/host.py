@@ -26,6 +26,7 @@ from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable, common_prefix
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
+from model_host.threads import Speeds
 from model_host.tuned_engine import TunedEngine
 from model_host.vocabulary import Vocabulary
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from model_host.weights import _load_cpu_code
+from model_host.load import _load_cpu_code
 
 # Stands in for a llama.cpp built with plug-ins, which takes a quarter of an hour to make.
 LIBRARY = r"""
