@@ -63,10 +63,11 @@ def idle_cpu(host: BareHost) -> float:
 
 def measure(model: Path, settings: list[str], rounds: int) -> None:
     """Print a row for each setting."""
-    hosts = {each: started(model, each) for each in settings}
+    hosts: dict[str, BareHost] = {}
     rows: dict[tuple[str, bool], list[tuple[float, float]]] = {}
     try:
-        for host in hosts.values():
+        for setting in settings:  # one after the other: a new host measures
+            host = hosts[setting] = started(model, setting)
             host.until("ready")
             speeds(host, Texts("warm", 1.1).text(100))
         for round_ in range(rounds):

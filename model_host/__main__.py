@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from model_host import bindings, machine
-from model_host.threads import parse_plan
+from model_host.threads import parse_speeds
 
 if TYPE_CHECKING:
     from model_host.host import Host
@@ -26,7 +26,7 @@ def main() -> int:
     events = os.dup(1)
     os.dup2(2, 1)
     os.environ["GGML_NO_BACKTRACE"] = "1"  # on an internal error llama.cpp would start a debugger
-    # How long threads of llama.cpp that wait for each other spin before they sleep: docs/benchmarks.md tells why.
+    # How long threads of llama.cpp that wait for each other spin before they sleep. docs/benchmarks.md says why.
     if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
         os.environ["GOMP_SPINCOUNT"] = "3000"
 
@@ -65,7 +65,7 @@ def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:
         chunk=arguments.chunk,
         threads=arguments.threads or machine.usable_cpus(),
         max_waiting=arguments.max_waiting,
-        thread_plan=arguments.thread_plan if not arguments.threads else None,
+        thread_speeds=arguments.thread_speeds if not arguments.threads else None,
         drafts=arguments.drafts,
         snapshots=arguments.snapshots,
         snapshot_bytes=arguments.snapshot_bytes,
@@ -92,10 +92,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--chunk", type=int, default=512, help="tokens of one step at most")
     parser.add_argument("--threads", type=int, default=0, help="0: what is fastest")
     parser.add_argument(
-        "--thread-plan",
-        type=parse_plan,
+        "--thread-speeds",
+        type=parse_speeds,
         default={},
-        help="threads by size of batch to begin with, such as 1:2,64:8; without it they are measured",
+        help="SIZE:THREADS:SPEED,… as measured before, in tokens a second; without them they are measured",
     )
     parser.add_argument("--max-waiting", type=int, default=64, help="requests that may wait")
     parser.add_argument("--drafts", type=int, default=8, help="guessed tokens of one step at most; 0: none")

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable, common_prefix
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
+from model_host.threads import Speeds
 from model_host.tuned_engine import TunedEngine
 from model_host.vocabulary import Vocabulary
 
@@ -44,9 +45,7 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
-    thread_plan: Mapping[int, int] | None = (
-        None  # by size of batch; empty: measure it; None: always ``threads``
-    )
+    thread_speeds: Speeds | None = None  # as measured before; empty: measure now; None: ``threads``
     drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
@@ -119,8 +118,8 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
-        if options.thread_plan is not None:
-            engine.tune(options.thread_plan, chunk)
+        if options.thread_speeds is not None:
+            engine.tune(options.thread_speeds, chunk)
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
         scheduler = Scheduler(

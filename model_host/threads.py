@@ -7,7 +7,11 @@ it is not decided once: now and then another number is tried for a few steps, ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
+
+# Tokens a second by size of batch in tokens and number of threads.
+Speeds = dict[int, dict[int, float]]
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
 _MEASURED = (1, 8, 64)  # sizes that are measured before anybody asks for something
@@ -18,7 +22,8 @@ _WARM_SECONDS = (
 )
 _CLEARLY = 1.5  # times slower: a trial is lost with one step; or the machine has changed
 _BETTER = 0.97
-_PATIENCE_SECONDS = 1.0  # of computing between two trials at least …
+_FIRST_PATIENCE_SECONDS = 0.2  # of computing until the first trial: a plan may be of a busier day
+_PATIENCE_SECONDS = 1.0  # between two trials at least …
 _PATIENCE_FACTOR = 40  # … and so many times what the last one lost: trials cost a fortieth
 
 
@@ -33,14 +38,24 @@ def size_class(tokens: int) -> int:
 
 
 class ThreadTuner:
-    """``plan`` gives numbers of threads by size of batch to begin with; without one it is all of them.
+    """``speeds`` as :func:`measure` finds them; the best ones are begun with, without any it is all threads.
+
+    A batch of one token is special: over a long context llama.cpp splits its attention between the threads, and the
+    last bits of the result depend on their number. So that the same request gives the same answer, its number is
+    the measured one and nothing else is tried, unless such batches are clearly slower than they were.
 
     Not thread-safe: it belongs to the loop's thread.
     """
 
-    def __init__(self, most: int, plan: Mapping[int, int] | None = None) -> None:
+    def __init__(self, most: int, speeds: Speeds | None = None) -> None:
         self._candidates = candidates(most)
-        self._plan = {size: threads for size, threads in (plan or {}).items() if threads in self._candidates}
+        self._speeds = {
+            size: {threads: speed for threads, speed in known.items() if threads in self._candidates}
+            for size, known in (speeds or {}).items()
+        }
+        self._plan = {
+            size: max(known, key=lambda n: known[n]) for size, known in self._speeds.items() if known
+        }
         self._sizes: dict[int, _Size] = {}
 
     def choose(self, tokens: int) -> int:
@@ -60,7 +75,10 @@ class ThreadTuner:
         size = size_class(tokens)
         state = self._sizes.get(size)
         if state is None:
-            state = self._sizes[size] = _Size(len(self._candidates), self._begin(size))
+            begin = self._begin(size)
+            state = self._sizes[size] = _Size(len(self._candidates), begin)
+            if size == 1 and size in self._plan:
+                state.stay(1 / self._speeds[size][self._candidates[begin]])
         return state
 
     def _begin(self, size: int) -> int:
@@ -77,16 +95,21 @@ class _Size:
     def __init__(self, count: int, current: int) -> None:
         self.current = current
         self._count = count
+        self._home: int | None = None  # where nothing is tried without a reason
         self._recent: float | None = None  # cost lately
-        self._usual = 0.0  # cost since longer
-        self._patience = _PATIENCE_SECONDS  # of computing until the next trial
-        self._upwards = False
+        self._usual: float | None = None  # cost since longer
+        self._patience = _FIRST_PATIENCE_SECONDS  # of computing until the next trial
+        self._tried = 0  # numbers that were no better, one after the other
         self._trial: _Trial | None = None
+
+    def stay(self, cost: float) -> None:
+        """Try nothing else as long as a token costs about so much."""
+        self._home, self._usual, self._patience = self.current, cost, math.inf
 
     def choose(self) -> int:
         """The index of the number of threads."""
         if self._trial is None and self._patience <= 0.0 and self._recent is not None and self._count > 1:
-            self._trial = _Trial(self._neighbour(), self._recent)
+            self._trial = _Trial(self._next(), self._recent)
         return self.current if self._trial is None else self._trial.index
 
     def note(self, cost: float, seconds: float) -> None:
@@ -97,30 +120,28 @@ class _Size:
                 self._end(self._trial)
             return
         self._patience -= seconds
-        if self._recent is None:
-            self._recent = self._usual = cost
-            return
-        self._recent += (cost - self._recent) / 4
-        self._usual += (cost - self._usual) / 64
+        usual = cost if self._usual is None else self._usual
+        recent = usual if self._recent is None else self._recent
+        self._recent = recent + (cost - recent) / 4
+        self._usual = usual + (cost - usual) / 64
         if self._recent > _CLEARLY * self._usual:  # somebody else has come
-            self._patience = 0.0
+            self._patience, self._tried = 0.0, 0
 
     def _end(self, trial: _Trial) -> None:
+        self._tried += 1
         if trial.verdict:
-            self.current, self._recent = trial.index, trial.mean
-        assert self._recent is not None
+            self.current, self._recent, self._tried = trial.index, trial.mean, 0
         self._usual = self._recent
         self._patience = max(_PATIENCE_SECONDS, _PATIENCE_FACTOR * trial.lost)
+        if self.current == self._home:
+            self._patience = math.inf
         self._trial = None
 
-    def _neighbour(self) -> int:
-        """The next number up or down, in turns where there are both."""
-        self._upwards = not self._upwards
-        if self.current == 0:
-            return 1
-        if self.current == self._count - 1:
-            return self.current - 1
-        return self.current + (1 if self._upwards else -1)
+    def _next(self) -> int:
+        """The number to try: nearer ones first, of two alike the smaller, and all of them in turns."""
+        others = [index for index in range(self._count) if index != self.current]
+        others.sort(key=lambda index: (abs(index - self.current), index))
+        return others[self._tried % len(others)]
 
 
 class _Trial:
@@ -153,16 +174,14 @@ class _Trial:
             self.verdict = self.mean < _BETTER * self._against
 
 
-def measure(
-    run: Callable[[int, int], None], most: int, limit: int, clock: Callable[[], float]
-) -> dict[int, dict[int, float]]:
+def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Callable[[], float]) -> Speeds:
     """Tokens a second by size of batch and number of threads; ``run(tokens, threads)`` computes one batch.
 
     ``limit`` is the largest batch. The best of several tries counts, as other programs only ever make one slower.
     Sizes and numbers for which there is no time are left out.
     """
     begun = clock()
-    found: dict[int, dict[int, float]] = {}
+    found: Speeds = {}
     for size in [size for size in _MEASURED if size <= limit] if most > 1 else []:
         speeds: dict[int, float] = {}
         for threads in reversed(candidates(most)):
@@ -179,14 +198,12 @@ def measure(
     return found
 
 
-def best(speeds: Mapping[int, Mapping[int, float]]) -> dict[int, int]:
-    """The plan that measured speeds make."""
-    return {size: max(known, key=lambda threads: known[threads]) for size, known in speeds.items()}
-
-
-def parse_plan(text: str) -> dict[int, int]:
-    """A plan as on the command line, ``1:2,64:8``. Raises ValueError."""
-    pairs = [part.split(":") for part in text.split(",") if part]
-    if not all(len(pair) == 2 for pair in pairs):
-        raise ValueError(f"`{text}` is no plan of threads: it looks like 1:2,64:8")
-    return {int(size): int(threads) for size, threads in pairs}
+def parse_speeds(text: str) -> Speeds:
+    """Speeds as on the command line: ``SIZE:THREADS:SPEED,…``. Raises ValueError."""
+    speeds: Speeds = {}
+    for part in filter(None, text.split(",")):
+        size, threads, speed = part.split(":")
+        speeds.setdefault(int(size), {})[int(threads)] = float(speed)
+    if any(size < 1 or not speed > 0 for size, known in speeds.items() for speed in known.values()):
+        raise ValueError(f"`{text}` has a size or a speed that is not above zero")
+    return speeds

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import llama_cpp
 from msgspec.structs import replace
 
 from model_host import protocol
 from model_host.engine import DecodeResult, Engine, Span
-from model_host.threads import ThreadTuner, best, measure
+from model_host.threads import Speeds, ThreadTuner, measure
 
 
 class TunedEngine(Engine):
     """Call :meth:`tune` before the first batch of somebody's; without it the number of threads never changes."""
 
     _tuner: ThreadTuner | None = None
-    _speeds: dict[int, dict[int, float]] = {}
+    _measured: Speeds = {}
 
-    def tune(self, plan: Mapping[int, int], limit: int) -> None:
-        """Begin with ``plan``, threads by size of batch; an empty one is measured now, on batches up to ``limit``."""
+    def tune(self, speeds: Speeds, limit: int) -> None:
+        """Begin with what was fastest; without ``speeds`` they are measured now, on batches up to ``limit``."""
         if self.threads == 1:
             return
-        if not plan:
-            self._speeds = measure(self._try, self.threads, limit, time.perf_counter)
+        if not speeds:
+            self._measured = measure(self._try, self.threads, limit, time.perf_counter)
             self.trim(0, 0)
-        self._tuner = ThreadTuner(self.threads, plan or best(self._speeds))
+        self._tuner = ThreadTuner(self.threads, speeds or self._measured)
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         """See :meth:`Engine.decode`."""
@@ -43,7 +43,7 @@ class TunedEngine(Engine):
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
         """See :meth:`Engine.ready`."""
         ready = super().ready(pid=pid, n_parallel=n_parallel, tools=tools)
-        return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._speeds)
+        return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
 
     def thread_plan(self) -> dict[int, int]:
         """Threads by size of batch, as things stand; empty when the number is fixed."""

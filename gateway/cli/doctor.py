@@ -63,13 +63,13 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     wiki = check_wiki(settings.wiki)
     plans = ThreadPlans(settings.thread_plan_dir).all()
     if as_json:
-        found: dict[str, object] = {
+        found = {
             "machine": machine,
             "data_dir": str(settings.data_dir),
             "models": fits,
             "wiki": wiki,
+            "threads": plans,
         }
-        found["threads"] = plans
         click.echo(msgspec.json.encode(found))
         return 0
     click.echo(_machine_text(machine, settings))

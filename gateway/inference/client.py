@@ -34,7 +34,7 @@ class HostClient:
 
     ``model`` may be a callable; it is asked at every start, so that a model pulled meanwhile is picked up.
     ``command`` replaces the host's command line; ``snapshots`` is where it saves KV sequences; ``beside`` tells what
-    other hosts have loaded; ``thread_plans`` keeps what they measure. An object belongs to the event loop that first
+    other hosts have loaded; ``thread_plans`` keeps what is measured. An object belongs to the event loop that first
     uses it.
     """
 

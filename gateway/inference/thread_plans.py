@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,9 @@ import structlog
 from msgspec import Struct
 
 log = structlog.get_logger(__name__)
+
+_BUSY = 0.5  # of the cores
+_BUSY_SECONDS = 3600.0
 
 File = tuple[str, int, int]  # path, mtime in ns, size
 
@@ -24,12 +28,17 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     file: File
     cores: int  # that could be used
     measured_at: float  # Unix time
+    load: float  # of the machine, then: processes that wanted a core
     plan: dict[int, int]
     speeds: dict[int, dict[int, float]]
 
 
 class ThreadPlans:
-    """The plans in a folder. A plan holds for one state of the model's file and one number of cores."""
+    """The plans in a folder.
+
+    A plan holds for one state of the model's file and one number of cores; one that was measured while the machine
+    was busy with other things holds for an hour.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,8 +46,10 @@ class ThreadPlans:
     def get(self, file: File, cores: int) -> ThreadPlan | None:
         """The plan for a model's file, None when there is none that holds."""
         plan = _read(self._path(file))
-        held = plan is not None and (plan.file, plan.cores) == (file, cores)
-        return plan if held else None
+        if plan is None or (plan.file, plan.cores) != (file, cores):
+            return None
+        busy = plan.load > cores * _BUSY
+        return None if busy and time.time() - plan.measured_at > _BUSY_SECONDS else plan
 
     def put(self, plan: ThreadPlan) -> None:
         """Keep a plan; what cannot be written is measured again at the next start."""
