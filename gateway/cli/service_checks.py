@@ -111,7 +111,7 @@ def file_checks(unit: Properties) -> Iterator[Check]:
     """Program, account, data directory and configuration that the service names."""
     if unit.get("LoadState") != "loaded":
         return
-    program = re.search(r"path=(\S+)", unit.get("ExecStart", ""))
+    program = re.search(r"path=(.+?) ;", unit.get("ExecStart", ""))
     path = Path(program[1]) if program else Path()
     there = path.is_file() and os.access(path, os.X_OK)
     yield _judge("program", there, str(path), f"{path} is no program: run `make install` in /opt/hearth")
