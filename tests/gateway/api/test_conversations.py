@@ -1,4 +1,4 @@
-"""Conversations over HTTP with a scripted model: life, paging, ownership, compaction, failure."""
+"""Conversations over HTTP with a scripted model: life, paging, compaction, failure."""
 
 from __future__ import annotations
 
