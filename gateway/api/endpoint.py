@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.routing import Route, compile_path
 from starlette.types import ASGIApp
@@ -28,8 +29,8 @@ class Endpoint:
     """One method on one path. ``accepts`` lists the media types of a request body ("": none named).
 
     The rest describes it in the OpenAPI document: ``body`` and ``reply`` are the types of JSON (None: no JSON, or
-    of no fixed shape), ``streams`` the media type of a streamed reply, ``status`` that of success. The summary is the
-    first sentence of the handler's docstring.
+    of no fixed shape), ``streams`` the media type of a streamed reply, ``status`` that of success, ``query`` the
+    type of the query's parameters (None: none is read). The summary is the first sentence of the handler's docstring.
     """
 
     method: str
@@ -41,6 +42,7 @@ class Endpoint:
     reply: Any = None
     streams: str = ""
     status: int = 200
+    query: type[Struct] | None = None
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.conversations.paging import before_of, limit_of, page
+from gateway.api.conversations.paging import Paged, page, query_of
 from gateway.api.endpoint import JSON, Endpoint
 from gateway.api.fields import convert, decode_object
 from gateway.api.services import caller_of, services_of
@@ -34,6 +34,12 @@ class FactChange(Struct, frozen=True, forbid_unknown_fields=True):
     """PATCH /v1/facts/{id}: a new text."""
 
     text: Text
+
+
+class FactQuery(Paged, frozen=True, kw_only=True):
+    """GET /v1/facts."""
+
+    ended: bool = False
 
 
 class FactReply(Struct, frozen=True, kw_only=True):
@@ -74,12 +80,11 @@ class Undone(Struct, frozen=True):
 
 async def list_all(request: Request) -> Response:
     """The caller's facts, the newest first; ``ended=true`` shows all versions."""
-    limit, before, owner = limit_of(request), before_of(request), caller_of(request).owner
-    ended = request.query_params.get("ended") == "true"
+    asked, owner = query_of(request, FactQuery), caller_of(request).owner
     rows = await services_of(request).database.read(
-        lambda c: list_facts(c, owner, limit=limit, before=before, ended=ended)
+        lambda c: list_facts(c, owner, limit=asked.limit, before=asked.cursor, ended=asked.ended)
     )
-    return _json(page([FactReply.of(row) for row in rows], limit, rows[-1].seq if rows else None))
+    return _json(page([FactReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None))
 
 
 async def show(request: Request) -> Response:
@@ -155,7 +160,7 @@ def _json(value: object, status: int = 200) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/facts", list_all, "user", reply=FactPage),
+    Endpoint("GET", "/v1/facts", list_all, "user", reply=FactPage, query=FactQuery),
     Endpoint("POST", "/v1/facts", create, "user", (JSON,), NewFactBody, FactReply, status=201),
     Endpoint("GET", "/v1/facts/{id}", show, "user", reply=FactReply),
     Endpoint("PATCH", "/v1/facts/{id}", change, "user", (JSON,), FactChange, FactReply),

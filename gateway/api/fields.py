@@ -61,14 +61,17 @@ def decode_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def convert(fields: dict[str, Any], kind: type[T]) -> T:
-    """``fields`` as a struct. Raises InvalidRequestError naming an unknown field, or the one out of its range."""
+def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
+    """``fields`` as a struct; when not ``strict``, numbers and truth values may be strings.
+
+    Raises InvalidRequestError naming an unknown field, or the one out of its range.
+    """
     known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
     for name in fields:
         if name not in known:
             raise InvalidRequestError(f"unknown field `{name}`", param=name, code="unknown_field")
     try:
-        return msgspec.convert(fields, kind)
+        return msgspec.convert(fields, kind, strict=strict)
     except msgspec.ValidationError as error:
         raise _explained(str(error)) from None
 

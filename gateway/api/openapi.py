@@ -1,4 +1,4 @@
-"""GET /openapi.json: the API described from the route table and from the types that validate bodies."""
+"""GET /openapi.json: the API described from the route table and from the types that validate."""
 
 from __future__ import annotations
 
@@ -71,7 +71,11 @@ def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": f"{endpoint.method.lower()}_{re.sub(r'[^a-z0-9]+', '_', endpoint.path.lower()).strip('_')}",
         "summary": told,
-        "parameters": [_parameter(name) for name in _PARAMETER.findall(endpoint.path)] + [_REQUEST_ID],
+        "parameters": [
+            *(_parameter(name) for name in _PARAMETER.findall(endpoint.path)),
+            *_query(endpoint.query),
+            _REQUEST_ID,
+        ],
         "responses": _responses(endpoint, reply),
     }
     if endpoint.accepts:
@@ -135,6 +139,18 @@ def _schema_of(value: Any) -> dict[str, Any]:
 
 def _parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+
+def _query(kind: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
+    """The fields of a query's type; they are plain values, so nothing refers to a component."""
+    if kind is None:
+        return []
+    schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
+    required = schema.get("required", [])
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": field}
+        for name, field in schema["properties"].items()
+    ]
 
 
 _REQUEST_ID = {

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.conversations.bodies import Erased
-from gateway.api.conversations.paging import before_pair_of, limit_of, page, pair
+from gateway.api.conversations.paging import Listed, halves, page, pair, query_of
 from gateway.api.endpoint import JSON, Endpoint
 from gateway.api.fields import convert, decode_object
 from gateway.api.services import caller_of, services_of
@@ -36,7 +36,6 @@ from gateway.store.tasks import (
 
 Title = Annotated[str, Meta(min_length=1, max_length=300)]
 Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-_STATES = ("open", "doing", "waiting", "done", "cancelled")
 
 
 class Tool(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,6 +67,14 @@ class TaskChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     archetype: Archetype | UnsetType = UNSET
     breakpoint: bool | UnsetType = UNSET
     question: Annotated[str, Meta(max_length=500)] | UnsetType | None = UNSET
+
+
+class TaskQuery(Listed, frozen=True, kw_only=True):
+    """GET /v1/tasks."""
+
+    day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}-[0-9]{2}-[0-9]{2})$")] | UnsetType = UNSET
+    state: State | UnsetType = UNSET
+    before: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
 
 class TaskReply(Struct, frozen=True, kw_only=True):
@@ -103,17 +110,17 @@ class TaskPage(Struct, frozen=True):
 
 async def list_all(request: Request) -> Response:
     """The caller's tasks, the newest day first; ``day=YYYY-MM-DD`` or ``today``, ``state``, ``limit``."""
-    limit, before, owner = limit_of(request), before_pair_of(request), caller_of(request).owner
-    day, state = request.query_params.get("day"), request.query_params.get("state")
-    if day is not None:
-        day = _today(request) if day == "today" else _checked_day(day)
-    if state is not None and state not in _STATES:
-        raise InvalidRequestError(f"`state` is one of {', '.join(_STATES)}", param="state")
+    asked, owner = query_of(request, TaskQuery), caller_of(request).owner
+    day = None
+    if asked.day is not UNSET:
+        day = _today(request) if asked.day == "today" else _checked_day(asked.day)
+    state = None if asked.state is UNSET else asked.state
+    before = halves(asked.before)
     rows = await services_of(request).database.read(
-        lambda c: list_tasks(c, owner, limit=limit, day=day, state=state, before=before)  # type: ignore[arg-type]
+        lambda c: list_tasks(c, owner, limit=asked.limit, day=day, state=state, before=before)
     )
     shown = [TaskReply.of(row) for row in rows]
-    return _json(page(shown, limit, pair(rows[-1].day, rows[-1].id) if rows else None))
+    return _json(page(shown, asked.limit, pair(rows[-1].day, rows[-1].id) if rows else None))
 
 
 async def show(request: Request) -> Response:
@@ -185,7 +192,7 @@ def _json(value: object, status: int = 200) -> Response:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/tasks", list_all, "user", reply=TaskPage),
+    Endpoint("GET", "/v1/tasks", list_all, "user", reply=TaskPage, query=TaskQuery),
     Endpoint("POST", "/v1/tasks", create, "user", (JSON,), NewTaskBody, TaskReply, status=201),
     Endpoint("GET", "/v1/tasks/{id}", show, "user", reply=TaskReply),
     Endpoint("PATCH", "/v1/tasks/{id}", change, "user", (JSON,), TaskChange, TaskReply),

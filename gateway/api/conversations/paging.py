@@ -1,67 +1,63 @@
-"""Query parameters: ``limit`` and a cursor of the lists, and a speaker."""
+"""Query parameters of the lists as types: they validate, and the OpenAPI document describes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 
+from gateway.api.fields import convert
 from gateway.errors import InvalidRequestError
 
-DEFAULT_LIMIT = 50
-MAX_LIMIT = 200
+Limit = Annotated[int, Meta(ge=1, le=200, description="Rows at most.")]
+Seq = Annotated[int, Meta(ge=0, le=2**63 - 1, description="The `next` of the page before.")]
 _BETWEEN = "~"
 
-
-def limit_of(request: Request) -> int:
-    """``limit``, 1 to 200. Raises InvalidRequestError."""
-    return _number(request, "limit", 1, MAX_LIMIT) or DEFAULT_LIMIT
+Q = TypeVar("Q", bound=Struct)
 
 
-def before_of(request: Request) -> int | None:
-    """``before``, the ``seq`` of the last row seen. Raises InvalidRequestError."""
-    return _number(request, "before", 0, 2**63 - 1)
+class Listed(Struct, frozen=True, kw_only=True):
+    """A list; each has a cursor ``before`` of its own kind."""
+
+    limit: Limit = 50
 
 
-def before_pair_of(request: Request) -> tuple[str, str] | None:
-    """``before`` of a list that is ordered by two fields, as :func:`pair` wrote it. Raises InvalidRequestError."""
-    text = request.query_params.get("before")
-    if text is None:
-        return None
-    first, mark, second = text.partition(_BETWEEN)
-    if not mark:
-        raise wrong_cursor()
-    return first, second
+class Paged(Listed, frozen=True, kw_only=True):
+    """A page of rows in their order of insertion."""
+
+    before: Seq | UnsetType = UNSET
+
+    @property
+    def cursor(self) -> int | None:
+        """The ``seq`` of the last row seen; None for the first page."""
+        return self.before if isinstance(self.before, int) else None
+
+
+def query_of(request: Request, kind: type[Q]) -> Q:
+    """The query as a struct. Raises InvalidRequestError for an unknown, repeated or unusable parameter."""
+    pairs = request.query_params.multi_items()
+    given = dict(pairs)
+    for name in given:
+        if [pair[0] for pair in pairs].count(name) > 1:
+            raise InvalidRequestError(f"`{name}` is given twice", param=name)
+    return convert(given, kind, strict=False)
 
 
 def pair(first: object, second: str) -> str:
-    """A cursor of two fields."""
+    """A cursor of a list that is ordered by two fields."""
     return f"{first}{_BETWEEN}{second}"
 
 
-def wrong_cursor() -> InvalidRequestError:
-    """``before`` was made up."""
-    return InvalidRequestError("`before` is the `next` of the page before", param="before")
-
-
-def speaker_of(request: Request) -> str:
-    """``speaker``, whose messages are meant. Raises InvalidRequestError."""
-    speaker = request.query_params.get("speaker", "")
-    if not speaker:
-        raise InvalidRequestError("`speaker` names whose messages go: ?speaker=NAME", param="speaker")
-    return speaker
+def halves(cursor: str | UnsetType) -> tuple[str, str] | None:
+    """What :func:`pair` has joined; None for the first page."""
+    if cursor is UNSET:
+        return None
+    first, _, second = cursor.partition(_BETWEEN)
+    return first, second
 
 
 def page(rows: Sequence[Any], limit: int, cursor: Any) -> dict[str, Any]:
     """``{"data": […], "next": cursor}``; ``next`` is null on the last page."""
     return {"data": list(rows), "next": cursor if len(rows) == limit else None}
-
-
-def _number(request: Request, name: str, least: int, most: int) -> int | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise InvalidRequestError(f"`{name}` is a whole number from {least} to {most}", param=name)
-    return int(text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -32,15 +33,7 @@ from gateway.api.conversations.bodies import (
     policy_of,
 )
 from gateway.api.conversations.messages import post_message
-from gateway.api.conversations.paging import (
-    before_of,
-    before_pair_of,
-    limit_of,
-    page,
-    pair,
-    speaker_of,
-    wrong_cursor,
-)
+from gateway.api.conversations.paging import Listed, Paged, halves, page, pair, query_of
 from gateway.api.endpoint import JSON, SSE, Endpoint
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, sse, until_disconnect
@@ -54,6 +47,19 @@ from gateway.store.conversations import (
 )
 from gateway.store.messages import page_of_messages
 from gateway.store.summaries import list_summaries
+
+
+class ConversationQuery(Listed, frozen=True, kw_only=True):
+    """GET /v1/conversations."""
+
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,9})?~[^~\n]{1,100}$")] | UnsetType = UNSET
+    archived: bool = False
+
+
+class ForgetQuery(Struct, frozen=True):
+    """DELETE /v1/conversations/{id}/messages: whose messages go."""
+
+    speaker: Annotated[str, Meta(min_length=1)]
 
 
 async def create(request: Request) -> Response:
@@ -82,22 +88,14 @@ async def create(request: Request) -> Response:
 
 async def list_all(request: Request) -> Response:
     """The caller's conversations, last used first; ``archived=true`` includes archived ones."""
-    limit, before = limit_of(request), _last_seen(request)
-    archived = request.query_params.get("archived") == "true"
-    owner = caller_of(request).owner
+    asked, owner = query_of(request, ConversationQuery), caller_of(request).owner
+    before = halves(asked.before)
+    last = (float(before[0]), before[1]) if before else None
     rows = await services_of(request).database.read(
-        lambda c: list_conversations(c, owner, limit=limit, before=before, archived=archived)
+        lambda c: list_conversations(c, owner, limit=asked.limit, before=last, archived=asked.archived)
     )
     shown = [ConversationReply.of(row) for row in rows]
-    return _json(page(shown, limit, pair(rows[-1].updated_at, rows[-1].id) if rows else None))
-
-
-def _last_seen(request: Request) -> tuple[float, str] | None:
-    cursor = before_pair_of(request)
-    try:
-        return None if cursor is None else (float(cursor[0]), cursor[1])
-    except ValueError:
-        raise wrong_cursor() from None
+    return _json(page(shown, asked.limit, pair(rows[-1].updated_at, rows[-1].id) if rows else None))
 
 
 async def show(request: Request) -> Response:
@@ -115,28 +113,28 @@ async def erase(request: Request) -> Response:
 async def messages(request: Request) -> Response:
     """A page of the log, oldest first; ``before`` goes back in time."""
     conversation = await conversation_of(request)
-    limit, before = limit_of(request), before_of(request)
+    asked = query_of(request, Paged)
     rows = await services_of(request).database.read(
-        lambda c: page_of_messages(c, conversation.id, limit=limit, before=before)
+        lambda c: page_of_messages(c, conversation.id, limit=asked.limit, before=asked.cursor)
     )
-    return _json(page([MessageReply.of(row) for row in rows], limit, rows[0].seq if rows else None))
+    return _json(page([MessageReply.of(row) for row in rows], asked.limit, rows[0].seq if rows else None))
 
 
 async def forget(request: Request) -> Response:
     """Erase what one ``speaker`` said, the replies to it, and all that came from both."""
     services, conversation = services_of(request), await conversation_of(request)
-    speaker = speaker_of(request)
+    speaker = query_of(request, ForgetQuery).speaker
     return _json(Forgotten(conversation.id, await services.conversations.forget(conversation, speaker)))
 
 
 async def summaries(request: Request) -> Response:
     """The summaries ever made, the newest first, with the spans they stand for."""
     conversation = await conversation_of(request)
-    limit, before = limit_of(request), before_of(request)
+    asked = query_of(request, Paged)
     rows = await services_of(request).database.read(
-        lambda c: list_summaries(c, conversation.id, limit=limit, before=before)
+        lambda c: list_summaries(c, conversation.id, limit=asked.limit, before=asked.cursor)
     )
-    return _json(page([SummaryReply.of(row) for row in rows], limit, rows[-1].seq if rows else None))
+    return _json(page([SummaryReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None))
 
 
 async def context(request: Request) -> Response:
@@ -219,13 +217,13 @@ ENDPOINTS = (
     Endpoint(
         "POST", "/v1/conversations", create, "user", (JSON,), NewConversation, ConversationReply, status=201
     ),
-    Endpoint("GET", "/v1/conversations", list_all, "user", reply=ConversationPage),
+    Endpoint("GET", "/v1/conversations", list_all, "user", reply=ConversationPage, query=ConversationQuery),
     Endpoint("GET", _ONE, show, "user", reply=ConversationReply),
     Endpoint("DELETE", _ONE, erase, "user", reply=Erased),
     Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,), NewMessageBody, PostReply, SSE),
-    Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage),
-    Endpoint("DELETE", f"{_ONE}/messages", forget, "user", reply=Forgotten),
-    Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage),
+    Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage, query=Paged),
+    Endpoint("DELETE", f"{_ONE}/messages", forget, "user", reply=Forgotten, query=ForgetQuery),
+    Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage, query=Paged),
     Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
     Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=Compacted),
     Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,), Conversion, Compacted),
