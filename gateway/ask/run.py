@@ -11,6 +11,7 @@ from gateway.aio import side_by_side, stop
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background import Background, BackgroundBuilder
 from gateway.ask.cache import CompactionCache
+from gateway.ask.clean import visible
 from gateway.ask.compact import Compactor
 from gateway.ask.draft import draft_pages
 from gateway.ask.generation import Model
@@ -18,7 +19,7 @@ from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import Terms, generate_terms
-from gateway.ask.types import AskResult, Budget
+from gateway.ask.types import AskResult, Budget, Skipped
 from gateway.catalog import FlowDefaults
 from gateway.errors import PromptTooLongError
 from gateway.inference.interface import Inference, ModelInfo
@@ -164,7 +165,7 @@ class QuestionRun:
             answer=answer.text,
             citations=answer.citations,
             search_terms=terms.terms,
-            skipped=list(journal.skipped),
+            skipped=[Skipped(visible(each.title), visible(each.reason)) for each in journal.skipped],
             budget=budget,
             timings=journal.timings(),
             model=parts.model_name,

@@ -76,6 +76,54 @@ def check(reply: Any, method: str, path: str) -> None:
         jsonschema_rs.validate(schema, reply.json())
 
 
+QUERIES = {endpoint.path: endpoint for endpoint in ENDPOINTS if endpoint.query is not None}
+
+
+def test_queries_are_described_by_the_types_that_validate_them() -> None:
+    lists = {e.path for e in ENDPOINTS if e.method == "GET" and {"data", "next"} <= set(_fields(e.reply))}
+    assert lists == set(QUERIES), "every list has a query, and no other endpoint"
+    for path, endpoint in QUERIES.items():
+        parameters = DOCUMENT["paths"][path]["get"]["parameters"]
+        described = {each["name"]: each["schema"] for each in parameters if each["in"] == "query"}
+        assert set(described) == set(_fields(endpoint.query))
+        for schema in described.values():
+            jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+            assert _references(schema) == []
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
+    return fields
+
+
+@pytest.mark.parametrize("path", [path for path in QUERIES if "{" not in path])
+async def test_queries_are_held_to_their_description(client: Client, path: str) -> None:
+    described = {
+        each["name"] for each in DOCUMENT["paths"][path]["get"]["parameters"] if each["in"] == "query"
+    }
+    wrong = {
+        "limit": ("0", "201", "x", "", "1.5", "-1"),
+        "before": ("x", "-1", "nan", "inf", "1e999", "9" * 40, ""),
+        "archived": ("maybe", "", "2"),
+        "ended": ("yes please", ""),
+        "day": ("2026-13-01", "yesterday", "2026-1-1", "today\n"),
+        "state": ("closed", ""),
+        "colour": ("blue",),
+    }
+    for name in sorted(described | {"colour"}):
+        for value in wrong[name]:
+            reply = await client.get(path, params={name: value})
+            assert (reply.status_code, reply.json()["error"]["param"]) == (400, name), (
+                name,
+                value,
+                reply.text,
+            )
+    reply = await client.get(f"{path}?limit=1&limit=2")
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, "limit")
+    for good in ("limit=200", "limit=1&before=17" if "before" in described else "state=open&day=today"):
+        assert (await client.get(f"{path}?{good}")).status_code == 200
+
+
 MESSAGES = [{"role": "user", "content": "x"}]
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/openapi.json", {}),
