@@ -76,12 +76,12 @@ def check(reply: Any, method: str, path: str) -> None:
         jsonschema_rs.validate(schema, reply.json())
 
 
-QUERIES = {endpoint.path: endpoint for endpoint in ENDPOINTS if endpoint.query is not None}
+QUERIES = {e.path: e for e in ENDPOINTS if e.method == "GET" and e.query is not None}
 
 
 def test_queries_are_described_by_the_types_that_validate_them() -> None:
     lists = {e.path for e in ENDPOINTS if e.method == "GET" and {"data", "next"} <= set(_fields(e.reply))}
-    assert lists == set(QUERIES), "every list has a query, and no other endpoint"
+    assert lists == set(QUERIES), "every list has a query, and no other GET"
     for path, endpoint in QUERIES.items():
         parameters = DOCUMENT["paths"][path]["get"]["parameters"]
         described = {each["name"]: each["schema"] for each in parameters if each["in"] == "query"}
@@ -103,7 +103,7 @@ async def test_queries_are_held_to_their_description(client: Client, path: str) 
     }
     wrong = {
         "limit": ("0", "201", "x", "", "1.5", "-1"),
-        "before": ("x", "-1", "nan", "inf", "1e999", "9" * 40, ""),
+        "before": ("x", "-1", "nan", "inf", "1e999", "9" * 40, "", "~", "1~", "~x", "1e400~x", "2026-01-01~"),
         "archived": ("maybe", "", "2"),
         "ended": ("yes please", ""),
         "day": ("2026-13-01", "yesterday", "2026-1-1", "today\n"),
@@ -120,7 +120,7 @@ async def test_queries_are_held_to_their_description(client: Client, path: str) 
             )
     reply = await client.get(f"{path}?limit=1&limit=2")
     assert (reply.status_code, reply.json()["error"]["param"]) == (400, "limit")
-    for good in ("limit=200", "limit=1&before=17" if "before" in described else "state=open&day=today"):
+    for good in ("limit=200", "limit=1"):
         assert (await client.get(f"{path}?{good}")).status_code == 200
 
 

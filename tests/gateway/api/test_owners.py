@@ -170,7 +170,7 @@ async def test_ids_in_bodies_are_one_s_own_too(owners: Owners) -> None:
 
 
 async def test_equal_ids_are_different_things(owners: Owners, inference: ScriptedInference) -> None:
-    """Tasks are numbered by owner, and callers choose the ids of requests."""
+    """Tasks are numbered by owner, and callers choose the ids of messages and requests."""
     before = await owners.everything()
     body = {"title": "Bob's", "day": "2026-11-20"}
     task = (await owners.ask("bob", "POST", "/v1/tasks", json=body)).json()["id"]
@@ -179,7 +179,7 @@ async def test_equal_ids_are_different_things(owners: Owners, inference: Scripte
     assert (await owners.ask("bob", "DELETE", f"/v1/tasks/{task}")).status_code == 200
     talk = (await owners.ask("bob", "POST", "/v1/conversations", json={})).json()["id"]
     said = await owners.ask(
-        "bob", "POST", f"/v1/conversations/{talk}/messages", json={"text": "Hi", "id": "m-2"}
+        "bob", "POST", f"/v1/conversations/{talk}/messages", json={"text": "Hi", "id": "m-1"}
     )
     assert said.status_code == 200
     assert json.dumps(said.json()).count(SECRET) == 0
