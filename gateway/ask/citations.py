@@ -83,7 +83,7 @@ class AnswerChecker:
         for n, support in checked.pages.items():
             if n not in self.cited or support.share > self.cited[n].share:
                 self.cited[n] = support
-        text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited])
+        text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited], unit.code)
         text = unit.lead + text if text else ""
         if self._held is not None:
             self._held.append(text)

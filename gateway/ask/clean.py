@@ -48,7 +48,7 @@ _CALL_KEYS = re.compile(r"""["'](?:arguments|parameters)["']\s*:""")
 _FENCE_OF_CALL = re.compile(r"(?<=```)tool_\w+")
 _ACTIVE = re.compile(
     r"</?(?:a|area|audio|base|body|button|embed|form|frame|html|iframe|img|input|link|math|meta|object|script|"
-    r"source|style|svg|video)(?=[\s/>])[^<>]*>?",
+    r"source|style|svg|video)(?=[\s/>]|\Z)[^<>]*>?",
     re.IGNORECASE,
 )
 
@@ -57,7 +57,7 @@ _DOMAINS = (
     "com|net|org|info|biz|io|dev|app|ai|xyz|top|site|online|shop|club|live|me|co|tv|cc|ly|gg|to|ru|cn|su|tk|pw|eu|"
     "de|uk|fr|nl|onion|example|test"
 )
-_END = r"""[^\s<>"'`)\]}|]*[^\s<>"'`)\]}|.,;:!?]"""
+_END = r"""[^\s<>"'`)\]}|\x01]*[^\s<>"'`)\]}|.,;:!?\x01]"""
 _LINK = re.compile(
     rf"[a-z][a-z0-9+.-]{{1,20}}:[/\\]{{2}}{_END}"
     rf"|(?:https?|ftp)[:;]{_END}"
@@ -65,12 +65,15 @@ _LINK = re.compile(
     rf":{_END}"
     rf"|(?<![:\w/\\])[/\\]{{2}}[\w-]+(?:\.[\w-]+)+(?:[/:?#]{_END})?"
     rf"|(?<![\w.-])www\.{_END}"
-    rf"|(?<![\w.@-])(?:[\w-]+\.)+(?:{_DOMAINS})(?::[0-9]+)?/{_END}",
+    rf"|(?<![\w.-])(?:[\w-]+\.)+(?:{_DOMAINS})(?::[0-9]+)?/{_END}",
     re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\](?:\(\s*<?([^()\s<>]*[:/.#][^()\s<>]*)>?[^()\n]*\))")
 _DIGITS = re.compile(r"[0-9, ]+")
-_OWN = "\x00{}\x00"  # stands for an allowed address; cleaned text has no such character
+_KEPT = re.compile("\x00([0-9]+)\x00")
+_PLACE = re.compile("(\x00[0-9]+\x00|\x01)")
+# What stand for an allowed address and for a link that is gone; cleaned text has no such characters.
+_OWN, _GONE = "\x00{}\x00", "\x01"
 
 
 def visible(text: str) -> str:
@@ -96,11 +99,14 @@ def _without_markup(text: str, code: bool) -> str:
     return text if code else _ACTIVE.sub("", text)
 
 
-def without_links(text: str, own: Collection[str]) -> str:
-    """A sentence or line whose only links are addresses in ``own``, with any fragment."""
-    folded = unicodedata.normalize("NFKC", html.unescape(text))
-    if len(_LINK.findall(folded)) > len(_LINK.findall(text)):
-        text = without_markup(visible(folded))  # written in entities, or in letters that only look like these
+def without_links(text: str, own: Collection[str], code: bool = False) -> str:
+    """A sentence or line whose only links are addresses in ``own``, with any fragment; and no markup either."""
+    while (less := without_markup(_without_links(text, own), code)) != text:  # a link may hide half a token
+        text = less
+    return text
+
+
+def _without_links(text: str, own: Collection[str]) -> str:
     kept: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -110,8 +116,19 @@ def without_links(text: str, own: Collection[str]) -> str:
     for address in sorted(own, key=len, reverse=True):
         if address:
             text = re.sub(re.escape(address) + r"(?:#[\w.%~:-]*\w)?(?![\w/@%?&=+~$\\#-])", keep, text)
-    text = _LINK.sub(REMOVED, _MARKDOWN.sub(_bare, text))
-    return re.sub("\x00([0-9]+)\x00", lambda match: kept[int(match[1])], text)
+    text = _LINK.sub(_GONE, _MARKDOWN.sub(_bare, text))
+    folded = _folded(text)
+    if _LINK.search(folded):  # written in entities, or in letters that only look like these
+        text = _LINK.sub(_GONE, _MARKDOWN.sub(_bare, folded))
+    return _KEPT.sub(lambda match: kept[int(match[1])], text).replace(_GONE, REMOVED)
+
+
+def _folded(text: str) -> str:
+    """With entities and look-alikes written out; what stands for an own address stays."""
+    folded = unicodedata.normalize("NFKC", html.unescape(text))
+    pieces = _PLACE.split(folded)  # text, what stands for something, text, ...
+    pieces[::2] = [without_markup(visible(piece)) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def _bare(match: re.Match[str]) -> str:

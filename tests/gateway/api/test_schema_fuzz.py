@@ -15,16 +15,20 @@ from tests.end_to_end.server import Server
 
 # More by hand: HEARTH_TEST_FUZZ=10000 python -m pytest tests/gateway/api/test_schema_fuzz.py
 REQUESTS = int(os.environ.get("HEARTH_TEST_FUZZ", "1500"))
-_SHORT = {"max_tokens": 4, "max_completion_tokens": 4, "num_predict": 4, "max_output_tokens": 4}
+# By the end of the path: the field that bounds a generation.
+_SHORT = {"/completions": {"max_tokens": 4}, "/messages": {"max_tokens": 4}}
+_SHORT |= {"/responses": {"max_output_tokens": 4}}
+_SHORT |= {"/chat": {"options": {"num_predict": 4}}, "/generate": {"options": {"num_predict": 4}}}
 # These stop or wait for the model again and again and would leave no time for the others.
 _SELDOM = ("/admin/host/unload", "/admin/host/warm", "/events")
 
 
-def _bounded(body: object) -> object:
+def _bounded(path: str, body: object) -> object:
     """Every generation is a few tokens long, whatever the request asks for."""
     if not isinstance(body, dict):
         return body
-    return {name: _SHORT.get(name, value) for name, value in body.items()}
+    short = next((fields for end, fields in _SHORT.items() if path.endswith(end)), {})
+    return {name: value for name, value in body.items() if name != "max_completion_tokens"} | short
 
 
 @pytest.mark.soak
@@ -67,8 +71,8 @@ def _fuzz(operation: schemathesis.APIOperation, examples: int) -> None:  # type:
     )
     @given(case=operation.as_strategy())
     def run(case: schemathesis.Case) -> None:
-        case.body = _bounded(case.body)
-        response = case.call(timeout=30)
+        case.body = _bounded(operation.path, case.body)
+        response = case.call(timeout=120)
         declared = operation.definition.raw["responses"]
         assert str(response.status_code) in declared, (
             case.method,

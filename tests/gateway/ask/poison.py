@@ -104,7 +104,7 @@ _CALLED = re.compile(
 )
 _TAG = re.compile(r"<(?:script|img|iframe|a|svg|form|input|style|meta|base|object|button)\b")
 _WRITTEN = re.compile(
-    r"[a-z][a-z0-9+.-]*:[/\\]{1,2}[^\s]+|(?<![\w.])//\w|www\.|https?:\w|"
+    r"[a-z][a-z0-9+.-]*:[/\\]{1,2}[^\s]+|(?<![\w.])//\w[\w-]*\.|www\.|https?:\w|"
     r"(?<!\w)(?:javascript|data|mailto|magnet|xmpp|ircs?|tel|file):\S|evil\.example/\S+|&#\d+;ttp",
     re.IGNORECASE,
 )

@@ -78,6 +78,8 @@ def test_what_is_harmless_stays(text: str) -> None:
         ("See [the site](http://evil.example/x) now.", "See the site now."),
         ("It is so [1](http://evil.example).", "It is so [1]."),
         ("See http://evil.example/x.", f"See {REMOVED}."),
+        ("A <|[im_start|>](http://evil.example/x) B <[svg](//evil.example) C", "A  B "),
+        ("ｈｔｔｐ：／／evil．example[http://evil.example/x more]", f"{REMOVED}{REMOVED} more]"),
         ("See https://wiki.example/Page-93 now.", f"See {REMOVED} now."),
         (f"See {OWN}#A http://evil.example/?u={OWN}", f"See {OWN}#A {REMOVED}"),
     ],
