@@ -102,6 +102,6 @@ PIECES = st.sampled_from(
 )
 
 
-@given(st.lists(PIECES, max_size=6).map("".join))
+@given(st.lists(PIECES, max_size=6).map(" ".join))
 def test_pieces_in_any_order_are_clean(text: str) -> None:
     assert faults(cleaned(text), OWN) == [], cleaned(text)
