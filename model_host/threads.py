@@ -15,7 +15,9 @@ Speeds = dict[int, dict[int, float]]
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
 _MEASURED = (1, 8, 64)  # sizes that are measured before anybody asks for something
-_MEASURE_SECONDS = 2.0  # for all of it, about
+_SIZE_SECONDS = 0.2  # for each of them, or two turns
+_MOST_TURNS = 20
+_MEASURE_SECONDS = 2.0  # after which no further size is begun
 _TRIAL_STEPS = 3
 _WARM_SECONDS = (
     0.02  # steps shorter than this are slower right after a change of threads: the first is not counted
@@ -177,22 +179,23 @@ class _Trial:
 def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Callable[[], float]) -> Speeds:
     """Tokens a second by size of batch and number of threads; ``run(tokens, threads)`` computes one batch.
 
-    ``limit`` is the largest batch. The best of several tries counts, as other programs only ever make one slower.
-    Sizes and numbers for which there is no time are left out.
+    ``limit`` is the largest batch. The numbers take turns, and the best try of each counts, as other programs only ever
+    make one slower. Sizes for which there is no time are left out.
     """
     begun = clock()
     found: Speeds = {}
     for size in [size for size in _MEASURED if size <= limit] if most > 1 else []:
-        speeds: dict[int, float] = {}
-        for threads in reversed(candidates(most)):
-            run(size, threads)  # the first one is slower
-            for _ in range(_TRIAL_STEPS):
-                started = clock()
-                run(size, threads)
-                speeds[threads] = max(speeds.get(threads, 0.0), size / max(1e-9, clock() - started))
-                if clock() - begun > _MEASURE_SECONDS:
-                    break
-        found[size] = speeds
+        found[size] = speeds = dict.fromkeys(candidates(most), 0.0)
+        until = clock() + _SIZE_SECONDS
+        for turn in range(_MOST_TURNS):
+            for threads in speeds:
+                run(size, threads)  # the first one after a change is slower
+                for _ in range(2):
+                    started = clock()
+                    run(size, threads)
+                    speeds[threads] = max(speeds[threads], size / max(1e-9, clock() - started))
+            if turn >= 1 and clock() > until:
+                break
         if clock() - begun > _MEASURE_SECONDS:
             break
     return found
