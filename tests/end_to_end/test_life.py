@@ -90,7 +90,7 @@ def test_prompt_over_the_limit_is_refused_with_counts(start_server: StartServer)
 
 @pytest.mark.parametrize(
     ("kills", "seconds"),
-    [(15, 60), pytest.param(200, 600, marks=[pytest.mark.soak, pytest.mark.timeout(900)])],
+    [(15, 60), pytest.param(200, 1200, marks=[pytest.mark.soak, pytest.mark.timeout(1500)])],
 )
 def test_child_killed_at_random_under_eight_streams(
     start_server: StartServer, kills: int, seconds: float

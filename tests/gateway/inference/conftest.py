@@ -14,7 +14,12 @@ from gateway.catalog import ResolvedModel
 from gateway.inference.breaker import Breaker
 from gateway.inference.host import HostInference
 from gateway.settings import ModelSettings
-from tests.gateway.inference.helpers import FAKE_HOST, MakeHost, own_children
+from tests.gateway.inference.helpers import FAKE_HOST, MakeHost, children_before_the_test, own_children
+
+
+@pytest.fixture(autouse=True)
+def _others() -> None:
+    children_before_the_test()
 
 
 @pytest.fixture

@@ -28,8 +28,18 @@ class MakeHost(Protocol):
     ) -> HostInference: ...
 
 
+_others: set[int] = set()
+
+
+def children_before_the_test() -> None:
+    """Servers that fixtures of other tests keep for the whole run are not looked at by :func:`own_children`."""
+    _others.clear()
+    _others.update(child.pid for child in psutil.Process(os.getpid()).children())
+
+
 def own_children() -> list[psutil.Process]:
-    return psutil.Process(os.getpid()).children()
+    """Child processes that the test started, zombies included."""
+    return [child for child in psutil.Process(os.getpid()).children() if child.pid not in _others]
 
 
 def call(request_id: str = "r1", **fields: Any) -> GenerateCall:
