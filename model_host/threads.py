@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 # Tokens a second by size of batch in tokens and number of threads.
 Speeds = dict[int, dict[int, float]]
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
 _MEASURED = (1, 8, 64)  # sizes that are measured before anybody asks for something
-_SIZE_SECONDS = 0.2  # for each of them, or two turns
+_SIZE_SECONDS = 0.2  # for each of them, or one turn
 _MOST_TURNS = 20
 _MEASURE_SECONDS = 2.0  # after which no further size is begun
 _TRIAL_STEPS = 3
@@ -180,25 +181,43 @@ def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Calla
     """Tokens a second by size of batch and number of threads; ``run(tokens, threads)`` computes one batch.
 
     ``limit`` is the largest batch. The numbers take turns, and the best try of each counts, as other programs only ever
-    make one slower. Sizes for which there is no time are left out.
+    make one slower. Where fewer threads are clearly slower, still fewer are not measured; nor are further sizes after
+    some seconds.
     """
     begun = clock()
     found: Speeds = {}
     for size in [size for size in _MEASURED if size <= limit] if most > 1 else []:
-        found[size] = speeds = dict.fromkeys(candidates(most), 0.0)
-        until = clock() + _SIZE_SECONDS
-        for turn in range(_MOST_TURNS):
-            for threads in speeds:
-                run(size, threads)  # the first one after a change is slower
-                for _ in range(2):
-                    started = clock()
-                    run(size, threads)
-                    speeds[threads] = max(speeds[threads], size / max(1e-9, clock() - started))
-            if turn >= 1 and clock() > until:
-                break
         if clock() - begun > _MEASURE_SECONDS:
             break
+        speeds: dict[int, float] = {}
+        found[size] = speeds
+        until = clock() + _SIZE_SECONDS
+        left = list(reversed(candidates(most)))
+        for _ in range(_MOST_TURNS):
+            for threads in left:
+                speed = size / max(1e-9, _seconds(partial(run, size, threads), clock))
+                speeds[threads] = max(speeds.get(threads, 0.0), speed)
+                if speeds[threads] * _CLEARLY < max(speeds.values()):
+                    left = left[: left.index(threads)]
+                    break
+            if clock() > until:
+                break
     return found
+
+
+def _seconds(batch: Callable[[], None], clock: Callable[[], float]) -> float:
+    """How long a batch takes; a short one is done again, as the first one after a change is slower."""
+    started = clock()
+    batch()
+    first = clock() - started
+    if first > _WARM_SECONDS:
+        return first
+    again = []
+    for _ in range(2):
+        started = clock()
+        batch()
+        again.append(clock() - started)
+    return min(again)
 
 
 def parse_speeds(text: str) -> Speeds:
