@@ -79,6 +79,14 @@ def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -
         tuner.note(1, 0.006 * noise.uniform(0.9, 1.3))
 
 
+def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None:
+    tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
+    work(tuner, 1, QUIET, 50)
+    assert tuner.chosen() == {1: 1}
+    work(tuner, 1, QUIET, 20)
+    assert tuner.chosen() == {1: 2}
+
+
 @settings(deadline=None, max_examples=50)
 @given(
     st.sampled_from([3, 4, 8, 12]),
@@ -133,10 +141,11 @@ def test_measuring_finds_the_speeds_and_ends_in_time() -> None:
 
 def test_a_large_model_on_many_cores_is_measured_in_seconds() -> None:
     machine = Machine(lambda tokens, threads: (0.2 + 0.1 * tokens) * 8 / threads)
-    assert list(machine.measured(32)) == [1, 8, 64]
+    assert list(machine.measured(32)) == [8, 1]
+    assert machine.now < 3
     machine = Machine(lambda tokens, threads: 4 * (0.2 + 0.1 * tokens) * 8 / threads)
-    assert machine.measured(8) == {1: {8: 1, 4: 0}}
-    assert machine.now < 5
+    assert list(machine.measured(8)) == [8, 1]
+    assert machine.now < 20
 
 
 def test_speeds_on_the_command_line() -> None:
