@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run install test check lint types bench demo-model fmt lock wheel clean help
+.PHONY: run install test check lint types bench bench-peers demo-model fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
@@ -30,10 +30,18 @@ fmt: $(VENV)/.installed-dev ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-dev ## measure what the gateway adds to a request
+bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up and threads: some minutes
 	@mkdir -p models/build
 	@$(BIN)/python models/random_gemma.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
+	@$(BIN)/python benchmarks/memory_recall.py
+	@$(BIN)/python benchmarks/memory_interference.py
+	@$(BIN)/python benchmarks/wake_up.py models/demo/hearth-demo.gguf
+	@$(BIN)/python benchmarks/spin.py models/demo/hearth-demo.gguf
+
+bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python's server, built first: about an hour
+	@mkdir -p build/peers
+	@$(BIN)/python benchmarks/peers.py --out build/peers/results.json
 
 # The stages of the model card, with the minutes that they took on two shared cores. A stopped run goes on from its last
 # checkpoint; MINUTES=1 tries every stage for a minute.

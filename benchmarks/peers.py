@@ -30,6 +30,7 @@ from gateway.benchmarking.report import Report, Result, Series
 from gateway.benchmarking.run import measure
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
+from gateway.cores import usable_cores
 from tests.end_to_end.server import Server
 
 HEARTH, SERVER, PYTHON = "hearth", "llama-server", "llama-cpp-python"
@@ -86,7 +87,9 @@ def _arguments() -> argparse.Namespace:
 @contextmanager
 def _hearth(model: Path, folder: Path, *, threads: int, context: int, slots: int) -> Iterator[str]:
     """The address of a new hearth on a new data directory."""
-    settings = {"THREADS": threads, "CONTEXT": context, "PARALLEL": slots}
+    # With as many threads as there are cores hearth finds out by itself when fewer are faster, as it does by default.
+    all_cores = threads == usable_cores()
+    settings = {"THREADS": 0 if all_cores else threads, "CONTEXT": context, "PARALLEL": slots}
     environment = {f"HEARTH_MODEL__{name}": str(value) for name, value in settings.items()}
     server = Server(folder / "data", model, env=environment)
     try:
@@ -145,6 +148,8 @@ def table(report: Report) -> str:
         lines.append(f"| {series.scenario} | {series.metric}, {series.unit} | {' | '.join(cells)} |")
     lines += _mixed(ours, peers)
     for result in report.results:
+        if result.estimated:
+            lines.append(f"\n{result.label} does not count the tokens of streams: its speeds are of chunks.")
         lines += [f"\n{result.label}, {name}: {why}." for name, why in result.skipped.items()]
     return "\n".join(lines)
 

@@ -3,9 +3,9 @@
     python benchmarks/wake_up.py MODEL.gguf [MODEL.gguf ...] [--runs 10] [--tokens 1800]
 
 Each run is a new host process on a conversation of 1,800 tokens that an earlier process has read and saved. The parts
-are seen from outside, by the events of the host: process start and imports until it loads, the load until it is ready,
-then tokenizing and restoring until the request begins, then reading what was not restored until the first token. For
-comparison the same prompt without anything saved.
+are seen from outside, by the events of the host: process start and imports until it tells of the load, which runs
+beside them; the rest of the load until it is ready; then tokenizing, restoring and the first step; then the other
+steps of what was not restored, until the first token. For comparison the same prompt without anything saved.
 """
 
 from __future__ import annotations

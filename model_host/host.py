@@ -119,7 +119,7 @@ class ModelHost(Host[Sequence]):
             progress=self.progress(),
         )
         if options.thread_speeds is not None:
-            engine.tune(options.thread_speeds, chunk)
+            engine.tune(options.thread_speeds, min(chunk, engine.n_ctx))
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
         scheduler = Scheduler(

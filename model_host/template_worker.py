@@ -12,10 +12,11 @@ import datetime
 import json
 import resource
 import sys
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
-from jinja2 import TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -55,11 +56,16 @@ def _environment() -> ImmutableSandboxedEnvironment:
     return environment
 
 
+@lru_cache(maxsize=2)
+def _compiled(template: str) -> Template:
+    """A host has one template, and compiling a large one takes longer than rendering it."""
+    return _environment().from_string(template)
+
+
 def render(request: dict[str, Any]) -> dict[str, str]:
     """One rendering: ``{"text": …}``, or ``{"error": …}`` with what the template or Jinja2 said."""
     try:
-        template = _environment().from_string(request.pop("template"))
-        text = template.render(**request)
+        text = _compiled(request.pop("template")).render(**request)
     except MemoryError:
         return {"error": "the template needs too much memory"}
     except RecursionError:

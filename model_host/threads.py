@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 # Tokens a second by size of batch in tokens and number of threads.
 Speeds = dict[int, dict[int, float]]
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
-_MEASURED = (1, 8, 64)  # sizes that are measured before anybody asks for something
-_SIZE_SECONDS = 0.2  # for each of them, or two turns
+# Sizes that are measured before anybody asks for something. One token is the last: it takes a while until the system
+# has spread new threads over the cores, and until then they hinder each other.
+_MEASURED = (8, 64, 1)
+_SIZE_SECONDS = 0.2  # for each of them, or one turn
 _MOST_TURNS = 20
-_MEASURE_SECONDS = 2.0  # after which no further size is begun
+_MEASURE_SECONDS = 0.5  # after which only one token is measured yet
 _TRIAL_STEPS = 3
 _WARM_SECONDS = (
     0.02  # steps shorter than this are slower right after a change of threads: the first is not counted
@@ -26,6 +29,7 @@ _CLEARLY = 1.5  # times slower: a trial is lost with one step; or the machine ha
 _BETTER = 0.97
 _FIRST_PATIENCE_SECONDS = 0.2  # of computing until the first trial: a plan may be of a busier day
 _PATIENCE_SECONDS = 1.0  # between two trials at least …
+_HOME_PATIENCE_SECONDS = 60.0  # where the number should stay, but more threads might be faster after all
 _PATIENCE_FACTOR = 40  # … and so many times what the last one lost: trials cost a fortieth
 
 
@@ -44,7 +48,8 @@ class ThreadTuner:
 
     A batch of one token is special: over a long context llama.cpp splits its attention between the threads, and the
     last bits of the result depend on their number. So that the same request gives the same answer, its number is
-    the measured one and nothing else is tried, unless such batches are clearly slower than they were.
+    the measured one and nothing else is tried, unless such batches are clearly slower than they were, or, rarely, where
+    it is not all threads: they may have hindered each other when it was measured.
 
     Not thread-safe: it belongs to the loop's thread.
     """
@@ -106,7 +111,8 @@ class _Size:
 
     def stay(self, cost: float) -> None:
         """Try nothing else as long as a token costs about so much."""
-        self._home, self._usual, self._patience = self.current, cost, math.inf
+        self._home, self._usual = self.current, cost
+        self._patience = self._patience_at_home()
 
     def choose(self) -> int:
         """The index of the number of threads."""
@@ -135,9 +141,13 @@ class _Size:
             self.current, self._recent, self._tried = trial.index, trial.mean, 0
         self._usual = self._recent
         self._patience = max(_PATIENCE_SECONDS, _PATIENCE_FACTOR * trial.lost)
-        if self.current == self._home:
-            self._patience = math.inf
+        if self._home is not None and self.current >= self._home:
+            self._home = self.current
+            self._patience = self._patience_at_home()
         self._trial = None
+
+    def _patience_at_home(self) -> float:
+        return math.inf if self._home == self._count - 1 else _HOME_PATIENCE_SECONDS
 
     def _next(self) -> int:
         """The number to try: nearer ones first, of two alike the smaller, and all of them in turns."""
@@ -180,25 +190,43 @@ def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Calla
     """Tokens a second by size of batch and number of threads; ``run(tokens, threads)`` computes one batch.
 
     ``limit`` is the largest batch. The numbers take turns, and the best try of each counts, as other programs only ever
-    make one slower. Sizes for which there is no time are left out.
+    make one slower. Where fewer threads are clearly slower, still fewer are not measured; nor are larger batches of a
+    model that is slow.
     """
     begun = clock()
     found: Speeds = {}
     for size in [size for size in _MEASURED if size <= limit] if most > 1 else []:
-        found[size] = speeds = dict.fromkeys(candidates(most), 0.0)
+        if size > 1 and clock() - begun > _MEASURE_SECONDS:
+            continue
+        speeds: dict[int, float] = {}
+        found[size] = speeds
         until = clock() + _SIZE_SECONDS
-        for turn in range(_MOST_TURNS):
-            for threads in speeds:
-                run(size, threads)  # the first one after a change is slower
-                for _ in range(2):
-                    started = clock()
-                    run(size, threads)
-                    speeds[threads] = max(speeds[threads], size / max(1e-9, clock() - started))
-            if turn >= 1 and clock() > until:
+        left = list(reversed(candidates(most)))
+        for _ in range(_MOST_TURNS):
+            for threads in left:
+                speed = size / max(1e-9, _seconds(partial(run, size, threads), clock))
+                speeds[threads] = max(speeds.get(threads, 0.0), speed)
+                if speeds[threads] * _CLEARLY < max(speeds.values()):
+                    left = left[: left.index(threads)]
+                    break
+            if clock() > until:
                 break
-        if clock() - begun > _MEASURE_SECONDS:
-            break
     return found
+
+
+def _seconds(batch: Callable[[], None], clock: Callable[[], float]) -> float:
+    """How long a batch takes; a short one is done again, as the first one after a change is slower."""
+    started = clock()
+    batch()
+    first = clock() - started
+    if first > _WARM_SECONDS:
+        return first
+    again = []
+    for _ in range(2):
+        started = clock()
+        batch()
+        again.append(clock() - started)
+    return min(again)
 
 
 def parse_speeds(text: str) -> Speeds:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -100,7 +102,14 @@ def _greet(client: Client, terminal: bool) -> str:
         click.echo(row.notice, err=True)
     if terminal:
         click.echo(f"{printable(name)}. {_HELP}", err=True)
+        threading.Thread(target=_warm, args=(client,), name="warm", daemon=True).start()
     return name
+
+
+def _warm(client: Client) -> None:
+    """Have the model loaded while the first line is being typed. Only an operator's key may; others wait as ever."""
+    with suppress(HearthError):
+        client.post("/admin/host/warm", {})
 
 
 def _last(client: Client) -> dict[str, Any] | None:

@@ -172,7 +172,7 @@ def _machine_text(machine: Machine, settings: Settings) -> str:
 def _threads(plan: ThreadPlan) -> list[list[str]]:
     """A row for each size of batch that was measured."""
     rows = []
-    for size, speeds in plan.speeds.items():
+    for size, speeds in sorted(plan.speeds.items()):
         shown = ", ".join(f"{speed:,.0f} with {threads}" for threads, speed in sorted(speeds.items()))
         rows.append([plan.model, str(size), f"{plan.plan.get(size, '?')} of {plan.cores}", shown])
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -78,6 +79,14 @@ def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -
         tuner.note(1, 0.006 * noise.uniform(0.9, 1.3))
 
 
+def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None:
+    tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
+    work(tuner, 1, QUIET, 50)
+    assert tuner.chosen() == {1: 1}
+    work(tuner, 1, QUIET, 20)
+    assert tuner.chosen() == {1: 2}
+
+
 @settings(deadline=None, max_examples=50)
 @given(
     st.sampled_from([3, 4, 8, 12]),
@@ -102,31 +111,41 @@ def test_what_was_measured_holds_for_sizes_like_it_and_for_numbers_that_there_ar
     assert ThreadTuner(1).choose(5) == 1
 
 
-def test_measuring_takes_the_best_of_several_and_ends_in_time() -> None:
-    now = 0.0
+class Machine:
+    """A clock, and batches that take their time on it."""
 
-    def run(tokens: int, threads: int) -> None:
-        nonlocal now
-        now += tokens * (0.010 if threads == 1 else 0.02 if tokens == 1 else 0.006)
+    def __init__(self, seconds: Callable[[int, int], float]) -> None:
+        self.now = 0.0
+        self._seconds = seconds
 
-    speeds = measure(run, 2, 512, lambda: now)
-    assert {size: {n: round(speed) for n, speed in known.items()} for size, known in speeds.items()} == {
-        1: {2: 50, 1: 100},
-        8: {2: 167, 1: 100},
-        64: {2: 167, 1: 100},
-    }
-    assert ThreadTuner(2, speeds).chosen() == {1: 1, 8: 2, 64: 2}
-    assert now < 12
+    def run(self, tokens: int, threads: int) -> None:
+        self.now += self._seconds(tokens, threads)
 
-    def slow(tokens: int, threads: int) -> None:
-        nonlocal now
-        now += 1.0
+    def measured(self, most: int, limit: int = 512) -> dict[int, dict[int, int]]:
+        found = measure(self.run, most, limit, lambda: self.now)
+        assert ThreadTuner(most, found).chosen() == {
+            size: max(known, key=lambda n: known[n]) for size, known in found.items()
+        }
+        return {size: {n: round(speed) for n, speed in known.items()} for size, known in found.items()}
 
-    begun = now
-    assert list(measure(slow, 2, 512, lambda: now)) == [1]
-    assert now == begun + 12
-    assert list(measure(slow, 2, 8, lambda: now)) == [1]
-    assert measure(slow, 1, 512, lambda: now) == {}
+
+def test_measuring_finds_the_speeds_and_ends_in_time() -> None:
+    machine = Machine(
+        lambda tokens, threads: tokens * (0.010 if threads == 1 else 0.014 if tokens == 1 else 0.007)
+    )
+    assert machine.measured(2) == {1: {2: 71, 1: 100}, 8: {2: 143, 1: 100}, 64: {2: 143, 1: 100}}
+    assert machine.now < 3
+    assert machine.measured(2, limit=32).keys() == {1, 8}
+    assert machine.measured(1) == {}
+
+
+def test_a_large_model_on_many_cores_is_measured_in_seconds() -> None:
+    machine = Machine(lambda tokens, threads: (0.2 + 0.1 * tokens) * 8 / threads)
+    assert list(machine.measured(32)) == [8, 1]
+    assert machine.now < 3
+    machine = Machine(lambda tokens, threads: 4 * (0.2 + 0.1 * tokens) * 8 / threads)
+    assert list(machine.measured(8)) == [8, 1]
+    assert machine.now < 20
 
 
 def test_speeds_on_the_command_line() -> None:

@@ -6,11 +6,13 @@ import json
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gateway.catalog import Catalog
 from gateway.cli.doctor import Machine, fit
 from gateway.cores import usable_cores
+from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import GenerationRecord, RequestRecord, add_record
@@ -55,6 +57,24 @@ def test_doctor_reports_this_machine(hearth: Run) -> None:
     assert report["machine"]["versions"]["llama-cpp-python"]
     assert {model["verdict"] for model in report["models"]} <= {"yes", "tight", "no"}
     assert "gemma-4-26b-a4b" in hearth("doctor").stdout
+
+
+def test_doctor_shows_how_many_threads_are_best(hearth: Run, tmp_path: Path) -> None:
+    assert "BATCH" not in hearth("doctor").stdout
+    plan = ThreadPlan(
+        model="small",
+        file=("/models/small.gguf", 1, 2),
+        cores=2,
+        measured_at=0.0,
+        load=0.0,
+        plan={1: 1, 64: 2},
+        speeds={1: {1: 3200.0, 2: 2750.4}, 64: {2: 11000.0}},
+    )
+    ThreadPlans(tmp_path / "data/threads").put(plan)
+    lines = hearth("doctor").stdout.splitlines()
+    assert "small  1      1 of 2   3,200 with 1, 2,750 with 2" in lines
+    assert "small  64     2 of 2   11,000 with 2" in lines
+    assert json.loads(hearth("doctor", "--json").stdout)["threads"] == json.loads(msgspec.json.encode([plan]))
 
 
 def test_a_control_group_bounds_the_cores(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ async def test_the_first_load_measures_and_the_next_one_knows(tmp_path: Path, ti
     try:
         await inference.warm()
         (kept,) = plans.all()
-        assert (kept.model, kept.cores, list(kept.speeds)) == ("tiny", usable_cores(), [1, 8, 64])
+        assert (kept.model, kept.cores, list(kept.speeds)) == ("tiny", usable_cores(), [8, 64, 1])
         assert inference.health().threads == kept.plan
         await inference.unload()
         await inference.warm()
