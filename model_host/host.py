@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from model_host import protocol
+from model_host.boundary import Boundary, opening_of_replies
 from model_host.engine import Engine, Span
 from model_host.intake import Intake
 from model_host.keeper import Keeper
@@ -23,12 +24,11 @@ from model_host.preparer import Preparer
 from model_host.renderer import TemplateWorker
 from model_host.request import Sequence
 from model_host.scheduler import Feed, Scheduler
-from model_host.slots import SlotTable, common_prefix
+from model_host.slots import SlotTable
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
 from model_host.threads import Speeds
 from model_host.tuned_engine import TunedEngine
-from model_host.vocabulary import Vocabulary
 
 Work = TypeVar("Work")
 
@@ -133,7 +133,7 @@ class ModelHost(Host[Sequence]):
         prompts = PromptBuilder(
             engine.template, vocabulary, self._worker, vocabulary.bos, vocabulary.eos, engine.name
         )
-        keeper = self._keeper(engine, slots)
+        keeper = self._keeper(engine, slots, prompts)
         if keeper is not None:
             scheduler.restore = keeper.restore
         self._loop = BatchLoop(
@@ -154,7 +154,7 @@ class ModelHost(Host[Sequence]):
             assert self._engine is not None
             self._engine.abort()
 
-    def _keeper(self, engine: Engine, slots: SlotTable) -> Keeper | None:
+    def _keeper(self, engine: Engine, slots: SlotTable, prompts: PromptBuilder) -> Keeper | None:
         options = self.options
         if options.snapshots is None:
             return None
@@ -166,7 +166,10 @@ class ModelHost(Host[Sequence]):
         except OSError as error:
             print(f"no snapshots: {error}", file=sys.stderr, flush=True)  # noqa: T201
             return None
-        return Keeper(slots, folder, engine, Boundary(engine.vocabulary), quiet_seconds=options.quiet_seconds)
+        opening = opening_of_replies(prompts)
+        return Keeper(
+            slots, folder, engine, Boundary(engine.vocabulary, opening), quiet_seconds=options.quiet_seconds
+        )
 
     def cancelled(self, request_id: str) -> None:
         """Stop the present step if it reads this request's prompt, or on shutdown."""
@@ -176,19 +179,6 @@ class ModelHost(Host[Sequence]):
             and (not request_id or request_id in self._loop.batched)
         ):
             self._engine.abort()
-
-
-class Boundary:
-    """Up to where a sequence will come back the same when its reply is sent as text. See :mod:`model_host.keeper`."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-
-    def __call__(self, tokens: SequenceABC[int], prompt: int) -> int:
-        reply = list(tokens[prompt:])
-        text = b"".join(map(self._vocabulary.piece, reply)).decode("utf-8", "replace").strip()
-        again = self._vocabulary.tokenize(text, special=False)
-        return prompt + common_prefix(reply, again, len(reply))
 
 
 class _LoopModel:

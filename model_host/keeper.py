@@ -4,8 +4,8 @@ Saved are sequences that a next prompt can be expected to extend: the end of a f
 sequences share. Saving happens when the host has been idle for a moment, before cells are given up, and at the end;
 so a host that is let go, killed or replaced costs its conversations little.
 
-The reply of a finished turn comes back as text in the next prompt, and text may be tokenized otherwise than it was
-generated; ``boundary`` says up to where both agree, and the sequence is saved up to there.
+``boundary`` (:mod:`model_host.boundary`) says up to where a sequence will stand the same in the next prompt; it is
+saved up to there.
 """
 
 from __future__ import annotations

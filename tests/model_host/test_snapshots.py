@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from model_host.parts import owner_digest
 from model_host.snapshot_file import Snapshot, file_name, read_header, read_state, write_file
 from model_host.snapshots import SnapshotFolder
 from tests.model_host.conftest import StartHost
-from tests.model_host.driver import HostProcess
+from tests.model_host.driver import ROOT, HostProcess
 
 # The tiny model's window has 256 tokens; this is more than four of them.
 LONG = " ".join(f"word{i} in a long prompt about grids." for i in range(150))
@@ -37,6 +39,17 @@ def turn(host: HostProcess, name: str, history: list[dict[str, Any]], text: str,
     reply = ask(host, name, history, **fields)
     history.append({"role": "assistant", "content": reply})
     return reply
+
+
+OPENING_MODEL = r"""
+import sys; sys.path.insert(0, "models")
+import pathlib, random_gemma as g
+plain = g.CHATS["turns"].template
+text = plain.replace(r"{{ '<start_of_turn>model\n' }}", r"{{ '<start_of_turn>model\nhm, hm, hm: ' }}")
+assert text != plain
+g.Chat.template = property(lambda self: text)
+g.write(pathlib.Path(sys.argv[1]), shape="tiny")
+"""
 
 
 def until_saved(folder: Path, count: int) -> None:
@@ -72,6 +85,22 @@ def test_a_conversation_goes_on_after_a_restart_past_the_window(
     )  # at most the reply, if it was spelt in another way
     comes.send(op="stats", id="s")
     assert comes.end("s")["snapshots_restored"] == 1
+
+
+@pytest.mark.model
+def test_an_opening_that_is_not_repeated_is_left_out(start_host: StartHost, tmp_path: Path) -> None:
+    """As Gemma 4 does it: the prompt ends with an empty thought, and past replies have none."""
+    model = tmp_path / "opening.gguf"
+    script = tmp_path / "make.py"
+    script.write_text(OPENING_MODEL)
+    subprocess.run([sys.executable, str(script), str(model)], check=True, cwd=ROOT)
+    history: list[dict[str, Any]] = []
+    host = start_host(*flags(tmp_path / "kv"), model=model)
+    turn(host, "one", history, LONG[:3000])
+    assert host.stop() == 0
+    again = start_host(*flags(tmp_path / "kv"), model=model)
+    turn(again, "two", history, NEXT)
+    assert again.end("two")["cached_tokens"] > 300
 
 
 @pytest.mark.model
