@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import statistics
 import sys
 import tempfile
@@ -44,6 +45,7 @@ def main() -> None:
     if asked.table is not None:
         print(table(msgspec.json.decode(asked.table.read_bytes(), type=Report)))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are ended
     chosen = scenarios(asked.scenario or [each.name for each in SCENARIOS if each.name not in LEFT_OUT])
     source = peer_build.sources(asked.sources)
     program = peer_build.llama_server(source, asked.llama_server)

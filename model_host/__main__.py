@@ -28,7 +28,7 @@ def main() -> int:
     os.environ["GGML_NO_BACKTRACE"] = "1"  # on an internal error llama.cpp would start a debugger
     # How long threads of llama.cpp that wait for each other spin before they sleep. docs/benchmarks.md says why.
     if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
-        os.environ["GOMP_SPINCOUNT"] = "3000"
+        os.environ["GOMP_SPINCOUNT"] = "100000"
 
     bindings.import_light()
     # Imported late: the lines above must come before llama.cpp can print.

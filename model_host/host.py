@@ -121,7 +121,7 @@ class ModelHost(Host[Sequence]):
         if options.thread_speeds is not None:
             engine.tune(options.thread_speeds, min(chunk, engine.n_ctx))
         limit = min(engine.n_ctx, engine.n_ctx_train)
-        slots = SlotTable(2 * options.parallel, engine.n_ctx, engine)
+        slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
             slots,
             parallel=options.parallel,

@@ -20,7 +20,7 @@ class Pace:
     def __init__(self, chunk: int) -> None:
         self._chunk = chunk
         self._speed: float | None = None  # prompt tokens a second
-        self._last = min(chunk, _FIRST_GUESS)
+        self._largest = min(chunk, _FIRST_GUESS)  # step so far
 
     def budget(self, *, streaming: bool, decoding: int) -> int:
         """Tokens of the next step: room for ``decoding`` sequences, and as much prompt as the time allows."""
@@ -28,13 +28,13 @@ class Pace:
             wanted = _FIRST_GUESS
         else:
             wanted = int(self._speed * (STREAMING_SECONDS if streaming else ALONE_SECONDS))
-            wanted = min(wanted, 2 * self._last)  # speed measured on a small step may mislead
-        self._last = max(SMALLEST, min(self._chunk, wanted))
-        return min(self._chunk, self._last + decoding)
+            wanted = min(wanted, 2 * self._largest)  # speed measured on a small step may mislead
+        return min(self._chunk, max(SMALLEST, wanted) + decoding)
 
     def measured(self, prompt_tokens: int, seconds: float) -> None:
         """A step with so many prompt tokens took so long."""
         if prompt_tokens < _TELLING or seconds < 1e-6:
             return
+        self._largest = max(self._largest, prompt_tokens)
         speed = prompt_tokens / seconds
         self._speed = speed if self._speed is None else self._speed + _WEIGHT * (speed - self._speed)

@@ -125,8 +125,8 @@ class Scheduler:
     def _vacate(self, sequence: Sequence) -> None:
         self.running.remove(sequence)
         if sequence.slot is not None:
-            # What a background request leaves behind is nobody's conversation: nothing will continue it.
-            keep = sequence.lane != "background"
+            # What steps of a search and background work leave behind is nobody's conversation: nothing continues it.
+            keep = sequence.lane == "interactive"
             self.slots.release(sequence.slot, prompt=min(sequence.done, sequence.prompt_length), keep=keep)
         sequence.slot, sequence.done = None, 0
 

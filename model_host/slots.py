@@ -47,6 +47,7 @@ class Slot:
     used_at: int = 0  # logical clock, for least-recently-used eviction
     prompt: int = 0  # tokens of the prompt of the last request; what follows was generated
     forgotten: bool = False  # its owner was erased while a request ran in it
+    kept: bool = False  # somebody's conversation, which may go on
     unsaved: bool = False  # holds something worth a snapshot that none has
 
 
@@ -59,10 +60,14 @@ def common_prefix(a: Sequence[int], b: Sequence[int], limit: int) -> int:
 
 
 class SlotTable:
-    """All slots of a context with ``cells`` KV cells."""
+    """All slots of a context with ``cells`` KV cells, of which about ``idle`` may be kept for what nobody runs.
 
-    def __init__(self, slots: int, cells: int, memory: Memory) -> None:
+    llama.cpp's attention walks over every used cell, also those of others, to find its own.
+    """
+
+    def __init__(self, slots: int, cells: int, memory: Memory, *, idle: int | None = None) -> None:
         self.size = cells
+        self._idle = cells if idle is None else idle
         self._memory = memory
         self._slots = [Slot(i) for i in range(slots)]
         self.on_evict: Callable[[Slot], None] | None = None  # called before a cached slot gives up its cells
@@ -150,7 +155,7 @@ class SlotTable:
             self._memory.trim(slot.id, 0)
             return False
         self.append(slot, tokens, shared)
-        slot.owner, slot.used_at = owner, next(self._clock)
+        slot.owner, slot.kept, slot.used_at = owner, True, next(self._clock)
         return True
 
     def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False) -> None:
@@ -159,10 +164,11 @@ class SlotTable:
         ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot.
         """
         slot.active = False
-        slot.prompt, slot.unsaved = prompt, keep
+        slot.prompt, slot.kept, slot.unsaved = prompt, keep, keep
         slot.used_at = next(self._clock)
         if slot.forgotten or not slot.tokens:
             self._clear(slot)
+        self._thin_out()
 
     def make_room(self, cells: int) -> bool:
         """Evict cached slots, least recently used first, until ``cells`` are free."""
@@ -223,6 +229,17 @@ class SlotTable:
             return str(problem)
         return None
 
+    def _thin_out(self) -> None:
+        """Give up idle slots until few enough cells are idle, nobody's conversations first.
+
+        The one used last stays, however long it is, and so does what cannot be saved at the moment.
+        """
+        active = {cell for slot in self._slots if slot.active for cell in slot.cells}
+        for slot in sorted(self.cached()[1:], key=lambda slot: (slot.kept, slot.used_at)):
+            if self.used - len(active) <= self._idle:
+                return
+            self._evict(slot, lose=False)
+
     def _vacant(self, keep: Slot | None) -> Slot | None:
         """An empty slot, evicting the oldest cached one but ``keep`` if there is none."""
         empty = next((s for s in self._slots if not s.active and not s.tokens), None)
@@ -233,9 +250,11 @@ class SlotTable:
             self._evict(victim)
         return victim
 
-    def _evict(self, slot: Slot) -> None:
+    def _evict(self, slot: Slot, *, lose: bool = True) -> None:
         if self.on_evict is not None and slot.unsaved:
             self.on_evict(slot)
+            if slot.unsaved and not lose:
+                return
         self._clear(slot)
 
     def _oldest_cached(self, keep: Slot | None = None) -> Slot | None:
@@ -262,7 +281,7 @@ class SlotTable:
             self._truncate(slot, 0)
         slot.owner = ""
         slot.shared = slot.prompt = 0
-        slot.unsaved = slot.forgotten = False
+        slot.kept = slot.unsaved = slot.forgotten = False
 
     def _unreference(self, cell: int) -> None:
         left = self._references[cell] - 1

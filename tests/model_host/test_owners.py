@@ -46,7 +46,7 @@ class TracingMemory:
 def test_a_sequence_is_computed_from_its_own_and_shared_text_alone(seed: int) -> None:
     draw = random.Random(seed)
     memory = TracingMemory()
-    table = SlotTable(8, 160, memory)
+    table = SlotTable(8, 160, memory, idle=draw.choice([None, 40]))
     scheduler = Scheduler(table, parallel=4, max_waiting=1000, sequence_limit=160, drafts=draw.choice([0, 6]))
     system = [list(range(100, 100 + draw.randrange(5, 30))) for _ in range(2)]
     reused = 0

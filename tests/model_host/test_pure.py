@@ -94,10 +94,12 @@ OPERATION = st.tuples(
 
 
 @settings(max_examples=300)
-@given(st.lists(OPERATION, max_size=40))
-def test_slots_add_up_and_keep_the_fence(operations: list[tuple[int, list[int], int, int]]) -> None:
+@given(st.lists(OPERATION, max_size=40), st.integers(0, 30))
+def test_slots_add_up_and_keep_the_fence(
+    operations: list[tuple[int, list[int], int, int]], idle: int
+) -> None:
     memory = FakeMemory()
-    table = SlotTable(4, 30, memory)
+    table = SlotTable(4, 30, memory, idle=idle)
     active: list[Any] = []
     private: dict[int, list[tuple[int, int]]] = {}  # slot id → (owner, token index) of every token's writer
     for owner_number, prompt, shared, which in operations:
@@ -119,6 +121,8 @@ def test_slots_add_up_and_keep_the_fence(operations: list[tuple[int, list[int], 
         if active and which < len(active):
             table.release(active.pop(which))
             table.check()
+            running = {cell for slot in active for cell in slot.cells}
+            assert table.used - len(running) <= idle or len(table.cached()) <= 1
     assert private == {}
     for slot in active:
         table.release(slot)
@@ -138,6 +142,43 @@ def test_another_owners_private_prefix_is_not_reused() -> None:
     assert table.find([1, 2, 3, 4, 5], 5, "b")[1] == 2
     assert table.find([1, 2, 3, 4, 5], 0, "b")[1] == 0
     assert table.find([1, 2, 3, 4, 5], 0, "a")[1] == 4
+
+
+def test_few_cells_stay_idle_nobodys_conversations_go_first_and_nothing_unsaved_goes() -> None:
+    memory = FakeMemory()
+    table = SlotTable(8, 100, memory, idle=12)
+    saved: list[int] = []
+    writer_is_busy = False
+
+    def save(slot: Any) -> None:
+        if not writer_is_busy:
+            slot.unsaved = False
+            saved.append(slot.tokens[0])
+
+    table.on_evict = save
+
+    def turn(first: int, *, keep: bool) -> None:
+        placed = table.acquire([first] * 5, 0, "a", 5)
+        assert placed is not None
+        table.append(placed[0], [first] * 5, 0)
+        memory.lengths[placed[0].id] = 5
+        table.release(placed[0], prompt=5, keep=keep)
+
+    def kept() -> list[int]:
+        return sorted(slot.tokens[0] for slot in table.cached())
+
+    turn(1, keep=True)
+    turn(2, keep=False)
+    turn(3, keep=True)
+    assert (kept(), saved) == ([1, 3], [])
+    turn(4, keep=True)
+    assert (kept(), saved) == ([3, 4], [1])
+    writer_is_busy = True
+    turn(5, keep=True)
+    assert (kept(), saved) == ([3, 4, 5], [1])
+    writer_is_busy = False
+    turn(6, keep=True)
+    assert (kept(), saved) == ([5, 6], [1, 3, 4])
 
 
 def test_books_that_contradict_the_model_cost_the_cache() -> None:
