@@ -83,7 +83,7 @@ async def test_titles_are_found(wiki: MediaWiki, term: str, title: str) -> None:
     ],
 )
 async def test_text_is_found(wiki: MediaWiki, term: str, title: str) -> None:
-    found = [ref.title for ref in await wiki.search_text(term, 5)]
+    found = [ref.title for ref in (await wiki.search_text(term, 5)).refs]
     assert title in found
     assert len(set(found)) == len(found) <= 5
 
@@ -156,7 +156,7 @@ async def test_namespaces_are_chosen(mediawiki: RealMediaWiki) -> None:
         source = MediaWiki(
             WikiSettings(api_url=mediawiki.api_url, namespaces=namespaces, fetch_timeout_seconds=60)
         )
-        by_text = {ref.title for ref in await source.search_text("zyzzyva", 5)}
+        by_text = {ref.title for ref in (await source.search_text("zyzzyva", 5)).refs}
         by_title = {ref.title for ref in await source.search_titles("Help:Zyzzyva", 5)}
         found[len(namespaces)] = by_text | by_title
         if len(namespaces) == 2:
