@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from gateway.api.chat_messages import ChatMessage
 from gateway.api.chat_tools import ToolChoice, Tools
@@ -14,26 +14,13 @@ from gateway.api.generation import (
     GenerationFields,
     Grammar,
     MaxTokens,
+    ResponseFormat,
     StreamOptions,
     TopLogprobs,
+    check_format,
 )
 from gateway.api.neutral import without_neutral
 from gateway.errors import InvalidRequestError
-
-
-class JsonSchema(Struct, frozen=True, forbid_unknown_fields=True):
-    """A named schema. The output follows it whether ``strict`` or not."""
-
-    name: Annotated[str, Meta(max_length=64)] = ""
-    schema: dict[str, Any] = {}
-    strict: bool | None = None
-
-
-class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the output must be."""
-
-    type: Literal["text", "json_object", "json_schema"]
-    json_schema: JsonSchema | None = None
 
 
 class ChatRequest(GenerationFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -128,12 +115,4 @@ def _check_shape(request: ChatRequest) -> None:
             "`tools` cannot be combined with `response_format` or `grammar`; send `tool_choice: none` for such a reply",
             param="tools",
         )
-    if wanted is None:
-        return
-    if (wanted.type == "json_schema") != (wanted.json_schema is not None):
-        raise InvalidRequestError(
-            "`response_format.json_schema` belongs to the type `json_schema`, and to it alone",
-            param="response_format",
-        )
-    if wanted.type != "text" and request.grammar is not None:
-        raise InvalidRequestError("`grammar` and `response_format` exclude each other", param="grammar")
+    check_format(wanted, request.grammar)
