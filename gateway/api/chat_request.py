@@ -77,7 +77,9 @@ def parse_chat(body: bytes) -> ChatRequest:
     fields = without_neutral(decode_object(body), _UNSUPPORTED, "")
     if isinstance(fields.get("messages"), list):
         fields["messages"] = [
-            without_neutral(message, _UNSUPPORTED_IN_MESSAGE, f"messages[{index}].")
+            _text_alone(
+                without_neutral(message, _UNSUPPORTED_IN_MESSAGE, f"messages[{index}]."), f"messages[{index}]"
+            )
             if isinstance(message, dict)
             else message
             for index, message in enumerate(fields["messages"])
@@ -89,6 +91,20 @@ def parse_chat(body: bytes) -> ChatRequest:
     request = convert(fields, ChatRequest)
     _check(request)
     return request
+
+
+def _text_alone(message: dict[str, Any], place: str) -> dict[str, Any]:
+    """The message. Raises InvalidRequestError for parts that are no text, such as images."""
+    parts = message.get("content")
+    for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(kind, str) and kind != "text":
+            raise InvalidRequestError(
+                f"`{place}.content[{index}].type` is `{kind[:40]}`, and only `text` can be read here: no images, "
+                "sounds or files",
+                param=f"{place}.content[{index}].type",
+            )
+    return message
 
 
 def _check(request: ChatRequest) -> None:
