@@ -34,7 +34,7 @@ from gateway.inference.embedder import HostEmbedder
 from gateway.inference.embedding import Embedder, Embeddings, NoEmbedder
 from gateway.settings import ModelSettings, WikiSettings
 from gateway.store.db import Database
-from gateway.store.vectors import use_extension
+from gateway.store.vectors import IMPORTED, use_extension
 from gateway.store.wiki_vectors import pages_near
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
@@ -65,7 +65,7 @@ def fill(database: Database, pages: int, wiki: Wiki) -> None:
 
 async def index(database: Database, embedder: Embedder, dimensions: int | None) -> float:
     """Make all vectors that are missing; seconds."""
-    indexer = Indexer(database, embedder, [WikiPages()], dimensions=dimensions)
+    indexer = Indexer(database, embedder, [WikiPages(IMPORTED)], dimensions=dimensions)
     started = time.perf_counter()
     indexer.start()
     await indexer.caught_up()
@@ -84,6 +84,7 @@ async def search(database: Database, embedder: Embedder, wiki: Wiki, queries: in
     meaning = Meaning(
         database,
         Queries(embedder, dimensions=None, min_similarity=-1, timeout_seconds=60, on_stale=lambda: None),
+        IMPORTED,
     )
     rng = random.Random(7)
     ways = [LocalWiki(database, WikiSettings(search=mode), meaning) for mode in ("text", "vectors", "both")]
@@ -109,7 +110,7 @@ def nearest(database: Database, width: int) -> None:
         for _ in range(100):
             vector = rng.standard_normal(width, dtype=np.float32).tobytes()
             started = now()
-            pages_near(connection, "random", vector, 33, 2.0)
+            pages_near(connection, IMPORTED, "random", vector, 33, 2.0)
             values.append(since(started))
 
     database.read_sync(run)

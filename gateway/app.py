@@ -51,6 +51,7 @@ from gateway.prompts import load_prompts
 from gateway.resources import sample_wiki
 from gateway.settings import Settings
 from gateway.store.db import Database
+from gateway.store.vectors import FETCHED, IMPORTED, PageTables
 from gateway.vectors.parts import VectorSearch, make_embedder, make_search
 from gateway.vectors.source import Source
 from gateway.wiki.local import LocalWiki
@@ -158,6 +159,8 @@ async def _open(
     stack.push_async_callback(memory.close)
     await memory.start()
     wiki = wiki or await open_wiki(settings, opened, stack, search)
+    if isinstance(wiki, MediaWiki):
+        app.state.metrics.registry.register(wiki.collector())
     if search is not None:
         search.indexer.start()
     return Services(
@@ -218,19 +221,30 @@ async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
 
 
 def wiki_documents(settings: Settings) -> list[Source]:
-    """The pages that need vectors: those of the local store, when it is searched by them."""
-    return [] if settings.wiki.api_url or settings.wiki.search == "text" else [WikiPages()]
+    """The pages that need vectors, when they are searched by them: those of the local store, or those fetched."""
+    if settings.wiki.search == "text":
+        return []
+    return [WikiPages(FETCHED if settings.wiki.api_url else IMPORTED)]
 
 
 async def open_wiki(
     settings: Settings, database: Database, stack: AsyncExitStack, search: VectorSearch | None
 ) -> WikiSource:
-    """The configured wiki; ``stack`` closes it. Only the local store is searched by vectors."""
+    """The configured wiki; ``stack`` closes it."""
     if settings.wiki.api_url:
-        remote = MediaWiki(settings.wiki)
+        by_vectors = _meaning(database, search, FETCHED)
+        on_new = search.indexer.wake if search is not None else lambda: None
+        remote = MediaWiki(settings.wiki, database, by_vectors, on_new)
         stack.push_async_callback(remote.close)
+        await remote.open()
         return remote
     if settings.wiki.load_sample:
         await load_sample(database, sample_wiki())
-    meaning = Meaning(database, search.queries) if search is not None else None
-    return LocalWiki(database, settings.wiki, meaning)
+    return LocalWiki(database, settings.wiki, _meaning(database, search, IMPORTED))
+
+
+def _meaning(database: Database, search: VectorSearch | None, tables: PageTables) -> Meaning | None:
+    if search is None:
+        return None
+    indexer = search.indexer
+    return Meaning(database, search.queries, tables, lambda: indexer.health().counts.get(WikiPages.name))

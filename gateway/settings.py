@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, field
 Seconds = Annotated[float, Meta(ge=0)]
 Tokens = Annotated[int, Meta(ge=1)]
 Positive = Annotated[int, Meta(ge=1)]
+SearchMode = Literal["text", "vectors", "both"]
 
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,8 +125,10 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Load the embedded sample wiki when the local store is empty.
     load_sample: bool = True
     fetch_timeout_seconds: Seconds = 20.0
-    # How the text search of the local store finds pages; vectors need an embedding model. "both" is "text" without one.
-    search: Literal["text", "vectors", "both"] = "both"
+    # Pages fetched through the API are kept in the database up to this size, those used last. 0: none are.
+    cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
+    # How the text search finds pages; vectors need an embedding model. "both" is "text" without one.
+    search: SearchMode = "both"
 
 
 class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):

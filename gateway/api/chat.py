@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -17,7 +16,7 @@ from gateway.api.chat_request import ChatRequest, parse_chat
 from gateway.api.chat_tools import NamedTool, host_choice, host_tools
 from gateway.api.endpoint import JSON
 from gateway.api.errors import envelope
-from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, to_call
+from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, schema_of, to_call
 from gateway.api.models import check_model
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
@@ -58,7 +57,7 @@ def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
         messages=host_messages(chat.messages),
         max_tokens=chat.max_completion_tokens or chat.max_tokens,
         grammar=chat.grammar,
-        json_schema=_schema(chat),
+        json_schema=schema_of(chat.response_format),
         ignore_eos=bool(chat.ignore_eos),
         tools=tools,
         tool_choice=host_choice(
@@ -67,13 +66,6 @@ def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
         parallel_tool_calls=chat.parallel_tool_calls is not False,
         logprobs=(chat.top_logprobs or 0) if chat.logprobs else None,
     )
-
-
-def _schema(chat: ChatRequest) -> dict[str, Any] | None:
-    wanted = chat.response_format
-    if wanted is None or wanted.type == "text":
-        return None
-    return wanted.json_schema.schema if wanted.json_schema is not None else {"type": "object"}
 
 
 async def _chunks(

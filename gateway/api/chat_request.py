@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from gateway.api.chat_messages import ChatMessage
 from gateway.api.chat_tools import ToolChoice, Tools
@@ -14,26 +14,13 @@ from gateway.api.generation import (
     GenerationFields,
     Grammar,
     MaxTokens,
+    ResponseFormat,
     StreamOptions,
     TopLogprobs,
+    check_format,
 )
 from gateway.api.neutral import without_neutral
 from gateway.errors import InvalidRequestError
-
-
-class JsonSchema(Struct, frozen=True, forbid_unknown_fields=True):
-    """A named schema. The output follows it whether ``strict`` or not."""
-
-    name: Annotated[str, Meta(max_length=64)] = ""
-    schema: dict[str, Any] = {}
-    strict: bool | None = None
-
-
-class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the output must be."""
-
-    type: Literal["text", "json_object", "json_schema"]
-    json_schema: JsonSchema | None = None
 
 
 class ChatRequest(GenerationFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -90,7 +77,9 @@ def parse_chat(body: bytes) -> ChatRequest:
     fields = without_neutral(decode_object(body), _UNSUPPORTED, "")
     if isinstance(fields.get("messages"), list):
         fields["messages"] = [
-            without_neutral(message, _UNSUPPORTED_IN_MESSAGE, f"messages[{index}].")
+            _text_alone(
+                without_neutral(message, _UNSUPPORTED_IN_MESSAGE, f"messages[{index}]."), f"messages[{index}]"
+            )
             if isinstance(message, dict)
             else message
             for index, message in enumerate(fields["messages"])
@@ -102,6 +91,20 @@ def parse_chat(body: bytes) -> ChatRequest:
     request = convert(fields, ChatRequest)
     _check(request)
     return request
+
+
+def _text_alone(message: dict[str, Any], place: str) -> dict[str, Any]:
+    """The message. Raises InvalidRequestError for parts that are no text, such as images."""
+    parts = message.get("content")
+    for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if isinstance(kind, str) and kind != "text":
+            raise InvalidRequestError(
+                f"`{place}.content[{index}].type` is `{kind[:40]}`, and only `text` can be read here: no images, "
+                "sounds or files",
+                param=f"{place}.content[{index}].type",
+            )
+    return message
 
 
 def _check(request: ChatRequest) -> None:
@@ -128,12 +131,4 @@ def _check_shape(request: ChatRequest) -> None:
             "`tools` cannot be combined with `response_format` or `grammar`; send `tool_choice: none` for such a reply",
             param="tools",
         )
-    if wanted is None:
-        return
-    if (wanted.type == "json_schema") != (wanted.json_schema is not None):
-        raise InvalidRequestError(
-            "`response_format.json_schema` belongs to the type `json_schema`, and to it alone",
-            param="response_format",
-        )
-    if wanted.type != "text" and request.grammar is not None:
-        raise InvalidRequestError("`grammar` and `response_format` exclude each other", param="grammar")
+    check_format(wanted, request.grammar)

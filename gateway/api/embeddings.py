@@ -6,21 +6,18 @@ import base64
 from typing import Annotated, Literal
 
 import msgspec
-import structlog
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gateway.api.embed_log import logged_embedding
 from gateway.api.endpoint import JSON, Endpoint
 from gateway.api.fields import convert, decode_object, parse_keep_alive
 from gateway.api.models import check_embedding_model
-from gateway.api.services import caller_of, services_of
-from gateway.api.streams import until_disconnect
+from gateway.api.services import services_of
 from gateway.errors import InvalidRequestError
 from gateway.inference.embedding import TextKind
 from model_host.protocol import TokenId
-
-log = structlog.get_logger(__name__)
 
 # As many as OpenAI takes.
 MAX_INPUTS = 2048
@@ -95,20 +92,14 @@ async def embeddings(request: Request) -> Response:
     texts = body.texts
     if kind != "plain" and not isinstance(texts[0], str):
         raise InvalidRequestError("`task` needs texts: tokens are embedded as they are", param="task")
-    work = services.embedding.embed(
-        texts,
-        kind=kind,
-        owner=caller_of(request).owner,
-        dimensions=body.dimensions,
-        keep_alive=parse_keep_alive(body.keep_alive),
-        request_id=request.state.request_id,
+    keep_alive = parse_keep_alive(body.keep_alive)
+    made = await logged_embedding(
+        request, texts, kind=kind, dimensions=body.dimensions, keep_alive=keep_alive, user=body.user
     )
-    made = await until_disconnect(request.receive, work)
     vectors: list[list[float] | str] = [*made.floats()]
     if body.encoding_format == "base64":
         vectors = [base64.b64encode(vector).decode() for vector in made.vectors]
     total = sum(made.tokens)
-    log.info("embedded", texts=len(texts), tokens=total, user=body.user)
     reply = EmbeddingsReply(
         data=[EmbeddingItem(index, vector) for index, vector in enumerate(vectors)],
         model=services.embedding.name or body.model,

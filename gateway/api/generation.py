@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from gateway.api.fields import parse_keep_alive
 from gateway.api.streams import Relay
-from gateway.errors import HearthError
+from gateway.errors import HearthError, InvalidRequestError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Progress
 from model_host.protocol import Finished, Lane, Penalty, Sampling, StopString, Unit
 
@@ -51,10 +51,45 @@ class GenerationFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None
 
 
+class JsonSchema(Struct, frozen=True, forbid_unknown_fields=True):
+    """A named schema. The output follows it whether ``strict`` or not."""
+
+    name: Annotated[str, Meta(max_length=64)] = ""
+    schema: dict[str, Any] = {}
+    strict: bool | None = None
+
+
+class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the output must be."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+
 class StreamOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """``include_usage`` adds a last chunk with the token counts."""
 
     include_usage: bool | None = None
+
+
+def check_format(wanted: ResponseFormat | None, grammar: str | None) -> None:
+    """Raises InvalidRequestError for a format that contradicts itself or a grammar."""
+    if wanted is None:
+        return
+    if (wanted.type == "json_schema") != (wanted.json_schema is not None):
+        raise InvalidRequestError(
+            "`response_format.json_schema` belongs to the type `json_schema`, and to it alone",
+            param="response_format",
+        )
+    if wanted.type != "text" and grammar is not None:
+        raise InvalidRequestError("`grammar` and `response_format` exclude each other", param="grammar")
+
+
+def schema_of(wanted: ResponseFormat | None) -> dict[str, Any] | None:
+    """The JSON schema that the output must follow; None for any text."""
+    if wanted is None or wanted.type == "text":
+        return None
+    return wanted.json_schema.schema if wanted.json_schema is not None else {"type": "object"}
 
 
 def to_call(body: GenerationFields, request_id: str, owner: str, **rest: Any) -> GenerateCall:

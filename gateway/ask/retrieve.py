@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import structlog
 
@@ -12,13 +13,22 @@ from gateway.ask.draft import Found
 from gateway.ask.journal import Journal
 from gateway.errors import HearthError
 from gateway.wiki.sketch import alike, sketch
-from gateway.wiki.source import Page, PageRef, WikiSource
+from gateway.wiki.source import Hits, Page, PageRef, WikiSource
 
 _FETCHES_AT_ONCE = 4
 
 log = structlog.get_logger(__name__)
 
-Search = Callable[[str, int], Awaitable[list[PageRef]]]
+Search = Callable[[str, int], Awaitable[list[PageRef] | Hits]]
+
+
+class _Searched(NamedTuple):
+    """What the searches for a term came to; ``failed`` has those that did not, by kind."""
+
+    refs: list[PageRef]
+    failed: dict[str, Exception]
+    problem: str | None
+    note: str | None
 
 
 class Retrieval:
@@ -31,21 +41,23 @@ class Retrieval:
         self._timeout = timeout
         self._kinds: dict[str, Search] = {"title": wiki.search_titles, "text": wiki.search_text}
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
+        self._told: set[str] = set()  # problems of searches that need no second mention
 
     async def run(self, terms: list[str]) -> list[Found]:
         """Pages by term, then by rank; none twice. A fetch starts as soon as its term's search is over.
 
         A page or search that fails is reported in ``skipped``. Raises HearthError when every search failed.
         """
+        self._told.clear()
         searches = [asyncio.create_task(self._search(term)) for term in terms]
         fetches: dict[str, tuple[int, asyncio.Task[Page | str]]] = {}
         problems: list[Exception] = []
         try:
             with self._journal.timed("search"):
                 for index, search in enumerate(searches):
-                    refs, failed = await search
-                    problems += self._report(terms[index], refs, failed)
-                    for ref in refs:
+                    searched = await search
+                    problems += self._report(terms[index], searched)
+                    for ref in searched.refs:
                         if ref.title not in fetches:
                             fetches[ref.title] = index, asyncio.create_task(self._fetch(ref.title))
             if terms and len(problems) == len(self._kinds) * len(terms):
@@ -55,11 +67,21 @@ class Retrieval:
         finally:
             await stop([*searches, *(task for _, task in fetches.values())])
 
-    def _report(self, term: str, refs: list[PageRef], failed: dict[str, Exception]) -> list[Exception]:
-        self._journal.stage("search", term=term, pages=[ref.title for ref in refs])
-        for kind, error in failed.items():
+    def _report(self, term: str, searched: _Searched) -> list[Exception]:
+        """Tell the reader what was found and what went wrong; a problem that every term has once."""
+        told = {"without": searched.problem, "note": searched.note}
+        self._journal.stage(
+            "search",
+            term=term,
+            pages=[ref.title for ref in searched.refs],
+            **{name: text for name, text in told.items() if text},
+        )
+        for kind, error in searched.failed.items():
             self._journal.skip(term, f"the {kind} search failed: {self._reason(error, term)}")
-        return list(failed.values())
+        if searched.problem is not None and searched.problem not in self._told:
+            self._told.add(searched.problem)
+            self._journal.skip(term, searched.problem)
+        return list(searched.failed.values())
 
     def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[Found]:
         kept: dict[str, Found] = {}
@@ -79,22 +101,24 @@ class Retrieval:
                 kept[page.title] = Found(page, term)
         return list(kept.values())
 
-    async def _search(self, term: str) -> tuple[list[PageRef], dict[str, Exception]]:
+    async def _search(self, term: str) -> _Searched:
         """The best pages: by title, but when the text search finds others, one place is theirs."""
         results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
         named = dict(zip(self._kinds, results, strict=True))
         failed = {kind: result for kind, result in named.items() if isinstance(result, Exception)}
-        by_title, by_text = (result if isinstance(result, list) else [] for result in results)
-        titles = list({ref.title: ref for ref in by_title}.values())
+        by_title, by_text = (result if isinstance(result, Hits) else Hits([]) for result in results)
+        titles = list({ref.title: ref for ref in by_title.refs}.values())
         known = {ref.title for ref in titles}
-        texts = list({ref.title: ref for ref in by_text if ref.title not in known}.values())
+        texts = list({ref.title: ref for ref in by_text.refs if ref.title not in known}.values())
         places = self._limit - 1 if texts and self._limit > 1 else self._limit
-        return [*titles[:places], *texts][: self._limit], failed
+        refs = [*titles[:places], *texts][: self._limit]
+        return _Searched(refs, failed, by_text.problem, by_text.note)
 
-    async def _searched(self, search: Search, term: str) -> list[PageRef] | Exception:
+    async def _searched(self, search: Search, term: str) -> Hits | Exception:
         try:
             async with asyncio.timeout(self._timeout):
-                return await search(term, self._limit)
+                found = await search(term, self._limit)
+                return found if isinstance(found, Hits) else Hits(found)
         except Exception as error:
             return error
 

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from gateway.cli.text import printable
-from gateway.evaluation.report import Run, by_category, compare, headline, label, measures, summary
+from gateway.evaluation.report import Run, by_category, compare, costs, headline, label, measures, summary
 
 
 def show_run(run: Run) -> None:
@@ -19,9 +19,10 @@ def show_run(run: Run) -> None:
         click.echo(f"  {label(name):<32} {value}")
     for category, (right, count) in by_category(run.rows).items():
         click.echo(f"  right: {category:<25} {right} of {count}")
-    if run.model:
-        for name, count in told["tokens"].items():
-            click.echo(f"  {label(name):<32} {count}")
+    for step, cost in told["tokens"].items():
+        click.echo(
+            f"  tokens, {step:<24} {cost['prompt']} in, {cost['cached']} of them cached, {cost['completion']} out"
+        )
     for stage, (middle, late) in told["seconds"].items():
         click.echo(f"  seconds, {stage:<23} {middle:.3f} (median), {late:.3f} (90th percentile)")
     for row in run.rows:
@@ -50,5 +51,5 @@ def show_comparison(before: Run, after: Run, as_json: bool) -> None:
 
 def _side_by_side(summaries: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
     """What either run has, with a dash where the other one has nothing."""
-    known = [measures(told) for told in summaries]
+    known = [measures(told) | costs(told) for told in summaries]
     return [(name, [each.get(name, "–") for each in known]) for name in dict.fromkeys([*known[0], *known[1]])]

@@ -19,7 +19,8 @@ from gateway.cli.client import Client, ReplyError, connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import settings_of
 from gateway.errors import ModelUnavailableError, NotFoundError
-from gateway.evaluation.run import Evaluator, FlowAsker, Tokens, tokens_of
+from gateway.evaluation.run import Evaluator, FlowAsker, tokens_of
+from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
 from gateway.prompts import PromptSet, load_prompts
 from gateway.settings import Settings
@@ -141,7 +142,7 @@ class ServerAsker:
         except (TypeError, LookupError):
             raise ReplyError(f"{self._client.url} names no model: is it a hearth server?") from None
 
-    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
+    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
         """The server's answer."""
         reply = await self._client.fetch("POST", "/ask", {"question": question})
         try:
@@ -150,14 +151,14 @@ class ServerAsker:
             raise ReplyError(f"{self._client.url} answers in another form: {error}") from None
         return result, await self._tokens(result)
 
-    async def _tokens(self, result: AskResult) -> Tokens:
+    async def _tokens(self, result: AskResult) -> dict[str, Tokens]:
         if self._client.local:
             try:
                 return tokens_of([await self._database.read(lambda found: get_record(found, result.id))])
             except NotFoundError:
                 pass  # the log is full, or the record could not be written: the reply's own counts are left
         budget = result.budget
-        return Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)
+        return {"answer": Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ def report_text(report: Report, source: str, seconds: float) -> str:
     """The numbers, and the pages that failed by name."""
     counts = report.counts
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
-    read += counts.other_namespaces + counts.not_wikitext + counts.failed
+    read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed
     name = report.site.sitename or report.site.dbname
     rows = [
         ["added", str(counts.added)],
@@ -22,6 +22,7 @@ def report_text(report: Report, source: str, seconds: float) -> str:
         ["redirects", f"{counts.redirects}, {counts.redirects_changed} of them new or changed"],
         ["in other namespaces", str(counts.other_namespaces)],
         ["not wikitext", str(counts.not_wikitext)],
+        ["text deleted", str(counts.deleted)],
         ["failed", str(counts.failed)],
         ["removed", str(counts.removed)],
     ]

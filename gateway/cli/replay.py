@@ -52,7 +52,7 @@ def replay_record(
     results = []
     for number, made in enumerate(record.generations, 1):
         prompt = prompts.get(made.prompt_name)
-        call = call_of(made, prompt)
+        call = call_of(made, prompt, record.details.get("prompt_place", "whole"))
         reply = client.post(call.path, call.body)
         output = output_of(reply)
         version = str(prompt.version) if prompt else made.prompt_version
@@ -65,7 +65,7 @@ def replay_record(
             "same": output == made.output,
             "output": [made.output, output],
             "prompt_tokens": [made.prompt_tokens, reply["usage"]["prompt_tokens"]],
-            "completion_tokens": [made.completion_tokens, reply["usage"]["completion_tokens"]],
+            "completion_tokens": [made.completion_tokens, reply["usage"].get("completion_tokens", 0)],
         }
         results.append(result)
         if not as_json:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from gateway.evaluation.score import Row
+from gateway.evaluation.score import Row, Tokens
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ def headline(run: Run) -> str:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Shares from 0 to 1 (None without any question of that kind), tokens, and seconds by stage."""
+    """Shares from 0 to 1 (None without any question of that kind), tokens by step, seconds by stage."""
     answerable = [row for row in rows if row.answerable]
     asked = [row for row in answerable if row.asked]
     others = [row for row in rows if not row.answerable]
@@ -69,10 +70,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
         "citation_validity": _ratio(sum(row.valid_citations for row in rows), cited),
         "refusal_accuracy": _share(others, lambda row: row.refused),
         "false_refusals": _share(asked, lambda row: row.refused),
-        "tokens": {
-            name: sum(getattr(row, name) for row in rows)
-            for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
-        },
+        "tokens": _tokens(rows),
         "seconds": _seconds(rows),
     }
 
@@ -91,10 +89,14 @@ def markdown(run: Run) -> str:
     told = summary(run.rows)
     lines = [headline(run), "", f"| measure | {run.model or 'retrieval alone'} |", "|---|---|"]
     lines += [f"| {label(name)} | {_cell(value)} |" for name, value in measures(told).items()]
-    if run.model:
-        lines += [f"| {label(name)} | {count:,} |" for name, count in told["tokens"].items()]
     lines += ["", "| category | right |", "|---|---|"]
     lines += [f"| {name} | {right} of {count} |" for name, (right, count) in by_category(run.rows).items()]
+    if told["tokens"]:
+        lines += ["", "| step | prompt tokens | of them cached | completion tokens |", "|---|---|---|---|"]
+    lines += [
+        f"| {name} | {cost['prompt']:,} | {cost['cached']:,} | {cost['completion']:,} |"
+        for name, cost in told["tokens"].items()
+    ]
     if told["seconds"]:
         lines += ["", "| stage | median s | 90th percentile s |", "|---|---|---|"]
     lines += [f"| {name} | {median:.3f} | {late:.3f} |" for name, (median, late) in told["seconds"].items()]
@@ -133,6 +135,17 @@ def _change(before: Row, after: Row) -> dict[str, Any]:
     return {"id": before.id, "text": before.text, "answers": [before.answer, after.answer]}
 
 
+def _tokens(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """What each step cost, and all together; nothing when no model was asked."""
+    steps: dict[str, Tokens] = {}
+    for row in rows:
+        for step, cost in row.tokens.items():
+            steps[step] = steps.get(step, Tokens()) + cost
+    if steps:
+        steps["total"] = sum(steps.values(), Tokens())
+    return {step: msgspec.to_builtins(cost) for step, cost in steps.items()}
+
+
 def _seconds(rows: Sequence[Row]) -> dict[str, tuple[float, float]]:
     """Median and 90th percentile of each stage."""
     stages = dict.fromkeys(stage for row in rows for stage in row.timings)
@@ -154,6 +167,18 @@ def _ratio(part: int, whole: int) -> float | None:
 def measures(told: dict[str, Any]) -> dict[str, float | int]:
     """The single numbers of a summary, without those that nothing was measured for."""
     return {name: value for name, value in told.items() if not isinstance(value, dict) and value is not None}
+
+
+def costs(told: dict[str, Any]) -> dict[str, float | int]:
+    """Tokens by step and median seconds by stage of a summary, as single numbers."""
+    tokens = {
+        f"{what} tokens, {step}": cost[what]
+        for step, cost in told["tokens"].items()
+        for what in ("prompt", "completion")
+    }
+    return tokens | {
+        f"median seconds, {stage}": round(middle, 3) for stage, (middle, _) in told["seconds"].items()
+    }
 
 
 def label(name: str) -> str:

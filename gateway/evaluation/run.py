@@ -9,7 +9,6 @@ from typing import Protocol
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
 
 from gateway.ask.flow import AskFlow
 from gateway.ask.journal import Journal
@@ -18,7 +17,7 @@ from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
 from gateway.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
 from gateway.evaluation.questions import Question
-from gateway.evaluation.score import Row, rank, score
+from gateway.evaluation.score import Row, Tokens, rank, score
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Page, WikiSource
 
@@ -28,29 +27,20 @@ _SECONDS = 60.0
 _MOST_FAILURES = 5
 
 
-class Tokens(Struct, frozen=True):
-    """What a question cost, all its generations together."""
-
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-
-
-def tokens_of(records: Sequence[RequestRecord]) -> Tokens:
-    """All generations of the records together."""
-    made = [each for record in records for each in record.generations]
-    return Tokens(
-        sum(each.prompt_tokens for each in made),
-        sum(each.cached_tokens for each in made),
-        sum(each.completion_tokens for each in made),
-    )
+def tokens_of(records: Sequence[RequestRecord]) -> dict[str, Tokens]:
+    """What each step of the records cost, its generations together."""
+    steps: dict[str, Tokens] = {}
+    for made in (each for record in records for each in record.generations):
+        cost = Tokens(made.prompt_tokens, made.cached_tokens, made.completion_tokens)
+        steps[made.step] = steps.get(made.step, Tokens()) + cost
+    return steps
 
 
 class Asker(Protocol):
     """Whoever answers the questions."""
 
-    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
-        """The answer. Raises HearthError."""
+    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
+        """The answer, and what each step of it cost. Raises HearthError."""
         ...
 
 
@@ -62,7 +52,7 @@ class FlowAsker:
         self._records = records
         self._deadline = deadline_seconds
 
-    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
+    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
         """The answer of the flow, within the deadline."""
         self._records.clear()
         try:
@@ -123,16 +113,10 @@ class Evaluator:
 
     async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
         """``row`` with the scores of the answer."""
-        result, tokens = await asker.ask(question.text)
+        result, steps = await asker.ask(question.text)
         by_terms = await self._found(result.search_terms)
         row = score(row, question, result, await self._cited(result), by_terms)
-        return msgspec.structs.replace(
-            row,
-            asked=True,
-            prompt_tokens=tokens.prompt,
-            cached_tokens=tokens.cached,
-            completion_tokens=tokens.completion,
-        )
+        return msgspec.structs.replace(row, asked=True, tokens=steps)
 
     async def _found(self, terms: list[str]) -> list[str]:
         """Titles that the flow's own retrieval finds for these terms, in its order."""

@@ -21,6 +21,19 @@ _LEAST_SHARE = 0.5
 _LONGER = 4  # characters
 
 
+class Tokens(Struct, frozen=True):
+    """What generations cost."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(
+            self.prompt + other.prompt, self.cached + other.cached, self.completion + other.completion
+        )
+
+
 class Row(Struct, frozen=True, kw_only=True):
     """One question's outcome. Ranks count from 1 and are None when no expected page was found in the first three.
 
@@ -42,9 +55,7 @@ class Row(Struct, frozen=True, kw_only=True):
     citations: int = 0
     valid_citations: int = 0
     right_page: bool = False
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
+    tokens: dict[str, Tokens] = {}  # by step of the flow
     timings: dict[str, float] = {}
     error: str | None = None
 

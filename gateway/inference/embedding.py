@@ -23,6 +23,9 @@ from model_host.protocol import Lane
 TextKind = Literal["plain", "query", "document"]
 
 
+_OUTLINED = 6
+
+
 class Embeddings(Struct, frozen=True):
     """The vectors of some texts, in their order; all have the same number of dimensions and length 1.
 
@@ -153,6 +156,15 @@ def not_configured() -> HearthError:
         "embeddinggemma, and start again",
         code="embedding_not_configured",
         param="model",
+    )
+
+
+def outline(vectors: Sequence[Sequence[float]]) -> str:
+    """Vectors for the request log, a line each: how many numbers, and the first ones. Two runs may differ in the last
+    digit, because texts are computed together with whatever else waits."""
+    return "\n".join(
+        f"{len(vector)} numbers: {' '.join(f'{number:.2f}' for number in vector[:_OUTLINED])} …"
+        for vector in vectors
     )
 
 

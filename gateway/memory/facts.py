@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
+from gateway.memory.model import Filled
 from gateway.memory.reading import close, unread
 from gateway.memory.recall import Recall
 from gateway.memory.types import Block
@@ -143,8 +144,9 @@ class Facts:
 
     async def _propose(self, conversation: Conversation, text: str, known: Block | None) -> list[Operation]:
         prompt = self._parts.prompts.get("facts")
-        rendered = prompt.render(known=known.text.partition("\n")[2] if known else "(none)", dialogue=text)
-        written, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
+        values = {"known": known.text.partition("\n")[2] if known else "(none)", "dialogue": text}
+        model = self._parts.model(conversation)
+        written, stopped = await model.write(Filled(prompt, values), max_tokens=600)
         try:
             return msgspec.json.decode(written, type=list[Operation])
         except msgspec.DecodeError as error:

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 import msgspec
+from msgspec import Struct
 
 from gateway.aio import finish
 from gateway.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
 from gateway.prompts import Prompt
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
-from model_host.protocol import Delta, Finished, Message
+from model_host.protocol import Delta, Finished, Message, TextPart
 
 Record = Callable[[RequestRecord], Coroutine[Any, Any, None]]
 
 _CLIENT_GONE = 499  # as nginx writes it
 # What the prompts are for; all others make summaries.
 _WORK: dict[str, Kind] = {"reflection": "reflection", "facts": "facts", "tasks": "tasks"}
+
+
+class Filled(Struct, frozen=True):
+    """A prompt with its values, and where it stands: it is all there is (``whole``), begins the ``first`` message as a
+    part of its own, or ends the ``last`` one."""
+
+    prompt: Prompt
+    variables: dict[str, str]
+    place: Literal["whole", "first", "last"] = "whole"
+
+    @property
+    def text(self) -> str:
+        """All of it, as text."""
+        return text_of(self.prompt.render(**self.variables))
 
 
 class MemoryModel:
@@ -45,16 +60,20 @@ class MemoryModel:
         return await self._inference.count_prompt(messages)
 
     async def write(
-        self, prompt: Prompt, messages: list[Message], *, max_tokens: int, again: int = 0
+        self, filled: Filled, *, max_tokens: int, messages: list[Message] | None = None, again: int = 0
     ) -> tuple[str, bool]:
-        """What the model writes, and whether it came to an end by itself. ``again`` > 0 draws other words."""
+        """What the model writes, and whether it came to an end by itself. ``again`` > 0 draws other words.
+
+        ``messages`` are those that the prompt stands in, when it is not all there is.
+        """
+        prompt = filled.prompt
         sampling = prompt.sampling
         if again:
             warmer = max(0.3, sampling.temperature + 0.2 * again)
             sampling = msgspec.structs.replace(sampling, temperature=warmer)
         call = GenerateCall(
             id=f"memory-{uuid4().hex[:12]}",
-            messages=messages,
+            messages=messages or prompt.render(**filled.variables),
             max_tokens=min(max_tokens, prompt.max_tokens or max_tokens),
             sampling=sampling,
             grammar=prompt.grammar,
@@ -63,7 +82,7 @@ class MemoryModel:
             owner=self._owner,
         )
         text: list[str] = []
-        async with aclosing(self.stream(call, prompt)) as events:
+        async with aclosing(self.stream(call, filled)) as events:
             async for event in events:
                 if isinstance(event, Delta):
                     text.append(event.text)
@@ -71,7 +90,7 @@ class MemoryModel:
                     return "".join(text), event.reason == "stop"
         raise AssertionError("a stream ends with its result or an error")
 
-    async def stream(self, call: GenerateCall, prompt: Prompt) -> AsyncGenerator[GenerationEvent, None]:
+    async def stream(self, call: GenerateCall, filled: Filled) -> AsyncGenerator[GenerationEvent, None]:
         """The events of ``call``, recorded however they end. Raises HearthError when the host cut it off."""
         text: list[str] = []
         end: Finished | None = None
@@ -91,27 +110,29 @@ class MemoryModel:
             problem = error.code
             raise
         finally:
-            record = self._entry(prompt, call, "".join(text), end, problem)
+            record = self._entry(filled, call, "".join(text), end, problem)
             seconds = time.monotonic() - begun
             await finish(
                 self._record(msgspec.structs.replace(record, started_at=started_at, seconds=seconds))
             )
 
     def _entry(
-        self, prompt: Prompt, call: GenerateCall, output: str, end: Finished | None, problem: str | None
+        self, filled: Filled, call: GenerateCall, output: str, end: Finished | None, problem: str | None
     ) -> RequestRecord:
         counts: dict[str, Any] = {}
+        prompt = filled.prompt
         if end is not None:
             names = ("prompt_tokens", "cached_tokens", "completion_tokens", "seed")
             times = ("queue_seconds", "prefill_seconds", "decode_seconds")
             counts = {name: getattr(end, name) for name in (*names, *times)} | {"finish_reason": end.reason}
         generation = GenerationRecord(
             step=prompt.name,
-            messages=[msgspec.to_builtins(message) for message in call.messages or []],
+            messages=[msgspec.to_builtins(message) for message in _parted(call.messages or [], filled)],
             output=output,
             prompt_name=prompt.name,
             prompt_version=str(prompt.version),
             sampling=msgspec.to_builtins(call.sampling) | {"max_tokens": call.max_tokens},
+            variables=filled.variables,
             obeyed=call.obeyed,
             **counts,
         )
@@ -126,10 +147,27 @@ class MemoryModel:
             owner=self._owner,
             model=self._name,
             error=problem,
-            details={"conversation": self._conversation},
+            details={"conversation": self._conversation, "prompt_place": filled.place},
             generations=[generation],
             conversation=self._conversation,
         )
+
+
+def text_of(messages: Sequence[Message]) -> str:
+    """All text of messages, one after the other."""
+    return "".join(
+        part if isinstance(part, str) else part.text for message in messages for part in message.content
+    )
+
+
+def _parted(messages: list[Message], filled: Filled) -> list[Message]:
+    """For the record: a prompt that ends the last message is a part of its own there, so that it can be exchanged."""
+    text = filled.text
+    if filled.place != "last" or not isinstance(messages[-1].content, str) or not text:
+        return messages
+    before = messages[-1].content.removesuffix(text)
+    parts = [TextPart(before), TextPart(text)]
+    return [*messages[:-1], msgspec.structs.replace(messages[-1], content=parts)]
 
 
 def _asked(call: GenerateCall) -> str:

@@ -25,6 +25,7 @@ from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.facts import Facts
 from gateway.memory.hub import Hub, News
+from gateway.memory.model import Filled
 from gateway.memory.tasks import TaskKeeper
 from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
@@ -260,19 +261,19 @@ class Conversations:
                 yield state
         context = await self._builder.build(conversation)
         yield BudgetKnown(context.report())
-        prompt = self._builder.core_prompt()
+        filled = Filled(self._builder.core_prompt(), {"instructions": conversation.instructions}, "first")
         generate = GenerateCall(
             id=call.id,
             messages=context.composition.messages,
             max_tokens=min(call.max_tokens or context.budget.answer, context.budget.answer),
-            sampling=prompt.sampling,
+            sampling=filled.prompt.sampling,
             lane=call.lane,
             owner=conversation.owner,
         )
         pieces: list[str] = []
         end: Finished | None = None
         try:
-            async with aclosing(parts.model(conversation).stream(generate, prompt)) as events:
+            async with aclosing(parts.model(conversation).stream(generate, filled)) as events:
                 async for event in events:
                     if isinstance(event, Delta) and event.text:
                         pieces.append(event.text)

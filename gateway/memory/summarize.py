@@ -21,7 +21,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.dialogue import dialogue, split_dialogue
 from gateway.memory.extract import extract
 from gateway.memory.keep import Kept, check, cut_at_sentence
-from gateway.memory.model import MemoryModel
+from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.types import Compaction
 from gateway.prompts import Prompt, PromptSet
 from gateway.store.messages import StoredMessage
@@ -157,9 +157,10 @@ class Summarizer:
         """One try: the prompt, what the model wrote, and whether it ended by itself."""
         prompt = self._prompt(compaction, source)
         room = compaction.target_tokens + compaction.target_tokens // 4 + 32
-        in_place = None if self._apart else self._in_place(compaction, source, composition, prompt, words)
+        filled = _filled(prompt, source, words)
+        in_place = None if self._apart else self._in_place(compaction, source, composition, filled)
         if in_place is not None and await self._fits(in_place, room):
-            text, stopped = await self._model.write(prompt, in_place, max_tokens=room, again=attempt)
+            text, stopped = await self._model.write(filled, messages=in_place, max_tokens=room, again=attempt)
             return prompt, text.strip(), stopped
         text, stopped = await self._write_apart(source, words, room, attempt)
         return self._prompts.get("history_summary"), text, stopped
@@ -175,8 +176,7 @@ class Summarizer:
         compaction: Compaction,
         source: Source,
         composition: Composition | None,
-        prompt: Prompt,
-        words: int,
+        filled: Filled,
     ) -> list[Message] | None:
         """The conversation's prompt with the instruction behind it; None when that prompt is not the source."""
         if composition is None or compaction.level == "message":
@@ -189,13 +189,7 @@ class Summarizer:
             ends = any(turn.last == last for turn in spoken)
             if not (begins and ends) or (source.folds and compaction.level != "round"):
                 return None
-        values = {
-            "words": str(words),
-            "parts": "\n\n".join(summary_text(fold) for fold in source.folds),
-            "previous": "\n\n".join(Source.fold_text(fold) for fold in source.folds) or "(none yet)",
-        }
-        rendered = prompt.render(**{name: values[name] for name in prompt.variables})
-        return composition.instruction_after(last, text_of(rendered))
+        return composition.instruction_after(last, filled.text)
 
     async def _fits(self, messages: list[Message], room: int) -> bool:
         """Whether the context holds the prompt and a reply of ``room`` tokens."""
@@ -243,8 +237,8 @@ class Summarizer:
         most = room if len(parts) == 1 else min(room, 64 + 4 * share)
         written: list[str] = []
         for part in parts:
-            messages = prompt.render(words=str(share), dialogue=part)
-            reply, stopped = await self._model.write(prompt, messages, max_tokens=most, again=attempt)
+            filled = Filled(prompt, {"words": str(share), "dialogue": part})
+            reply, stopped = await self._model.write(filled, max_tokens=most, again=attempt)
             if not stopped:
                 return None
             written.append(reply.strip())
@@ -290,6 +284,16 @@ class Summarizer:
         )
 
 
+def _filled(prompt: Prompt, source: Source, words: int) -> Filled:
+    """The instruction behind a conversation's own prompt."""
+    values = {
+        "words": str(words),
+        "parts": "\n\n".join(summary_text(fold) for fold in source.folds),
+        "previous": "\n\n".join(Source.fold_text(fold) for fold in source.folds) or "(none yet)",
+    }
+    return Filled(prompt, {name: values[name] for name in prompt.variables}, "last")
+
+
 def _cost(text: str, letters: float) -> int:
     """Tokens of a text, by the characters a token has here; counting each line with the model would take long."""
     return int(len(text) / letters) + 2
@@ -298,13 +302,6 @@ def _cost(text: str, letters: float) -> int:
 def _lost_share(kept: Kept) -> float:
     """The share of the source's items that are neither in the summary nor pinned to it."""
     return len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
-
-
-def text_of(messages: Sequence[Message]) -> str:
-    """All text of messages, one after the other."""
-    return "".join(
-        part if isinstance(part, str) else part.text for message in messages for part in message.content
-    )
 
 
 def spans(messages: Sequence[StoredMessage], folds: Sequence[Summary]) -> tuple[int, int, float, float]:

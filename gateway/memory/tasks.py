@@ -12,6 +12,7 @@ import structlog
 
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
+from gateway.memory.model import Filled
 from gateway.memory.policies import time_zone
 from gateway.memory.reading import close, unread
 from gateway.memory.types import Block
@@ -83,8 +84,9 @@ class TaskKeeper:
 
     async def _propose(self, conversation: Conversation, text: str, known: Sequence[str]) -> list[Change]:
         prompt = self._parts.prompts.get("tasks")
-        rendered = prompt.render(known="\n".join(known) or "(none)", dialogue=text)
-        written, stopped = await self._parts.model(conversation).write(prompt, rendered, max_tokens=600)
+        values = {"known": "\n".join(known) or "(none)", "dialogue": text}
+        model = self._parts.model(conversation)
+        written, stopped = await model.write(Filled(prompt, values), max_tokens=600)
         try:
             return msgspec.json.decode(written, type=list[Change])
         except msgspec.DecodeError as error:

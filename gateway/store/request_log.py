@@ -12,8 +12,8 @@ from gateway.errors import InvalidRequestError, NotFoundError
 from gateway.redact import redact_value
 from gateway.store.rows import columns, load_all, load_one
 
-# The last four are the model's work for a conversation, which nobody has asked for in so many words.
-Kind = Literal["ask", "chat", "generate", "summary", "reflection", "facts", "tasks"]
+# Those from `summary` on are the model's work for a conversation, which nobody has asked for in so many words.
+Kind = Literal["ask", "chat", "generate", "embed", "summary", "reflection", "facts", "tasks"]
 
 # The table knows the first three. The others are `generate` there, and their own name is in the details.
 _STORED_KINDS = ("ask", "chat", "generate")
@@ -26,7 +26,9 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     """One call of the model. Seconds are the host's; ``output`` is the raw text, cancelled or not."""
 
     step: str  # terms, compact, answer, …
-    messages: list[dict[str, Any]]  # the whole prompt: role and content
+    messages: list[
+        dict[str, Any]
+    ]  # the whole prompt: role and content; of embeddings every text (or its tokens)
     output: str
     prompt_name: str = ""
     prompt_version: str = ""
@@ -40,7 +42,9 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     finish_reason: str = ""
     sampling: dict[str, Any] = {}
     variables: dict[str, str] = {}  # of the prompt
-    obeyed: dict[str, Any] = {}  # json_schema, grammar, stop, ignore_eos, tools and their choice
+    obeyed: dict[
+        str, Any
+    ] = {}  # json_schema, grammar, stop, ignore_eos, tools and their choice; dimensions, task
 
 
 class PageRecord(Struct, frozen=True, kw_only=True):

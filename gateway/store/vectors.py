@@ -11,7 +11,26 @@ from msgspec import Struct
 from gateway.errors import HearthError
 from gateway.store.rows import columns, load_one
 
-PASSAGE_TABLE = "wiki_vectors"
+
+class PageTables(Struct, frozen=True):
+    """Names of the tables of one kind of pages: they, which are done, their passages, passages gone, vectors."""
+
+    pages: str
+    embedded: str
+    passages: str
+    gone: str
+    vectors: str
+
+
+IMPORTED = PageTables("wiki_pages", "wiki_embedded", "wiki_passages", "wiki_passages_gone", "wiki_vectors")
+FETCHED = PageTables(
+    "wiki_fetched",
+    "wiki_fetched_embedded",
+    "wiki_fetched_passages",
+    "wiki_fetched_gone",
+    "wiki_fetched_vectors",
+)
+_ALL_PAGES = (IMPORTED, FETCHED)
 
 
 class Space(Struct, frozen=True):
@@ -76,12 +95,18 @@ def use_space(connection: apsw.Connection, space: Space) -> bool:
     if known is not None and known.name == space.name:
         return False
     use_extension(connection)
-    connection.execute(f"DROP TABLE IF EXISTS {PASSAGE_TABLE}")
-    connection.execute(
-        f"CREATE VIRTUAL TABLE {PASSAGE_TABLE} USING "
-        f"vec0(passage INTEGER PRIMARY KEY, vector float[{space.dimensions}] distance_metric=cosine)"
-    )
-    connection.execute("DELETE FROM wiki_embedded")
-    connection.execute("DELETE FROM wiki_passages_gone")
+    for tables in _ALL_PAGES:
+        connection.execute(f"DROP TABLE IF EXISTS {tables.vectors}")
+        connection.execute(f"DELETE FROM {tables.embedded}")
+        connection.execute(f"DELETE FROM {tables.gone}")
+        make_table(connection, tables, space.dimensions)
     connection.execute("DELETE FROM fact_vectors")
     return known is not None
+
+
+def make_table(connection: apsw.Connection, tables: PageTables, dimensions: int) -> None:
+    """The table of these pages' vectors, unless it is there. The extension must be in use."""
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {tables.vectors} USING "
+        f"vec0(passage INTEGER PRIMARY KEY, vector float[{dimensions}] distance_metric=cosine)"
+    )

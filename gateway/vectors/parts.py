@@ -32,7 +32,7 @@ class VectorSearch(Struct, frozen=True):
 def make_embedder(settings: Settings, beside: Callable[[], Sequence[ResolvedModel]]) -> Embedder:
     """The configured embedder. ``beside`` tells what other hosts have loaded. Raises ConfigurationError."""
     if not settings.embedding.model:
-        if settings.wiki.search == "vectors" and not settings.wiki.api_url:
+        if settings.wiki.search == "vectors":
             raise ConfigurationError(
                 "`wiki.search` is `vectors`, but there is no embedding model: set `embedding.model`, or "
                 "`wiki.search` to `text`",

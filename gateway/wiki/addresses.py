@@ -86,7 +86,8 @@ class Rule:
         if not allowed:
             remedy = "" if self._private else "; set wiki.private_address to true if that is meant"
             raise WikiReplyError(
-                f"the host `{self.host}` leads to {', '.join(found)}, which is not public{remedy}"
+                f"the host `{self.host}` leads to {', '.join(found)}, which is not public{remedy}",
+                kind="elsewhere",
             )
         return allowed
 

@@ -10,14 +10,28 @@ import msgspec
 
 from gateway.errors import NotFoundError
 from gateway.settings import WikiSettings
-from gateway.wiki.api_values import Failure, Found, Parsed, ParseReply, Problem, QueryReply, Site, SiteReply
+from gateway.wiki.api_values import (
+    Failure,
+    Found,
+    Parsed,
+    ParseReply,
+    Problem,
+    QueryReply,
+    SearchReply,
+    Site,
+    SiteReply,
+)
 from gateway.wiki.client import Busy, Client, Reply
+from gateway.wiki.record import Record
 from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
 
 # What a wiki that lags asks for when it does not say how long.
 _LAG_SECONDS = 5.0
 _LONGEST_QUOTE = 200
-_BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly"})
+# CirrusSearch's own, beside MediaWiki's: its pool is full, or its servers do not answer.
+_BUSY_CODES = frozenset(
+    {"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error", "cirrussearch-backend-error"}
+)
 _BUSY_PREFIX = "internal_api_error"
 _MISSING_CODES = frozenset(
     {"missingtitle", "nosuchpageid", "nosuchrevid", "invalidtitle", "pagecannotexist", "missingcontent"}
@@ -29,31 +43,8 @@ class ApiError(WikiReplyError):
     """The API refused a request. ``api_code`` is MediaWiki's."""
 
     def __init__(self, api_code: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(message, kind="refused")
         self.api_code = api_code
-
-
-class Record:
-    """How the requests went; trying again is part of a request."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.failures = 0
-        self.problem: str | None = None  # of the last one
-        self._replied_at: float | None = None
-
-    def add(self, problem: str | None) -> None:
-        """A request has ended, well when ``problem`` is None."""
-        self.requests += 1
-        self.failures += problem is not None
-        self.problem = problem
-        if problem is None:
-            self._replied_at = time.monotonic()
-
-    @property
-    def last_reply_seconds(self) -> float | None:
-        """Seconds since a request ended well."""
-        return None if self._replied_at is None else time.monotonic() - self._replied_at
 
 
 R = TypeVar("R", bound=Failure)
@@ -75,6 +66,19 @@ class Api:
         """Pages with their revisions and addresses, redirects resolved."""
         asked = {"action": "query", "prop": "info", "inprop": "url", "redirects": "1", **parameters}
         return (await self._ask(asked, QueryReply)).query
+
+    async def suggestion(self, words: str, namespaces: str) -> str:
+        """What the search engine thinks that was meant ("did you mean"); empty when it has no idea."""
+        asked = {
+            "action": "query",
+            "list": "search",
+            "srsearch": words,
+            "srnamespace": namespaces,
+            "srlimit": "1",
+            "srinfo": "suggestion",
+            "srprop": "",
+        }
+        return (await self._ask(asked, SearchReply)).query.searchinfo.suggestion
 
     async def parse(self, title: str) -> Parsed:
         """The page as HTML. Raises NotFoundError when there is none."""
@@ -112,13 +116,14 @@ class Api:
         await self.client.close()
 
     async def _ask(self, parameters: Mapping[str, str], kind: type[R]) -> R:
+        begun = time.monotonic()
         try:
             reply = await self._ask_until_served({**parameters, **self._common}, kind)
         except (WikiUnavailableError, WikiReplyError) as error:
             missing = isinstance(error, ApiError) and error.api_code in _MISSING_CODES
-            self.record.add(None if missing else error.message)
+            self.record.add(time.monotonic() - begun, None if missing else error)
             raise
-        self.record.add(None)
+        self.record.add(time.monotonic() - begun)
         return reply
 
     async def _ask_until_served(self, parameters: Mapping[str, str], kind: type[R]) -> R:
@@ -128,6 +133,7 @@ class Api:
                 return self._read(await self.client.get(parameters), kind)
             except Busy as busy:
                 await self.client.wait(busy, attempt)
+                self.record.retries[busy.kind] += 1
             attempt += 1
 
     def _read(self, reply: Reply, kind: type[R]) -> R:
@@ -138,7 +144,7 @@ class Api:
             raise WikiReplyError(f"the wiki's reply is not what MediaWiki replies: {error}") from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             if reply.body.lstrip()[:1] == b"{":
-                raise Busy("the wiki's reply ended early", None) from None
+                raise Busy("the wiki's reply ended early", None, "connection") from None
             raise WikiReplyError(
                 "the wiki replied with something that is not JSON: wiki.api_url must be the address of its api.php"
             ) from None
@@ -151,7 +157,7 @@ def _refuse(problem: Problem, retry_after: float | None) -> None:
     said = " ".join(problem.info.split())[:_LONGEST_QUOTE]
     if problem.code in _BUSY_CODES or problem.code.startswith(_BUSY_PREFIX):
         lag = _LAG_SECONDS if problem.code == "maxlag" else None
-        raise Busy(f"the wiki is busy ({problem.code}): {said}", retry_after or lag)
+        raise Busy(f"the wiki is busy ({problem.code}): {said}", retry_after or lag, "overload")
     if problem.code in _CLOSED_CODES:
         raise ApiError(problem.code, f"the wiki may not be read without login ({problem.code}): {said}")
     raise ApiError(problem.code, f"the wiki refused the request ({problem.code[:40]}): {said}")

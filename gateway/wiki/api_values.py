@@ -41,6 +41,18 @@ class Found(Struct, frozen=True):
     redirects: list[Move] = []
 
 
+class SearchInfo(Struct, frozen=True):
+    """What a search engine says of a search besides its hits."""
+
+    suggestion: str = ""
+
+
+class SearchList(Struct, frozen=True):
+    """The reply to ``list=search``, of which only that is wanted."""
+
+    searchinfo: SearchInfo = SearchInfo()
+
+
 class Parsed(Struct, frozen=True):
     """A page as HTML."""
 
@@ -74,6 +86,12 @@ class QueryReply(Failure, frozen=True):
     """To ``action=query`` about pages."""
 
     query: Found = Found()
+
+
+class SearchReply(Failure, frozen=True):
+    """To ``list=search``."""
+
+    query: SearchList = SearchList()
 
 
 class ParseReply(Failure, frozen=True):

@@ -16,7 +16,7 @@ from gateway.settings import WikiSettings
 from gateway.wiki.addresses import Addresses, api_address, is_plain
 from gateway.wiki.politeness import REQUESTS_AT_ONCE, Politeness, backoff, retry_after
 from gateway.wiki.transport import PinnedTransport
-from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
+from gateway.wiki.trouble import TroubleKind, WikiReplyError, WikiUnavailableError
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
@@ -44,10 +44,11 @@ class Reply(NamedTuple):
 class Busy(Exception):  # noqa: N818 - a signal to try again, not an error that anybody sees
     """The wiki did not serve the request, and may if asked again. ``wait`` is what it asked for, in seconds."""
 
-    def __init__(self, reason: str, wait: float | None) -> None:
+    def __init__(self, reason: str, wait: float | None, kind: TroubleKind) -> None:
         super().__init__(reason)
         self.reason = reason
         self.wait = wait
+        self.kind = kind
 
 
 class Client:
@@ -80,18 +81,20 @@ class Client:
                     return await self._follow(self._url.copy_merge_params(dict(parameters)))
             except (TimeoutError, httpx2.TimeoutException):
                 raise WikiUnavailableError(
-                    f"{self._url} did not reply within {self._timeout:g} seconds", retry_after=_RETRY_SECONDS
+                    f"{self._url} did not reply within {self._timeout:g} seconds",
+                    retry_after=_RETRY_SECONDS,
+                    kind="timeout",
                 ) from None
             except httpx2.TransportError as error:
                 reason = str(error) or type(error).__name__
-                raise Busy(f"the connection to {self._url} failed: {reason}", None) from None
+                raise Busy(f"the connection to {self._url} failed: {reason}", None, "connection") from None
 
     async def wait(self, busy: Busy, attempt: int) -> None:
         """Wait before the next attempt; raises WikiUnavailableError after the last. ``attempt`` counts from 0."""
         if busy.wait is not None:
             self._politeness.pause(busy.wait)
         if attempt + 1 >= _ATTEMPTS:
-            raise WikiUnavailableError(busy.reason, retry_after=busy.wait or _RETRY_SECONDS)
+            raise WikiUnavailableError(busy.reason, retry_after=busy.wait or _RETRY_SECONDS, kind=busy.kind)
         log.info("the wiki did not serve a request", reason=busy.reason, asked_to_wait=busy.wait)
         if busy.wait is None:
             await asyncio.sleep(backoff(attempt))
@@ -116,14 +119,18 @@ class Client:
                 if response.status_code not in _REDIRECTS:
                     return await self._read(response)
                 url = self._next(url, response.headers.get("location", ""))
-        raise WikiReplyError(f"{self._url} redirects in a circle or more than {_MAX_REDIRECTS} times")
+        raise WikiReplyError(
+            f"{self._url} redirects in a circle or more than {_MAX_REDIRECTS} times", kind="elsewhere"
+        )
 
     def _next(self, url: httpx2.URL, location: str) -> httpx2.URL:
         """Where a redirect leads: same host and port, or from http to https on their usual ports."""
         try:
             target = url.join(location)
         except httpx2.InvalidURL:
-            raise WikiReplyError(f"{self._url} redirects to something that is no address") from None
+            raise WikiReplyError(
+                f"{self._url} redirects to something that is no address", kind="elsewhere"
+            ) from None
         upgrade = (url.scheme, target.scheme) == ("http", "https")
         same_port = target.port == url.port and (upgrade or target.scheme == url.scheme)
         same_host = target.raw_host == self._url.raw_host and not target.userinfo
@@ -131,18 +138,20 @@ class Client:
             shown = target.copy_with(query=None, fragment=None, username=None, password=None)
             raise WikiReplyError(
                 f"{self._url} redirects to {shown}, and only the configured host is contacted: "
-                "set wiki.api_url to the address of its api.php"
+                "set wiki.api_url to the address of its api.php",
+                kind="elsewhere",
             )
         return target
 
     async def _read(self, response: httpx2.Response) -> Reply:
         wait = retry_after(response.headers.get("retry-after"))
         if response.status_code == _TOO_MANY or response.status_code >= _SERVER_ERROR:
-            raise Busy(f"{self._url} answered with status {response.status_code}", wait)
+            raise Busy(f"{self._url} answered with status {response.status_code}", wait, "overload")
         if response.status_code != 200:
             raise WikiReplyError(
                 f"{self._url} answered with status {response.status_code}: wiki.api_url must be the address of "
-                "a MediaWiki's api.php that may be read without login"
+                "a MediaWiki's api.php that may be read without login",
+                kind="refused",
             )
         return Reply(await _bounded(response), wait)
 
@@ -162,7 +171,7 @@ async def _bounded(response: httpx2.Response) -> bytes:
         if len(body) > MAX_REPLY_BYTES:
             raise WikiReplyError(f"the wiki's reply is larger than {MAX_REPLY_BYTES // 1024**2} MiB")
     if unpack and not unpack.eof:
-        raise Busy("the wiki's reply ended early", None)
+        raise Busy("the wiki's reply ended early", None, "connection")
     return bytes(body)
 
 

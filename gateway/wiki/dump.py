@@ -250,6 +250,7 @@ class DumpParser:
                 text="" if revision is None or problem else "".join(revision.pieces),
                 redirect=self._page.get("redirect") or None,
                 problem=problem,
+                deleted=revision is not None and revision.deleted,
             )
         )
 

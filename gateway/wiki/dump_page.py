@@ -28,7 +28,8 @@ class SiteInfo(Struct):
 class DumpPage(Struct, frozen=True, kw_only=True):
     """A page at its newest revision. ``number`` counts all pages of the dump from 1.
 
-    ``redirect`` is the target that the dump names. ``problem`` says why there is no usable ``text``.
+    ``redirect`` is the target that the dump names. ``problem`` says why there is no usable ``text``; ``deleted``, that
+    the wiki has withdrawn it.
     """
 
     number: int
@@ -39,6 +40,7 @@ class DumpPage(Struct, frozen=True, kw_only=True):
     text: str
     redirect: str | None = None
     problem: str | None = None
+    deleted: bool = False
 
 
 class Revision:

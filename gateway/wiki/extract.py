@@ -45,9 +45,14 @@ def redirect_target(wikitext: str) -> str | None:
     return normal_title(match[1].partition("#")[0].strip().lstrip(":")) or None
 
 
+def plain_title(title: str) -> str:
+    """A title with spaces instead of underscores; wiktionaries tell a small first letter from a capital."""
+    return " ".join(title.replace("_", " ").split())
+
+
 def normal_title(title: str) -> str:
-    """A title as MediaWiki writes it: underscores are spaces, and the first letter is a capital."""
-    title = " ".join(title.replace("_", " ").split())
+    """A title as most MediaWikis write it: as :func:`plain_title`, and the first letter is a capital."""
+    title = plain_title(title)
     return title[:1].upper() + title[1:] if len(title[:1].upper()) == 1 else title
 
 

@@ -9,6 +9,9 @@ from gateway.wiki.html_shown import Open, shown
 from gateway.wiki.html_tables import PARTS, Tables
 from gateway.wiki.source import Section
 
+# Changes when the sections that are made of the same HTML do: pages kept from before are fetched again.
+VERSION = 1
+
 _BLOCKS = frozenset(
     {
         "address", "article", "aside", "blockquote", "center", "details", "div", "fieldset", "footer", "header",

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from gateway.store.wiki import NewPage
 from gateway.store.wiki_import import Known
 from gateway.wiki import extract
 from gateway.wiki.dump_page import DumpPage
 from gateway.wiki.extract import redirect_target
-from gateway.wiki.ingest import NewRedirect, prepare
+from gateway.wiki.ingest import Gone, Item, NewRedirect, prepare
 
 # A batch is as large as a transaction may be: storing it holds the writer lock for a fraction of a second.
 _BATCH_PAGES = 256
@@ -38,8 +37,9 @@ class Counts(Struct):
     redirects_changed: int = 0  # of redirects: new ones, and those with another target
     other_namespaces: int = 0
     not_wikitext: int = 0
+    deleted: int = 0  # whose text the wiki has withdrawn
     failed: int = 0
-    removed: int = 0
+    removed: int = 0  # that were stored: deleted or of another kind now, or not in the dump any more (prune)
     sample_removed: int = 0
     failures: list[Failure] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ class Batch:
 class Plan(Struct):
     """What to store for a batch, and what it counts for."""
 
-    items: list[NewPage | NewRedirect] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
 
@@ -98,13 +98,23 @@ def plan(pages: list[DumpPage], known: Mapping[str, Known], namespaces: frozense
     for page in pages:
         if page.namespace not in namespaces:
             made.counts.other_namespaces += 1
+        elif page.deleted:
+            made.counts.deleted += 1
+            _remove(made, known.get(page.title))
         elif page.problem is not None:
             made.counts.fail(page.title, page.problem)
         elif page.redirect is None and page.model not in _WIKITEXT:
             made.counts.not_wikitext += 1
+            _remove(made, known.get(page.title))
         else:
             _plan_page(made, page, known.get(page.title))
     return made
+
+
+def _remove(made: Plan, stored: Known | None) -> None:
+    if stored is not None:
+        made.counts.removed += 1
+        made.items.append(Gone(stored.name))
 
 
 def _plan_page(made: Plan, page: DumpPage, stored: Known | None) -> None:

@@ -204,7 +204,7 @@ class Importer:
     def _finish(self, dump: DumpFile, parser: DumpParser) -> None:
         if self._options.prune:
             self._on_progress(Progress(dump.size, parser.pages, "removing what is gone"))
-            self._counts.removed = self._prune(origin_of(parser.site))
+            self._counts.removed += self._prune(origin_of(parser.site))
         if self._counts.changed:
             self._on_progress(Progress(dump.size, parser.pages, "tidying the search index"))
             self._tidy()

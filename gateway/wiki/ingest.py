@@ -19,6 +19,15 @@ class NewRedirect(Struct, frozen=True):
     target: str
 
 
+class Gone(Struct, frozen=True):
+    """A page whose text is not to be had any more."""
+
+    title: str
+
+
+Item = store.NewPage | NewRedirect | Gone
+
+
 def prepare(
     title: str, revision: int, wikitext: str, redirect: str | None = None
 ) -> store.NewPage | NewRedirect:
@@ -43,9 +52,11 @@ def prepare(
     )
 
 
-def put(connection: apsw.Connection, item: store.NewPage | NewRedirect, origin: str) -> None:
-    """Store what :func:`prepare` made."""
-    if isinstance(item, NewRedirect):
+def put(connection: apsw.Connection, item: Item, origin: str) -> None:
+    """Store what :func:`prepare` made, or remove what is gone."""
+    if isinstance(item, Gone):
+        store.delete_title(connection, item.title)
+    elif isinstance(item, NewRedirect):
         store.put_redirect(connection, item.title, item.target, origin)
     else:
         store.put_page(connection, item, origin)

@@ -7,24 +7,21 @@ from urllib.parse import quote
 import apsw
 import msgspec
 
-from gateway.aio import side_by_side
-from gateway.errors import HearthError, NotFoundError
-from gateway.ranking import fuse
+from gateway.errors import NotFoundError
 from gateway.settings import WikiSettings
 from gateway.store import fts
 from gateway.store import wiki as store
 from gateway.store.db import Database
 from gateway.store.wiki_search import sketch_of
-from gateway.wiki.extract import normal_title
-from gateway.wiki.sketch import Texts
-from gateway.wiki.source import Page, PageRef, Section, WikiHealth
+from gateway.wiki.extract import normal_title, plain_title
+from gateway.wiki.hybrid import HybridSearch
+from gateway.wiki.source import Hits, Page, PageRef, Section, WikiHealth
 from gateway.wiki.texts import search_text
 from gateway.wiki.titles import search_titles
 from gateway.wiki.vectors import Meaning
 
 # Left as they are in page addresses, as MediaWiki does.
 _SAFE_IN_URL = ";@$!*(),/~:"
-# Pages of each ranking besides those that are wanted: one that is second in both may be first in all.
 _SPARE = 30
 
 
@@ -34,36 +31,22 @@ class LocalWiki:
     def __init__(self, database: Database, settings: WikiSettings, meaning: Meaning | None = None) -> None:
         self._database = database
         self._settings = settings
-        self._meaning = meaning
+        self._hybrid = (
+            HybridSearch(database, self._by_words, meaning, sketch_of, spare=_SPARE) if meaning else None
+        )
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
         """Pages by name: exact, redirect, prefix, words, names inside the term, substring, misspelling."""
         return await self._database.read(lambda connection: search_titles(connection, term, limit))
 
-    async def search_text(self, term: str, limit: int) -> list[PageRef]:
-        """Pages by words, by meaning, or by both rankings fused, as ``wiki.search`` says; no copy of one twice.
-
-        By both, what has no vector in time is searched by words alone.
-        """
-        if self._meaning is None or self._settings.search == "text":
-            return await self._by_words(term, limit)
-        depth = limit + _SPARE
-        if self._settings.search == "vectors":
-            rankings = [await self._meaning.search(term, depth)]
-        else:
-            rankings = await side_by_side([self._by_words(term, depth), self._by_meaning(term, depth)])
-        fused = fuse([[ref.title for ref in ranking] for ranking in rankings])
-        return await self._database.read(lambda connection: _unlike(connection, fused, limit))
+    async def search_text(self, term: str, limit: int) -> Hits:
+        """Pages by words, by meaning, or by both rankings fused, as ``wiki.search`` says."""
+        if self._hybrid is None:
+            return Hits(await self._by_words(term, limit))
+        return await self._hybrid.search(term, limit, self._settings.search)
 
     async def _by_words(self, term: str, limit: int) -> list[PageRef]:
         return await self._database.read(lambda connection: search_text(connection, term, limit))
-
-    async def _by_meaning(self, term: str, limit: int) -> list[PageRef]:
-        assert self._meaning is not None, "the caller has looked"
-        try:
-            return await self._meaning.search(term, limit)
-        except HearthError:  # the words alone must do; the queries have reported it
-            return []
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for redirects in a circle."""
@@ -86,24 +69,14 @@ class LocalWiki:
         return self._settings.page_url.replace("{title}", encoded)
 
 
-def _unlike(connection: apsw.Connection, ranked: list[tuple[str, float]], limit: int) -> list[PageRef]:
-    """The best pages, of near-copies the first one."""
-    texts = Texts()
-    found: list[PageRef] = []
-    for title, score in ranked:
-        if len(found) == limit:
-            break
-        if texts.add(sketch_of(connection, title)):
-            found.append(PageRef(title, score))
-    return found
-
-
 def _find(connection: apsw.Connection, title: str) -> store.PageRow:
-    wanted = normal_title(title)
+    names = store.names_by_key(connection, fts.title_key(title))
+    plain = plain_title(title)
+    wanted = plain if any(name.name == plain for name in names) else normal_title(title)
     resolved = store.resolve(connection, wanted)
     row = store.page(connection, resolved) if resolved is not None else None
     if row is None:
-        if store.names_by_key(connection, fts.title_key(title)):
+        if names:
             raise NotFoundError(f"the wiki's redirect `{title}` leads to no page")
         raise NotFoundError(f"the wiki has no page `{title}`")
     return row

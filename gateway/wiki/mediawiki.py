@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable
 
 import httpx2
 
@@ -11,76 +11,134 @@ from gateway.aio import side_by_side
 from gateway.errors import NotFoundError
 from gateway.settings import WikiSettings
 from gateway.store import fts
+from gateway.store.db import Database
+from gateway.store.fetched_pages import fetched_sketch
 from gateway.wiki.api import Api, ApiError
+from gateway.wiki.api_ranking import STEP, best, clean, falling, named_first, search_words
 from gateway.wiki.api_values import Found, PageInfo
-from gateway.wiki.extract import normal_title
+from gateway.wiki.extract import plain_title
 from gateway.wiki.html_page import extract_html
-from gateway.wiki.page_cache import PageCache
-from gateway.wiki.source import Page, PageRef, WikiHealth
+from gateway.wiki.hybrid import HybridSearch
+from gateway.wiki.page_cache import PageCache, Told
+from gateway.wiki.record import WikiCollector
+from gateway.wiki.source import Hits, Page, PageRef, WikiHealth
 from gateway.wiki.term_names import LONGEST_TITLE, names_in
 from gateway.wiki.trouble import WikiReplyError
+from gateway.wiki.vectors import Meaning
 
 # How sure each kind of title match is; a hit's score falls a little with its place, never to the next kind's.
 _EXACT, _PREFIX, _WORDS, _CONTAINED = 1.0, 0.9, 0.8, 0.7
-_STEP = 0.0005
 # Redirects fold into their pages, so more are asked for than are wanted.
 _MORE = 2
 _MOST_HITS = 50  # the API's own limit for anybody
 _RANKED = 10
 _WORDS_ALONE = 3
-_LONGEST_SEARCH = 280  # bytes; CirrusSearch refuses more than 300
+# Pages of each ranking besides those that are wanted, when words and meaning are fused.
+_SPARE = 12
 
 
 class MediaWiki:
-    """Searches and fetches pages. Every method raises WikiUnavailableError and WikiReplyError."""
+    """Searches and fetches pages. Every method raises WikiUnavailableError and WikiReplyError.
 
-    def __init__(self, settings: WikiSettings) -> None:
+    Pages are kept in ``database``, if there is one, and then found by ``meaning`` too; ``on_new`` is called when there
+    are other ones.
+    """
+
+    def __init__(
+        self,
+        settings: WikiSettings,
+        database: Database | None = None,
+        meaning: Meaning | None = None,
+        on_new: Callable[[], None] = lambda: None,
+    ) -> None:
         self.api = Api(settings)
-        self.cache = PageCache()
+        self.cache: PageCache | None = None
+        self._hybrid: HybridSearch | None = None
+        if database is not None and settings.cache_bytes:
+            self.cache = PageCache(database, self.api.client.address, settings.cache_bytes, on_new)
+            if meaning is not None:
+                self._hybrid = HybridSearch(database, self._by_words, meaning, fetched_sketch, spare=_SPARE)
+        self._told = Told()
+        self._mode = settings.search
         self._namespaces = frozenset(settings.namespaces)
         self._joined = "|".join(str(number) for number in sorted(self._namespaces))
         self._title_search = True  # until the wiki's search engine says that it has none
 
+    async def open(self) -> None:
+        """Look at what is kept of the wiki. Raises HearthError when the database fails."""
+        if self.cache is not None:
+            await self.cache.open()
+
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
         """Pages by name: exact, redirect, prefix, names inside the term, words of the title."""
-        term = _clean(term)
+        term = clean(term)
         if limit < 1 or not term:
             return []
         found = await side_by_side((self._named(term), self._by_prefix(term, limit)))
         scored = [each for some in found for each in some]
         if len({info.title for info, score in scored if score > _CONTAINED}) < limit:
-            scored += _falling(await self._by_title_words(term, limit), _WORDS)
-        return _best(scored, limit)
+            scored += falling(await self._by_title_words(term, limit), _WORDS)
+        return best(scored, limit)
 
-    async def search_text(self, term: str, limit: int) -> list[PageRef]:
-        """Pages with all words of the term; when there are none, pages with some of them, most words first."""
-        words = _search_words(term)
-        if limit < 1 or not words:
-            return []
-        infos = await self._search("text", " ".join(words), max(limit, _RANKED))
-        if infos or len(words) == 1:
-            return _best(_falling(_named_first(infos, words), 1.0), limit)
-        alone = sorted(words, key=len, reverse=True)[:_WORDS_ALONE]
-        found = await side_by_side(self._search("text", word, limit) for word in alone)
-        scores: dict[str, float] = {}
-        for infos in found:
-            for info, score in _falling(infos, 1.0):
-                scores[info.title] = scores.get(info.title, 0.0) + score / len(alone) / 2
-        ranked = sorted(scores.items(), key=lambda item: -item[1])
-        return [PageRef(title, score) for title, score in ranked[:limit]]
+    async def search_text(self, term: str, limit: int) -> Hits:
+        """Pages by words through the wiki's search engine, and kept pages by meaning, as ``wiki.search`` says."""
+        if self._hybrid is None:
+            return Hits(await self._by_words(term, limit))
+        return await self._hybrid.search(term, limit, self._mode)
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for other namespaces' pages."""
-        info = self.cache.info(normal_title(title)) or await self._info(title)
-        known = self.cache.get(info.title, info.lastrevid)
-        if known is not None:
-            return known
+        try:
+            info = self._told.get(plain_title(title)) or await self._info(title)
+            if info.title != plain_title(title):
+                await self._drop(title)  # a redirect now, or never a page's own title
+            return await self._kept(info) or await self._parsed(info)
+        except NotFoundError:
+            await self._drop(title)
+            raise
+
+    async def _kept(self, info: PageInfo) -> Page | None:
+        return await self.cache.get(info.title, info.lastrevid) if self.cache is not None else None
+
+    async def _parsed(self, info: PageInfo) -> Page:
         parsed = await self.api.parse(info.title)
         # Takes a second for the longest pages; other requests go on meanwhile.
         sections = await asyncio.to_thread(extract_html, parsed.text)
         page = Page(parsed.title, parsed.revid, info.canonicalurl, sections)
-        self.cache.put(page)
+        if self.cache is not None:
+            await self.cache.put(page)
         return page
+
+    async def _drop(self, title: str) -> None:
+        if self.cache is not None:
+            await self.cache.drop(plain_title(title))
+
+    async def _by_words(self, term: str, limit: int) -> list[PageRef]:
+        """Pages with all words of the term; when there are none, what the search engine thinks was meant, then pages
+        with some of the words, most of them first."""
+        words = search_words(term)
+        if limit < 1 or not words:
+            return []
+        infos = await self._search("text", " ".join(words), max(limit, _RANKED))
+        if infos:
+            return best(falling(named_first(infos, words), 1.0), limit)
+        alone = sorted(words, key=len, reverse=True)[:_WORDS_ALONE] if len(words) > 1 else []
+        meant, *found = await side_by_side(
+            [self._meant(words, limit), *(self._search("text", word, limit) for word in alone)]
+        )
+        scores = {info.title: 1.0 + score for info, score in falling(meant, 1.0)}
+        for infos in found:
+            for info, score in falling(infos, 1.0):
+                scores[info.title] = scores.get(info.title, 0.0) + score / len(alone) / 2
+        ranked = sorted(scores.items(), key=lambda item: -item[1])
+        return [PageRef(title, score) for title, score in ranked[:limit]]
+
+    async def _meant(self, words: list[str], limit: int) -> list[PageInfo]:
+        """Pages by the words that the search engine suggests instead; CirrusSearch does for misspelled ones."""
+        suggested = search_words(await self.api.suggestion(" ".join(words), self._joined))
+        if not suggested or suggested == words:
+            return []
+        return named_first(await self._search("text", " ".join(suggested), limit), suggested)
 
     async def health(self) -> WikiHealth:
         """How the requests went so far; makes none."""
@@ -89,14 +147,20 @@ class MediaWiki:
             source="api",
             status="failing" if record.problem else "ok" if record.requests else "unused",
             address=address,
-            pages=len(self.cache),
+            pages=self.cache.pages if self.cache is not None else 0,
             requests=record.requests,
-            failures=record.failures,
-            cache_hits=self.cache.hits,
+            retries=record.retries.total(),
+            failures=record.failures.total(),
+            cache_hits=self.cache.hits if self.cache is not None else 0,
+            cache_bytes=self.cache.bytes if self.cache is not None else 0,
             last_reply_seconds=record.last_reply_seconds,
             paused_seconds=self.api.client.paused,
             problem=record.problem,
         )
+
+    def collector(self) -> WikiCollector:
+        """The same as metrics."""
+        return WikiCollector(self.api.record, self.cache, lambda: self.api.client.paused)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -122,7 +186,7 @@ class MediaWiki:
             info = by_title.get(_resolved(name, found))
             if info is not None:
                 exact = fts.title_key(name) == fts.title_key(term)
-                scored.append((info, _EXACT if exact else _CONTAINED - place * _STEP))
+                scored.append((info, _EXACT if exact else _CONTAINED - place * STEP))
         return scored
 
     async def _by_prefix(self, term: str, limit: int) -> list[tuple[PageInfo, float]]:
@@ -130,10 +194,10 @@ class MediaWiki:
             return []
         asked = {"generator": "prefixsearch", "gpssearch": term, "gpslimit": _hits(limit)}
         infos = self._ordered(await self.api.query({**asked, "gpsnamespace": self._joined}))
-        return _falling(infos, _PREFIX)
+        return falling(infos, _PREFIX)
 
     async def _by_title_words(self, term: str, limit: int) -> list[PageInfo]:
-        words = _search_words(term)
+        words = search_words(term)
         if not words:
             return []
         if self._title_search:
@@ -166,7 +230,7 @@ class MediaWiki:
         for info in found.pages:
             if info.exists and info.ns in self._namespaces:
                 _check_address(info)
-                self.cache.told(info)
+                self._told.add(info)
                 readable.append(info)
         return readable
 
@@ -178,24 +242,6 @@ def _check_address(info: PageInfo) -> None:
         address = httpx2.URL("")
     if address.scheme not in ("http", "https") or not address.host:
         raise WikiReplyError(f"the wiki names no usable address of its page `{info.title}`")
-
-
-def _clean(term: str) -> str:
-    """The term on one line, without what no title and no search can have."""
-    kept = "".join(character if character.isprintable() else " " for character in term)
-    return " ".join(kept.replace("|", " ").split())
-
-
-def _search_words(term: str) -> list[str]:
-    """The term's words, as many as a search takes. Without signs, none is an operator of the search engine."""
-    words: list[str] = []
-    left = _LONGEST_SEARCH
-    for word in fts.words(_clean(term)):
-        left -= len(word.encode("utf-8", "replace")) + len(" intitle:")
-        if left < 0:
-            break
-        words.append(word)
-    return words
 
 
 def _hits(limit: int) -> str:
@@ -211,26 +257,3 @@ def _resolved(name: str, found: Found) -> str:
     for _ in range(len(steps)):
         name = steps.get(name, name)
     return name
-
-
-def _falling(infos: Iterable[PageInfo], top: float) -> list[tuple[PageInfo, float]]:
-    return [(info, top - index * _STEP) for index, info in enumerate(infos)]
-
-
-def _named_first(infos: list[PageInfo], words: list[str]) -> list[PageInfo]:
-    """Hits whose titles have more of the words first: MediaWiki's own search engines do not rank at all."""
-
-    def named(info: PageInfo) -> int:
-        title = set(fts.words(info.title))
-        return sum(word in title for word in words)
-
-    return sorted(infos, key=named, reverse=True)
-
-
-def _best(scored: Iterable[tuple[PageInfo, float]], limit: int) -> list[PageRef]:
-    """Best first, no page twice."""
-    best: dict[str, float] = {}
-    for info, score in scored:
-        best[info.title] = max(score, best.get(info.title, 0.0))
-    ranked = sorted(best.items(), key=lambda item: -item[1])
-    return [PageRef(title, score) for title, score in ranked[:limit]]

@@ -34,7 +34,9 @@ class Politeness:
             while (left := self.paused) > 0:
                 if left > self._patience:
                     raise WikiUnavailableError(
-                        f"the wiki is busy and asks to wait {left:.0f} seconds", retry_after=left
+                        f"the wiki is busy and asks to wait {left:.0f} seconds",
+                        retry_after=left,
+                        kind="overload",
                     )
                 await asyncio.sleep(left + random.uniform(0, _SPREAD))
             yield

@@ -14,6 +14,18 @@ class PageRef(Struct, frozen=True):
     score: float
 
 
+class Hits(Struct, frozen=True):
+    """What a text search found, best first.
+
+    ``problem`` says why a part of the search was left out, such as a model that makes no vectors; ``note`` is worth
+    knowing and no problem.
+    """
+
+    refs: list[PageRef]
+    problem: str | None = None
+    note: str | None = None
+
+
 class Section(Struct, frozen=True):
     """One section as plain text. The lead has heading and anchor ``""`` and level 1."""
 
@@ -41,7 +53,9 @@ class WikiHealth(Struct, frozen=True, kw_only=True):
     pages: int  # in the local store, or kept from the API
     requests: int = 0  # to the API, and how many of them failed in spite of trying again
     failures: int = 0
+    retries: int = 0
     cache_hits: int = 0
+    cache_bytes: int = 0  # of the pages that are kept
     last_reply_seconds: float | None = None  # since the API's last useful reply
     paused_seconds: float = 0.0  # for which the API asked to be left alone
     problem: str | None = None  # of the last request, if it failed
@@ -54,8 +68,8 @@ class WikiSource(Protocol):
         """Pages whose title (or a redirect to them) matches, best first."""
         ...
 
-    async def search_text(self, term: str, limit: int) -> list[PageRef]:
-        """Pages whose text matches, best first."""
+    async def search_text(self, term: str, limit: int) -> Hits:
+        """Pages whose text matches, and what was missing from the search."""
         ...
 
     async def fetch(self, title: str) -> Page:

@@ -27,7 +27,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.url.raw_host.decode("ascii") != self._host:
             raise WikiReplyError(
-                f"only the wiki's host `{self._host}` may be contacted, not {request.url.host}"
+                f"only the wiki's host `{self._host}` may be contacted, not {request.url.host}",
+                kind="elsewhere",
             )
         failure: httpx2.TransportError | None = None
         for address in await self._addresses.find():

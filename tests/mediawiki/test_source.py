@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx2
 import msgspec
@@ -13,10 +14,16 @@ from gateway.aio import side_by_side
 from gateway.errors import NotFoundError
 from gateway.resources import sample_wiki
 from gateway.settings import WikiSettings
+from gateway.store.db import Database
+from gateway.store.vectors import FETCHED
+from gateway.vectors.indexer import Indexer
+from gateway.vectors.queries import Queries
 from gateway.wiki.extract import extract, redirect_target
 from gateway.wiki.mediawiki import MediaWiki
 from gateway.wiki.source import Section, WikiSource
 from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
+from gateway.wiki.vectors import Meaning, WikiPages
+from tests.gateway.vectors.words import WordEmbedder, come_true
 from tests.mediawiki.export import CONSTRUCTS, sample_pages
 from tests.mediawiki.server import RealMediaWiki
 
@@ -25,10 +32,23 @@ pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture
-async def wiki(mediawiki: RealMediaWiki) -> AsyncIterator[MediaWiki]:
-    source = MediaWiki(WikiSettings(api_url=mediawiki.api_url, fetch_timeout_seconds=60))
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database(tmp_path / "data" / "hearth.db")
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+async def wiki(mediawiki: RealMediaWiki, database: Database) -> AsyncIterator[MediaWiki]:
+    source = MediaWiki(settings_of(mediawiki), database)
+    await source.open()
     yield source
     await source.close()
+
+
+def settings_of(mediawiki: RealMediaWiki) -> WikiSettings:
+    return WikiSettings(api_url=mediawiki.api_url, fetch_timeout_seconds=60)
 
 
 def lines(sections: list[Section]) -> list[str]:
@@ -83,7 +103,7 @@ async def test_titles_are_found(wiki: MediaWiki, term: str, title: str) -> None:
     ],
 )
 async def test_text_is_found(wiki: MediaWiki, term: str, title: str) -> None:
-    found = [ref.title for ref in await wiki.search_text(term, 5)]
+    found = [ref.title for ref in (await wiki.search_text(term, 5)).refs]
     assert title in found
     assert len(set(found)) == len(found) <= 5
 
@@ -156,7 +176,7 @@ async def test_namespaces_are_chosen(mediawiki: RealMediaWiki) -> None:
         source = MediaWiki(
             WikiSettings(api_url=mediawiki.api_url, namespaces=namespaces, fetch_timeout_seconds=60)
         )
-        by_text = {ref.title for ref in await source.search_text("zyzzyva", 5)}
+        by_text = {ref.title for ref in (await source.search_text("zyzzyva", 5)).refs}
         by_title = {ref.title for ref in await source.search_titles("Help:Zyzzyva", 5)}
         found[len(namespaces)] = by_text | by_title
         if len(namespaces) == 2:
@@ -208,20 +228,53 @@ async def test_the_sample_wiki_reads_the_same_both_ways(wiki: MediaWiki) -> None
 
 
 async def test_a_page_is_fetched_again_only_when_its_revision_changed(
-    wiki: MediaWiki, mediawiki: RealMediaWiki
+    wiki: MediaWiki, mediawiki: RealMediaWiki, database: Database
 ) -> None:
     mediawiki.edit("Changing", "first text")
     await wiki.search_titles("Changing", 1)
     first = await wiki.fetch("Changing")
     made = (await wiki.health()).requests
-    assert await wiki.fetch("Changing") is first
+    assert await wiki.fetch("Changing") == first
     health = await wiki.health()
     assert (health.requests, health.pages, health.cache_hits) == (made, 1, 1)
+    again = MediaWiki(settings_of(mediawiki), database)  # as after a restart
+    assert await again.fetch("Changing") == first
+    assert (await again.health()).requests == 1, "for the revision alone"
+    await again.close()
     mediawiki.edit("Changing", "second text")
     await wiki.search_titles("Changing", 1)  # tells the new revision
     second = await wiki.fetch("Changing")
     assert second.revision > first.revision
     assert [first.sections[0].text, second.sections[0].text] == ["first text", "second text"]
+
+
+async def test_fetched_pages_are_found_by_what_their_sections_say(
+    mediawiki: RealMediaWiki, database: Database
+) -> None:
+    embedder = WordEmbedder()
+    indexer = Indexer(database, embedder, [WikiPages(FETCHED)], poll_seconds=60)
+    queries = Queries(embedder, dimensions=None, min_similarity=0.2, timeout_seconds=5, on_stale=lambda: None)
+    source = MediaWiki(settings_of(mediawiki), database, Meaning(database, queries, FETCHED), indexer.wake)
+    indexer.start()
+    try:
+        page = await source.fetch("FALSE")
+        passage = next(section.text for section in page.sections[1:] if len(section.text) > 60)[:200]
+
+        async def found() -> bool:
+            return "FALSE" in [ref.title for ref in (await source.search_text(f"zzzxqy {passage}", 5)).refs]
+
+        await come_true(found, seconds=120)
+        assert len(embedder.embedded) > len(page.sections) // 2, "section by section"
+    finally:
+        await indexer.close()
+        await queries.close()
+        await source.close()
+
+
+async def test_no_page_and_no_suggestion_is_nothing(wiki: MediaWiki) -> None:
+    """MediaWiki's own search engine knows `srinfo`, and suggests nothing."""
+    assert (await wiki.search_text("qqzzx vvwwq", 3)).refs == []
+    assert (await wiki.health()).failures == 0
 
 
 async def test_a_wiki_that_lags_is_left_alone_for_as_long_as_it_asks(mediawiki: RealMediaWiki) -> None:

@@ -116,6 +116,19 @@ class Thinking(Struct, frozen=True, forbid_unknown_fields=True):
     type: Literal["disabled"]
 
 
+class JsonFormat(Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON schema that the reply's text follows."""
+
+    type: Literal["json_schema"]
+    schema: dict[str, Any]
+
+
+class OutputConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the reply must be. ``format`` None leaves it free."""
+
+    format: JsonFormat | None = None
+
+
 class Prompt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """POST /v1/messages/count_tokens: what a prompt is made of."""
 
@@ -125,6 +138,7 @@ class Prompt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     tools: Annotated[list[SentTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
     cache_control: CacheControl | None = None
 
 
@@ -143,7 +157,6 @@ class MessagesBody(Prompt, frozen=True, forbid_unknown_fields=True, kw_only=True
 _PROMPT: Neutral = {
     "context_management": (),
     "mcp_servers": ([],),
-    "output_config": ({},),
     "speed": ("standard",),
     "user_profile_id": (),
 }
@@ -155,6 +168,7 @@ _MESSAGES: Neutral = {
     "service_tier": ("auto", "standard_only"),
     "workspace_id": (),
 }
+_OUTPUT: Neutral = {"effort": (), "task_budget": ()}
 _TOOL: Neutral = {
     "allowed_callers": (["direct"],),
     "defer_loading": (False,),
@@ -179,6 +193,8 @@ def parse_prompt(body: bytes) -> Prompt:
 
 def _fields(body: bytes, unsupported: Neutral) -> dict[str, Any]:
     fields = without_neutral(decode_object(body), unsupported)
+    if "output_config" in fields:
+        fields["output_config"] = without_neutral_in(fields["output_config"], _OUTPUT, "output_config.")
     tools = fields.get("tools")
     if isinstance(tools, list):
         fields["tools"] = [
@@ -203,5 +219,11 @@ def _check(prompt: Prompt) -> None:
         )
     if isinstance(prompt.tool_choice, AnyTool) and not names:
         raise InvalidRequestError("`tool_choice` any needs `tools`", param="tool_choice")
+    shaped = prompt.output_config is not None and prompt.output_config.format is not None
+    if shaped and names and not isinstance(prompt.tool_choice, NoTool):
+        raise InvalidRequestError(
+            "`output_config.format` cannot be combined with `tools`, unless `tool_choice` is none",
+            param="output_config.format",
+        )
     if len(set(names)) < len(names):
         raise InvalidRequestError("two of the `tools` have the same name", param="tools")

@@ -60,12 +60,14 @@ async def count_tokens(request: Request) -> Response:
 def _call(body: MessagesBody, request_id: str, owner: str) -> GenerateCall:
     names = ("temperature", "top_k", "top_p")
     given = {name: value for name in names if (value := getattr(body, name)) is not None}
+    wanted = body.output_config.format if body.output_config is not None else None
     return GenerateCall(
         id=request_id,
         messages=host_messages(body),
         max_tokens=body.max_tokens,
         sampling=Sampling(**given),
         stop=body.stop_sequences or [],
+        json_schema=wanted.schema if wanted is not None else None,
         owner=owner,
         **tool_settings(body),
     )

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from gateway.api.fields import convert, decode_object
-from gateway.api.generation import ChoiceCount, GenerationFields, Grammar, MaxTokens, StreamOptions
+from gateway.api.generation import (
+    ChoiceCount,
+    GenerationFields,
+    Grammar,
+    MaxTokens,
+    ResponseFormat,
+    StreamOptions,
+    check_format,
+)
 from gateway.api.neutral import without_neutral, without_neutral_in
 from gateway.errors import InvalidRequestError
 from model_host.protocol import TokenId
@@ -36,6 +44,7 @@ class CompletionRequest(GenerationFields, frozen=True, forbid_unknown_fields=Tru
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
     stream_options: StreamOptions | None = None
     # Ours.
+    response_format: ResponseFormat | None = None  # as for chats
     grammar: Grammar | None = None
     ignore_eos: bool | None = None
 
@@ -78,6 +87,7 @@ def parse_completion(body: bytes) -> CompletionRequest:
 def _check(request: CompletionRequest) -> None:
     """Rules over several fields."""
     n = request.n or 1
+    check_format(request.response_format, request.grammar)
     if request.stream_options is not None and not request.stream:
         raise InvalidRequestError("`stream_options` needs `stream: true`", param="stream_options")
     if request.best_of not in (None, n):

@@ -14,7 +14,7 @@ from gateway.api.completions.bodies import CompletionRequest, Prompt, parse_comp
 from gateway.api.completions.replies import Choice, Completion, CompletionReply
 from gateway.api.endpoint import JSON, SSE, Endpoint
 from gateway.api.errors import envelope
-from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, to_call
+from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, schema_of, to_call
 from gateway.api.models import check_model
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
@@ -62,6 +62,7 @@ def _to_calls(body: CompletionRequest, prompts: list[str], request_id: str, owne
                 prompt=prompt,
                 max_tokens=body.max_tokens or _MAX_TOKENS,
                 grammar=body.grammar,
+                json_schema=schema_of(body.response_format),
                 ignore_eos=bool(body.ignore_eos),
                 logprobs=body.logprobs,
             ),

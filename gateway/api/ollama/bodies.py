@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from gateway.api.fields import convert, decode_object
+from gateway.api.generation import TopLogprobs
 from gateway.api.neutral import Neutral, without_neutral, without_neutral_in
 from gateway.api.ollama.options import UNSUPPORTED, Options
 from gateway.errors import InvalidRequestError
@@ -69,6 +70,13 @@ class _Generation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     options: Options | None = None
     stream: bool | None = None
     keep_alive: float | str | None = None
+    logprobs: bool | None = None
+    top_logprobs: TopLogprobs | None = None
+
+    @property
+    def wanted_logprobs(self) -> int | None:
+        """Alternatives of each token; None without log-probabilities."""
+        return (self.top_logprobs or 0) if self.logprobs else None
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
@@ -123,11 +131,9 @@ class EmbeddingsBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 _GENERATION: Neutral = {
     "_debug_render_only": (False,),
-    "logprobs": (False,),
     "shift": (False,),
     "template": ("",),
     "think": (False,),
-    "top_logprobs": (0,),
     "truncate": (False,),
 }
 _GENERATE: Neutral = {
@@ -154,6 +160,7 @@ def parse_chat(body: bytes) -> ChatBody:
             for index, message in enumerate(messages)
         ]
     parsed = convert(fields, ChatBody)
+    _check_logprobs(parsed)
     if parsed.tools and parsed.json_schema is not None:
         raise InvalidRequestError("`format` and `tools` exclude each other", param="format")
     return parsed
@@ -162,11 +169,17 @@ def parse_chat(body: bytes) -> ChatBody:
 def parse_generate(body: bytes) -> GenerateBody:
     """The body of POST /api/generate. Raises InvalidRequestError naming the field at fault."""
     parsed = convert(_with_options(without_neutral(decode_object(body), _GENERATE)), GenerateBody)
+    _check_logprobs(parsed)
     if parsed.raw and parsed.system:
         raise InvalidRequestError(
             "`system` has no place in a `raw` prompt; put it into `prompt`", param="system"
         )
     return parsed
+
+
+def _check_logprobs(body: _Generation) -> None:
+    if body.top_logprobs and not body.logprobs:
+        raise InvalidRequestError("`top_logprobs` needs `logprobs: true`", param="top_logprobs")
 
 
 def parse_show(body: bytes) -> str:

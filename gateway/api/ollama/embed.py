@@ -7,13 +7,13 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gateway.api.embed_log import logged_embedding
 from gateway.api.fields import parse_keep_alive
 from gateway.api.models import check_embedding_model
 from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody, parse_embed
 from gateway.api.ollama.models import LATEST, json_reply
 from gateway.api.ollama.replies import Embedded, Embedding
-from gateway.api.services import caller_of, services_of
-from gateway.api.streams import until_disconnect
+from gateway.api.services import services_of
 from gateway.inference.embedding import Embeddings
 from gateway.inference.interface import KeepAlive
 
@@ -46,11 +46,4 @@ async def _embed(
 ) -> Embeddings:
     services = services_of(request)
     check_embedding_model(services, model.removesuffix(LATEST))
-    work = services.embedding.embed(
-        texts,
-        owner=caller_of(request).owner,
-        dimensions=dimensions,
-        keep_alive=keep_alive,
-        request_id=request.state.request_id,
-    )
-    return await until_disconnect(request.receive, work)
+    return await logged_embedding(request, texts, dimensions=dimensions, keep_alive=keep_alive)

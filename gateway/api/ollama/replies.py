@@ -33,6 +33,20 @@ class MessageReply(Struct, frozen=True, kw_only=True):
     tool_calls: list[ToolCallReply] | UnsetType = UNSET
 
 
+class TopLogprobReply(Struct, frozen=True):
+    """A token that could have been."""
+
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+class LogprobReply(TopLogprobReply, frozen=True):
+    """A token of the text."""
+
+    top_logprobs: list[TopLogprobReply]
+
+
 class Timings(Struct, frozen=True, kw_only=True):
     """What the last line tells. ``prompt_eval_count`` counts the cached part of the prompt too."""
 
@@ -51,6 +65,7 @@ class Line(Timings, frozen=True, kw_only=True):
     created_at: datetime
     done: bool
     done_reason: DoneReason | UnsetType = UNSET
+    logprobs: list[LogprobReply] | UnsetType = UNSET
 
 
 class ChatLine(Line, frozen=True, kw_only=True):

@@ -16,21 +16,24 @@ from gateway.api.ollama.replies import (
     FunctionReply,
     GenerateLine,
     Line,
+    LogprobReply,
     MessageReply,
     ToolCallReply,
+    TopLogprobReply,
 )
 from gateway.inference.interface import GenerationEvent
-from model_host.protocol import Delta, Finished, FinishReason, Started, ToolDelta
+from model_host.protocol import Delta, Finished, FinishReason, Started, TokenLogprob, ToolDelta
 
 _REASONS: dict[FinishReason, DoneReason] = {"stop": "stop", "length": "length", "tool_calls": "stop"}
 
 
 class Piece(Struct, frozen=True):
-    """New text and new calls; ``last`` has the fields that only a last line has."""
+    """New text, its tokens' log-probabilities where wanted, and new calls; ``last`` has what only a last line has."""
 
     text: str = ""
     calls: list[ToolCallReply] = []
     last: dict[str, Any] | None = None
+    logprobs: list[LogprobReply] = []
 
 
 LineMaker = Callable[[str, Piece], Line]
@@ -52,6 +55,7 @@ def _head(model: str, piece: Piece) -> dict[str, Any]:
         "model": model,
         "created_at": datetime.now(UTC),
         "done": piece.last is not None,
+        "logprobs": piece.logprobs or UNSET,
         **(piece.last or {}),
     }
 
@@ -63,8 +67,8 @@ async def pieces(source: AsyncIterator[GenerationEvent], begun: float) -> AsyncI
         if isinstance(event, Started):
             watch.started(event)
         elif isinstance(event, Delta):
-            if event.text:
-                yield Piece(event.text)
+            if event.text or event.logprobs:
+                yield Piece(event.text, logprobs=[_logprob(each) for each in event.logprobs])
         elif isinstance(event, ToolDelta):
             if (before := calls.add(event)) is not None:
                 yield before
@@ -78,11 +82,13 @@ async def whole(made: AsyncIterator[Piece]) -> Piece | None:
     """All pieces as one; None when the last one is missing."""
     texts: list[str] = []
     calls: list[ToolCallReply] = []
+    logprobs: list[LogprobReply] = []
     async for piece in made:
         texts.append(piece.text)
         calls += piece.calls
+        logprobs += piece.logprobs
         if piece.last is not None:
-            return Piece("".join(texts), calls, piece.last)
+            return Piece("".join(texts), calls, piece.last, logprobs)
     return None
 
 
@@ -139,6 +145,11 @@ class _Calls:
             return Piece(f"{name} {text}")
         function = FunctionReply(index=first.index, name=name, arguments=arguments)
         return Piece(calls=[ToolCallReply(id=first.call_id or "", function=function)])
+
+
+def _logprob(made: TokenLogprob) -> LogprobReply:
+    top = [TopLogprobReply(one.token, one.logprob, one.bytes) for one in made.top]
+    return LogprobReply(made.token, made.logprob, made.bytes, top)
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import anthropic
 import httpx2
+import pydantic
 import pytest
 
 from gateway.errors import ModelUnavailableError, OverloadedError, PromptTooLongError
@@ -48,6 +49,20 @@ async def test_message(ai: anthropic.AsyncAnthropic, inference: ScriptedInferenc
     assert (call.max_tokens, call.stop) == (100, ["END"])
     assert call.sampling == Sampling(temperature=0.5, top_k=3, top_p=0.5)
     assert [(m.role, m.content) for m in call.messages or []] == [("system", "Be brief."), ("user", "hi")]
+
+
+class Place(pydantic.BaseModel):
+    """What a reply is parsed into."""
+
+    city: str
+
+
+async def test_json_schema(ai: anthropic.AsyncAnthropic, inference: ScriptedInference) -> None:
+    inference.script = lambda call: ['{"city"', ': "Paris"}']
+    reply = await ai.messages.parse(model="default", max_tokens=50, messages=HI, output_format=Place)
+    assert reply.parsed_output == Place(city="Paris")
+    schema = inference.calls[0].json_schema
+    assert isinstance(schema, dict) and schema["properties"]["city"]["type"] == "string"
 
 
 async def test_stream(ai: anthropic.AsyncAnthropic) -> None:

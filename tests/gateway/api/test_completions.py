@@ -103,6 +103,21 @@ async def test_tokens_that_would_be_read_otherwise_are_refused(
     assert inference.calls == []
 
 
+async def test_a_schema_reaches_the_model(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
+    """Ours: OpenAI has it for chats alone."""
+    for wanted, schema in (
+        ({"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}, {"type": "array"}),
+        ({"type": "json_object"}, {"type": "object"}),
+        ({"type": "text"}, None),
+    ):
+        await ai.completions.create(model="default", prompt="x", extra_body={"response_format": wanted})
+        assert inference.calls[-1].json_schema == schema
+    with pytest.raises(openai.BadRequestError, match="response_format"):
+        await ai.completions.create(
+            model="default", prompt="x", extra_body={"response_format": {"type": "json_schema"}}
+        )
+
+
 async def test_logprobs(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
     top = [TopLogprob("x", [120], -0.1), TopLogprob("x", [120], -0.2)]
     pieces = [

@@ -16,6 +16,8 @@ import openai
 import pytest
 
 from gateway.settings import EmbeddingSettings, Settings
+from gateway.store.db import Database
+from gateway.store.request_log import get_record, list_records
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
 
@@ -191,3 +193,33 @@ async def test_without_an_embedding_model(settings: Settings, inference: Scripte
         assert (reply.status_code, reply.json()["error"]["code"]) == (404, "embedding_not_configured")
         assert (await client.get("/admin/health")).json()["embedding"] is None
         assert "embedding_host" not in (await client.get("/metrics")).text
+
+
+async def test_requests_are_recorded_however_they_end(client: Client, settings: Settings) -> None:
+    headers = {"X-Request-ID": "good"}
+    body = {"model": "default", "input": ["One.", "Two."], "dimensions": 8, "task": "query", "user": "me"}
+    assert (await client.post("/v1/embeddings", json=body, headers=headers)).status_code == 200
+    long = {"model": "default", "input": "word " * 600}
+    refused = await client.post("/v1/embeddings", json=long, headers={"X-Request-ID": "bad"})
+    assert refused.status_code == 400
+    database = Database(settings.database_path)
+    database.open()
+    try:
+        good, bad = (
+            database.read_sync(lambda c, which=which: get_record(c, which)) for which in ("good", "bad")
+        )
+        listed = database.read_sync(lambda c: list_records(c, 9, kind="embed"))
+    finally:
+        database.close()
+    assert (good.kind, good.status, good.model, good.details) == (
+        "embed",
+        200,
+        NAME,
+        {"texts": 2, "user": "me"},
+    )
+    [made] = good.generations
+    assert [message["content"] for message in made.messages] == ["One.", "Two."]
+    assert made.obeyed == {"dimensions": 8, "task": "query"} and made.prompt_tokens > 2
+    assert [line.split(":")[0] for line in made.output.split("\n")] == ["8 numbers"] * 2
+    assert (bad.status, bad.error, bad.answer) == (400, "prompt_too_long", "")
+    assert [each.id for each in listed] == ["bad", "good"]

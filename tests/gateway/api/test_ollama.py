@@ -75,7 +75,8 @@ async def test_the_same_for_generate(client: Client) -> None:
     [
         ({"think": True}, "think"),
         ({"think": "high"}, "think"),
-        ({"logprobs": True}, "logprobs"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ({"truncate": True}, "truncate"),
         ({"template": "{{ .Prompt }}"}, "template"),
         ({"keep_live": 5}, "keep_live"),

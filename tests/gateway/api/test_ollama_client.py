@@ -14,7 +14,7 @@ import pytest
 from gateway.errors import ModelUnavailableError, OverloadedError
 from gateway.inference.interface import HostHealth, ModelInfo
 from gateway.settings import Settings
-from model_host.protocol import Sampling
+from model_host.protocol import Delta, Sampling, TokenLogprob, TopLogprob
 from tests.gateway.api.conftest import LiveServer, changed, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
@@ -84,6 +84,19 @@ async def test_generate(ai: ollama.AsyncClient, inference: ScriptedInference) ->
 async def test_format(ai: ollama.AsyncClient, inference: ScriptedInference, wanted: Any, schema: Any) -> None:
     await ai.chat("scripted", HI, format=wanted)
     assert inference.calls[0].json_schema == schema
+
+
+async def test_log_probabilities(ai: ollama.AsyncClient, inference: ScriptedInference) -> None:
+    made = [TokenLogprob("Yes", [89, 101, 115], -0.5, [TopLogprob("No", [78, 111], -1.5)])]
+    inference.script = lambda call: [Delta(call.id, "Yes", 1, made), "!"]
+    reply = await ai.chat("scripted", HI, logprobs=True, top_logprobs=1)
+    assert [(one.token, one.logprob) for one in reply.logprobs or []] == [("Yes", -0.5)]
+    assert reply.logprobs and reply.logprobs[0].top_logprobs
+    assert reply.logprobs[0].top_logprobs[0].token == "No"
+    lines = [line async for line in await ai.generate("scripted", "hi", stream=True, logprobs=True)]
+    assert [bool(line.logprobs) for line in lines] == [True, False, False]
+    assert (await ai.chat("scripted", HI)).logprobs, "the script has them for everybody"
+    assert [call.logprobs for call in inference.calls] == [1, 0, None]
 
 
 async def test_every_option_reaches_the_model(ai: ollama.AsyncClient, inference: ScriptedInference) -> None:

@@ -16,7 +16,7 @@ from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
 from gateway.prompts import load_prompts
 from gateway.settings import AskSettings
 from gateway.store.request_log import RequestRecord
-from gateway.wiki.source import Page, PageRef, Section
+from gateway.wiki.source import Hits, Page, PageRef, Section
 from tests.gateway.api.scripted import ScriptedInference
 
 BEFUNGE = (
@@ -86,6 +86,8 @@ class MemoryWiki:
         self.pages = {each.title: each for each in pages}
         self.broken: dict[str, Exception] = {}
         self.broken_searches: dict[str, Exception] = {}
+        self.problem: str | None = None  # of every text search
+        self.note: str | None = None
         self.slow: dict[str, float] = {}
         self.fetching = 0
         self.most_fetching = 0
@@ -96,12 +98,13 @@ class MemoryWiki:
             raise self.broken_searches["title"]
         return [PageRef(t, 1.0) for t in self.pages if term.casefold() in t.casefold()][:limit]
 
-    async def search_text(self, term: str, limit: int) -> list[PageRef]:
+    async def search_text(self, term: str, limit: int) -> Hits:
         if "text" in self.broken_searches:
             raise self.broken_searches["text"]
         words = term.casefold().split()
         texts = {t: " ".join(s.text for s in p.sections).casefold() for t, p in self.pages.items()}
-        return [PageRef(t, 0.5) for t, text in texts.items() if any(w in text for w in words)][:limit]
+        found = [PageRef(t, 0.5) for t, text in texts.items() if any(w in text for w in words)][:limit]
+        return Hits(found, self.problem, self.note)
 
     async def fetch(self, title: str) -> Page:
         self.fetching += 1

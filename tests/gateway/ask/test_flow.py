@@ -165,6 +165,22 @@ async def test_searches_that_fail() -> None:
     assert asked.records[1].error == "wiki_unavailable"
 
 
+async def test_what_a_search_did_without_is_told_once() -> None:
+    wiki = befunge_wiki()
+    wiki.problem, wiki.note = "searched by words alone: no vectors", "3 of 9 pages have their vectors so far"
+    asked = Asked(Model(["Befunge", "Pressey"], ANSWER), wiki)
+    result = await asked.ask(QUESTION)
+    assert result.answer == f"{ANSWER} [1]"
+    assert [(each.title, each.reason) for each in result.skipped] == [("Befunge", wiki.problem)]
+    assert [(stage["without"], stage["note"]) for stage in asked.stages("search")] == [
+        (wiki.problem, wiki.note)
+    ] * 2
+    assert asked.records[0].details["skipped"][0]["reason"] == wiki.problem
+    wiki.problem = wiki.note = None
+    assert (await asked.ask(QUESTION)).skipped == []
+    assert set(asked.stages("search")[0]) == {"term", "pages"}
+
+
 async def test_the_text_search_has_a_place_of_its_own() -> None:
     wiki = MemoryWiki(
         *(page(f"Befunge {n}", "Something.") for n in range(4)), page("Zoo", "A befunge lives here.")

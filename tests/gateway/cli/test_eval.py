@@ -29,9 +29,11 @@ def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Pa
     rows = told["run"]["rows"]
     assert told["summary"]["questions"] == len(rows) == 4 and len(begun) == 2
     assert [row for row in rows if row in begun] == begun
-    assert rows[0]["prompt_tokens"] > 0
+    assert rows[0]["tokens"]["answer"]["prompt"] > 0
+    assert "tokens, terms" in first.stdout and "tokens, total" in first.stdout
     compared = evaluate("--compare", out, out)
     assert "0 better, 0 worse of 4" in compared.stdout
+    assert "median seconds, answer" in compared.stdout and "prompt tokens, total" in compared.stdout
     assert evaluate("--category", "nonsense").returncode == 78
     assert evaluate("--set", str(tmp_path / "none.toml")).returncode == 78
     other = evaluate("--model", "hearth-demo", "--category", "comparison", "--limit", "1", "--out", out)
@@ -49,7 +51,11 @@ def test_eval_asks_the_running_server(served: dict[str, str], tmp_path: Path) ->
     assert told["run"]["server"].startswith("http://127.0.0.1:")
     assert told["summary"]["errors"] == 0 and told["summary"]["hit_at_3_own_words"] == 1.0
     # All generations of a question, which the log has, and not the last one alone.
-    assert told["run"]["rows"][0]["prompt_tokens"] > _logged_answer_tokens(served, tmp_path)
+    tokens = told["run"]["rows"][0]["tokens"]
+    assert (
+        tokens["answer"]["prompt"] == _logged_answer_tokens(served, tmp_path)
+        and tokens["terms"]["prompt"] > 0
+    )
     assert evaluate("--server", "--model", "hearth-demo").returncode == 2
     gone = evaluate("--url", "http://127.0.0.1:9", "--limit", "1")
     assert gone.returncode == 75 and "no server answers" in gone.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +22,11 @@ from gateway.cli.replay_call import call_of, output_of
 from gateway.cli.runfile import running
 from gateway.errors import InvalidRequestError
 from gateway.inference.interface import GenerateCall
-from gateway.prompts import load_prompts
-from gateway.store.request_log import GenerationRecord
+from gateway.memory.model import Filled, MemoryModel
+from gateway.prompts import Prompt, load_prompts
+from gateway.store.request_log import GenerationRecord, RequestRecord
 from model_host.protocol import Delta, Finished, Message, Sampling, TextPart, Tool, ToolCall, ToolDelta
+from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.cli.conftest import run_command
 
 HI = [Message("system", "Be brief."), Message("user", [TextPart("Hi", True), TextPart(" there")])]
@@ -83,6 +86,7 @@ def test_a_chat_is_asked_again_as_it_was(call: GenerateCall) -> None:
     [
         (GenerateCall(id="r", prompt="Once", max_tokens=9, sampling=WARM, stop=["x"]), 9),
         (GenerateCall(id="r", prompt="", grammar='root ::= "a"'), 1_048_576),
+        (GenerateCall(id="r", prompt="{", json_schema={"type": "object"}), 1_048_576),
     ],
 )
 def test_a_plain_prompt_is_asked_again_as_it_was(call: GenerateCall, limit: int) -> None:
@@ -99,9 +103,7 @@ def test_the_seed_that_was_drawn_is_used_again() -> None:
     assert call_of(logged(GenerateCall(id="r", messages=HI), end), None).body["seed"] == 99
 
 
-def test_what_no_endpoint_takes_is_refused() -> None:
-    with pytest.raises(InvalidRequestError, match="JSON schema"):
-        call_of(logged(GenerateCall(id="r", prompt="x", json_schema={"type": "object"})), None)
+def test_a_prompt_without_its_variables_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="no variables"):
         call_of(logged(GenerateCall(id="r", messages=HI)), load_prompts(None).get("search_terms"))
 
@@ -126,6 +128,77 @@ def test_outputs_are_compared_in_the_logs_form() -> None:
     assert output_of({"choices": [{"text": "b"}]}) == "b"
 
 
+def version_two(name: str) -> Prompt:
+    """The prompt with other words, as somebody might try them."""
+    prompt = load_prompts(None).get(name)
+    return msgspec.structs.replace(
+        prompt, version=2, pieces=("Two. ", *prompt.pieces[1:-1], f"{prompt.pieces[-1]} Now."[-5:])
+    )
+
+
+async def remembered(filled: Filled, messages: list[Message] | None = None) -> RequestRecord:
+    """What the memory records of a call."""
+    records: list[RequestRecord] = []
+
+    async def keep(record: RequestRecord) -> None:
+        records.append(msgspec.json.decode(msgspec.json.encode(record), type=RequestRecord))
+
+    model = MemoryModel(ScriptedInference(), keep, owner="o", conversation="c", model="m")
+    await model.write(filled, messages=messages, max_tokens=9)
+    [record] = records
+    return record
+
+
+def asked_again(record: RequestRecord, prompt: Prompt | None) -> list[tuple[str, str]]:
+    """Role and text of every turn."""
+    call = call_of(record.generations[0], prompt, record.details["prompt_place"])
+    assert call.path == "/v1/chat/completions"
+    return [(message["role"], message["content"]) for message in call.body["messages"]]
+
+
+TURNS = [Message("system", [TextPart("Core.")]), Message("user", "Ann has 10 apples.\n\n")]
+
+
+async def test_a_prompt_of_the_memory_is_exchanged_wherever_it_stands() -> None:
+    prompts = load_prompts(None)
+    whole = Filled(prompts.get("facts"), {"known": "(none)", "dialogue": "I like figs."})
+    record = await remembered(whole)
+    assert record.generations[0].variables == whole.variables
+    assert asked_again(record, None) == [("user", whole.text)]
+    [(_, text)] = asked_again(record, version_two("facts"))
+    assert text.startswith("Two. ") and "(none)" in text and "I like figs." in text and text.endswith(" Now.")
+
+    behind = Filled(prompts.get("summary_now"), {"words": "40"}, "last")
+    spoken = [*TURNS[:-1], Message("user", f"{TURNS[-1].content}{behind.text}")]
+    record = await remembered(behind, spoken)
+    assert asked_again(record, None) == [
+        ("system", "Core."),
+        ("user", f"Ann has 10 apples.\n\n{behind.text}"),
+    ]
+    assert asked_again(record, version_two("summary_now")) == [
+        ("system", "Core."),
+        ("user", "Ann has 10 apples.\n\nTwo. 40 Now."),
+    ]
+
+    core = Filled(prompts.get("chat_core"), {"instructions": "Rhyme."}, "first")
+    opened = [Message("system", [TextPart(core.text), TextPart("\n\nBefore: figs.")]), TURNS[1]]
+    record = await remembered(core, opened)
+    assert asked_again(record, version_two("chat_core")) == [
+        ("system", "Two. Rhyme. Now.\n\nBefore: figs."),
+        ("user", "Ann has 10 apples.\n\n"),
+    ]
+
+
+async def test_the_schema_of_the_other_version_counts() -> None:
+    prompt = load_prompts(None).get("summary_code")
+    record = await remembered(
+        Filled(prompt, dict.fromkeys(prompt.variables, "x"), "last"), [Message("user", "Code.")]
+    )
+    other = msgspec.structs.replace(version_two("summary_code"), schema={"type": "object", "required": ["a"]})
+    body = call_of(record.generations[0], other, "last").body
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["a"]
+
+
 # ------------------------------------------------------------------------------ with a real model
 
 FUNCTION = {
@@ -133,6 +206,8 @@ FUNCTION = {
     "parameters": {"type": "object", "properties": {"x": {"enum": [1, 2]}}, "required": ["x"]},
 }
 CHAT = {"messages": [{"role": "user", "content": "Add."}], "temperature": 0, "max_tokens": 48}
+SCHEMA = {"type": "object", "properties": {"x": {"enum": [1, 2]}}, "required": ["x"]}
+LITTLE = {"temperature": 0, "num_predict": 24}
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "tools": (
         "/v1/chat/completions",
@@ -150,12 +225,29 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
             "tool_choice": {"type": "function", "name": "add"},
         },
     ),
+    "schema": (
+        "/api/generate",
+        {
+            "model": "default",
+            "prompt": "Once",
+            "raw": True,
+            "stream": False,
+            "format": SCHEMA,
+            "options": LITTLE,
+        },
+    ),
+    "vectors": ("/v1/embeddings", {"model": "default", "input": ["A text.", "Another."], "dimensions": 16}),
+    "tokens": ("/v1/embeddings", {"model": "default", "input": [[500, 501], [502]]}),
 }
+MORE_THAN_ONE = {"two": 2}
 
 
 @pytest.fixture(scope="module")
 def answering(
-    tmp_path_factory: pytest.TempPathFactory, tool_models: dict[str, Path], base_environment: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory,
+    tool_models: dict[str, Path],
+    tiny_embedding_model: Path,
+    base_environment: dict[str, str],
 ) -> Iterator[dict[str, str]]:
     """The environment of a server whose model has tools, and which has answered the requests."""
     folder = tmp_path_factory.mktemp("answering")
@@ -166,6 +258,8 @@ def answering(
         "HEARTH_SERVER__PORT": "0",
         "HEARTH_MODEL__NAME": str(tool_models["hermes"]),
         "HEARTH_MODEL__THREADS": "1",
+        "HEARTH_EMBEDDING__MODEL": str(tiny_embedding_model),
+        "HEARTH_EMBEDDING__THREADS": "1",
     }
     started = run_command(environment, folder, "start", "--detach")
     assert started.returncode == 0, started.stderr
@@ -188,11 +282,53 @@ def test_a_replay_gives_the_same_output(answering: dict[str, str], tmp_path: Pat
         return done
 
     replayed = json.loads(hearth("log", name, "--replay", "--json").stdout)["generations"]
-    assert len(replayed) == (2 if name == "two" else 1)
+    assert len(replayed) == MORE_THAN_ONE.get(name, 1)
     for generation in replayed:
         assert generation["same"], generation["output"]
         assert generation["prompt_tokens"][0] == generation["prompt_tokens"][1]
+    if name == "vectors":
+        assert re.match(r"16 numbers: -?0\.\d\d ", replayed[0]["output"][0])
+        listed = json.loads(hearth("log", "--kind", "embed", "--json").stdout)["records"]
+        assert {each["id"] for each in listed} >= {"tokens", "vectors"}
+    if name in ("vectors", "tokens", "schema"):
+        return
     shown = hearth("log", name).stdout
     assert ('obeyed: {"tools":[{"name":"add"' in shown) == (name in ("tools", "response"))
     if name in ("tools", "response"):
         assert replayed[0]["output"][0].startswith("add {")
+
+
+@pytest.mark.model
+def test_a_reply_of_a_conversation_with_another_core_prompt(
+    answering: dict[str, str], tmp_path: Path
+) -> None:
+    data = Path(answering["HEARTH_DATA_DIR"])
+    server = running(data)
+    assert server is not None and server.url is not None
+    with httpx2.Client(base_url=server.url, timeout=60) as client:
+        made = client.post("/v1/conversations", json={"instructions": "Be kind."}).json()
+        path, body = f"/v1/conversations/{made['id']}/messages", {"text": "Hello.", "max_tokens": 8}
+        client.post(path, json=body, headers={"X-Request-ID": "talk"}).raise_for_status()
+
+    def hearth(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command(answering, tmp_path, "log", "talk", "--replay", "--prompt", *arguments)
+
+    refused = hearth("chat_core=2")
+    assert refused.returncode != 0 and "loaded in version 1" in refused.stderr
+    core = (Path(__file__).parents[3] / "prompts" / "chat_core.md").read_text()
+    (data / "prompts").mkdir()
+    (data / "prompts" / "chat_core.md").write_text(
+        core.replace("version = 1", "version = 2").replace("You are a helpful", "Be a terse and unhelpful")
+    )
+    try:
+        done = hearth("chat_core=2", "--json")
+        assert done.returncode == 0, done.stderr
+        [made] = json.loads(done.stdout)["generations"]
+        assert made["version"] == ["1", "2"]
+        before, now = made["prompt_tokens"]
+        assert before != now > 10
+        shown = hearth("chat_core=2")
+        assert "prompt chat_core v1 → v2" in shown.stdout
+    finally:
+        (data / "prompts" / "chat_core.md").unlink()
+        (data / "prompts").rmdir()

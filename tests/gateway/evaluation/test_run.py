@@ -10,8 +10,9 @@ import pytest
 from gateway.ask.types import AskResult, Budget, Citation
 from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
 from gateway.evaluation.questions import Question
-from gateway.evaluation.run import Evaluator, Tokens
-from gateway.evaluation.score import Row
+from gateway.evaluation.report import costs, summary
+from gateway.evaluation.run import Evaluator
+from gateway.evaluation.score import Row, Tokens
 from gateway.resources import sample_wiki
 from gateway.settings import WikiSettings
 from gateway.store.db import Database
@@ -31,11 +32,14 @@ class Outcomes:
         self._ends = list(ends)
         self.asked = 0
 
-    async def ask(self, question: str) -> tuple[AskResult, Tokens]:
+    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
         self.asked += 1
         if self._ends and (error := self._ends.pop(0)) is not None:
             raise error
-        return answered("Chris Pressey made Befunge in 1993. [1]"), Tokens(70, 20, 9)
+        return answered("Chris Pressey made Befunge in 1993. [1]"), {
+            "terms": Tokens(30, 0, 4),
+            "answer": Tokens(70, 20, 9),
+        }
 
 
 def answered(text: str) -> AskResult:
@@ -63,7 +67,19 @@ async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: Lo
     assert (row.own_rank, row.model_rank, row.terms) == (1, 1, ["Befunge author"])
     assert (row.facts, row.right, row.asked) == (1, True, True)
     assert (row.citations, row.valid_citations, row.right_page) == (2, 1, True)
-    assert (row.prompt_tokens, row.cached_tokens, row.completion_tokens) == (70, 20, 9)
+    assert row.tokens["answer"] == Tokens(70, 20, 9)
+    told = summary([row, row])
+    assert told["tokens"]["terms"] == {"prompt": 60, "cached": 0, "completion": 8}
+    assert told["tokens"]["total"] == {"prompt": 200, "cached": 40, "completion": 26}
+    assert costs(told) == {
+        "prompt tokens, terms": 60,
+        "completion tokens, terms": 8,
+        "prompt tokens, answer": 140,
+        "completion tokens, answer": 18,
+        "prompt tokens, total": 200,
+        "completion tokens, total": 26,
+        "median seconds, total": 1.0,
+    }
 
 
 async def test_a_failure_is_a_row_and_the_next_question_is_asked(wiki: LocalWiki) -> None:

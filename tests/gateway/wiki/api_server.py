@@ -122,9 +122,11 @@ async def silence(writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[ApiServer]:
+async def serving(
+    tls: ssl.SSLContext | None = None, made: ApiServer | None = None
+) -> AsyncIterator[ApiServer]:
     """A server at a free port of 127.0.0.1."""
-    api = ApiServer()
+    api = made or ApiServer()
     tasks: set[asyncio.Task[None]] = set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

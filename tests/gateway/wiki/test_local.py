@@ -51,7 +51,7 @@ async def titles(wiki: LocalWiki, term: str, limit: int = 5) -> list[str]:
 
 
 async def texts(wiki: LocalWiki, term: str, limit: int = 5) -> list[str]:
-    return [ref.title for ref in await wiki.search_text(term, limit)]
+    return [ref.title for ref in (await wiki.search_text(term, limit)).refs]
 
 
 def test_it_is_a_wiki_source(wiki: LocalWiki) -> None:
@@ -168,7 +168,7 @@ async def test_limits_are_kept_and_nonsense_finds_nothing(wiki: LocalWiki) -> No
 
 
 async def test_text_search_prefers_pages_with_every_word(wiki: LocalWiki) -> None:
-    refs = await wiki.search_text("Chris Pressey befunge", 5)
+    refs = (await wiki.search_text("Chris Pressey befunge", 5)).refs
     assert refs[0].title == "Befunge" and {"Befunge-98", "><>"} <= {ref.title for ref in refs}
     assert [ref.score for ref in refs] == sorted((ref.score for ref in refs), reverse=True)
     assert await texts(wiki, "who was the creator of muller commands") == ["Brainfuck", "HQ9+"]

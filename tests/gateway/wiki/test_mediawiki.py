@@ -96,7 +96,7 @@ async def test_a_busy_wiki_is_asked_again_after_the_time_it_names(wikis: Wikis) 
         async with serving() as server:
             server.replies = [busy]
             wiki = wikis(server.api_url)
-            assert (await wiki.search_text("x", 3))[0].title == "Found"
+            assert (await wiki.search_text("x", 3)).refs[0].title == "Found"
             first, second = server.requests
             assert second.at - first.at >= 1.0
             assert (await wiki.health()).failures == 0
@@ -152,7 +152,7 @@ PASSING = {
 async def test_what_may_pass_is_tried_three_times(server: ApiServer, wikis: Wikis, passing: Write) -> None:
     wiki = wikis(server.api_url)
     server.replies = [passing, passing]
-    assert (await wiki.search_text("x", 3))[0].title == "Found"
+    assert (await wiki.search_text("x", 3)).refs[0].title == "Found"
     assert len(server.requests) == 3
     server.replies = [passing] * 3
     with pytest.raises(WikiUnavailableError) as caught:
@@ -217,7 +217,7 @@ async def test_redirects_on_the_same_host_are_followed(
     server: ApiServer, wikis: Wikis, location: str
 ) -> None:
     server.replies = [reply(b"", 301, Location=location), reply(server.answer({"action": "query"}))]
-    assert (await wikis(server.api_url).search_text("x", 3))[0].title == "Found"
+    assert (await wikis(server.api_url).search_text("x", 3)).refs[0].title == "Found"
     assert len(server.requests) == 2
 
 
@@ -259,7 +259,7 @@ async def test_proxies_of_the_environment_are_not_used(
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1/")
-    assert await wikis(server.api_url).search_text("x", 3)
+    assert (await wikis(server.api_url).search_text("x", 3)).refs
 
 
 async def test_nobody_listening_is_a_temporary_error(wikis: Wikis) -> None:
@@ -300,7 +300,7 @@ async def test_a_name_that_leads_to_a_private_address_needs_leave(
     with pytest.raises(WikiReplyError, match=r"leads to 127\.0\.0\.1.*set wiki\.private_address"):
         await wikis(named).search_text("x", 3)
     assert server.requests == []
-    assert await wikis(named, private_address=True).search_text("x", 3)
+    assert (await wikis(named, private_address=True).search_text("x", 3)).refs
     assert server.requests[0].headers["host"] == named.removeprefix("http://").removesuffix("/api.php")
 
 
@@ -311,7 +311,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_used(
     names = Names("127.0.0.1", "169.254.169.254").install(monkeypatch)
     wiki = wikis(server.api_url.replace("127.0.0.1", "wiki.test"), private_address=True)
     for _ in range(3):
-        assert await wiki.search_text("x", 3)
+        assert (await wiki.search_text("x", 3)).refs
     assert (names.asked, len(server.requests)) == (1, 3)
     wiki.api.client._http._transport._addresses.forget()  # type: ignore[attr-defined]
     with pytest.raises(WikiReplyError, match=r"169\.254\.169\.254, which is not public"):
@@ -361,7 +361,7 @@ async def test_certificates_are_for_the_name_and_not_the_address(
     async with serving(tls) as server:
         wiki = wikis(server.api_url.replace("127.0.0.1", "wiki.test"), private_address=True)
         if name == "wiki.test":
-            assert await wiki.search_text("x", 3)
+            assert (await wiki.search_text("x", 3)).refs
         else:
             with pytest.raises(WikiUnavailableError, match="certificate"):
                 await wiki.search_text("x", 3)
@@ -412,7 +412,7 @@ async def test_hits_are_in_the_search_engines_order_and_redirects_count_where_th
     del pages[1]["index"]
     moved = [{"index": 2, "from": "b", "to": "B"}]
     server.replies = [reply({"query": {"pages": pages, "redirects": moved}})]
-    found = await wikis(server.api_url).search_text("x", 3)
+    found = (await wikis(server.api_url).search_text("x", 3)).refs
     assert [ref.title for ref in found] == ["A", "B", "C"]
 
 
@@ -425,20 +425,6 @@ async def test_a_page_that_is_deleted_between_search_and_fetch(server: ApiServer
     assert (await wiki.health()).failures == 0
 
 
-async def test_the_cache_keeps_the_pages_that_were_used_last(server: ApiServer, wikis: Wikis) -> None:
-    wiki = wikis(server.api_url)
-    wiki.cache._max_bytes = 44  # each page is 11 characters long
-    for title in ("Page 1", "Page 2", "Page 3", "Page 4", "Page 1", "Page 5"):
-        await wiki.fetch(title)
-    asked = len(server.requests)
-    for title in ("Page 1", "Page 3", "Page 4", "Page 5"):
-        await wiki.fetch(title)
-    assert len(server.requests) == asked
-    await wiki.fetch("Page 2")
-    assert len(server.requests) == asked + 1
-    assert wiki.cache.bytes == 44
-
-
 async def test_a_client_that_leaves_frees_its_slot(server: ApiServer, wikis: Wikis) -> None:
     wiki = wikis(server.api_url)
     server.replies = [silence] * 4
@@ -447,7 +433,7 @@ async def test_a_client_that_leaves_frees_its_slot(server: ApiServer, wikis: Wik
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert await wiki.search_text("x", 3)
+    assert (await wiki.search_text("x", 3)).refs
 
 
 @pytest.mark.parametrize(

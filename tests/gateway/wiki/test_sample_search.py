@@ -68,7 +68,7 @@ async def wiki(sample: Database) -> LocalWiki:
 @pytest.mark.parametrize(("query", "page"), QUERIES)
 async def test_the_page_meant_is_among_the_first_three(wiki: LocalWiki, query: str, page: str) -> None:
     by_title = [ref.title for ref in await wiki.search_titles(query, 3)]
-    by_text = [ref.title for ref in await wiki.search_text(query, 3)]
+    by_text = [ref.title for ref in (await wiki.search_text(query, 3)).refs]
     assert page in by_title + by_text, (by_title, by_text)
 
 

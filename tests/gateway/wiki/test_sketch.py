@@ -65,9 +65,9 @@ async def test_a_copy_is_found_once_and_by_its_own_name(database: Database) -> N
 
     database.write_sync(fill)
     wiki = LocalWiki(database, WikiSettings())
-    by_text = [ref.title for ref in await wiki.search_text("gloop", 5)]
+    by_text = [ref.title for ref in (await wiki.search_text("gloop", 5)).refs]
     assert "Another gloop" in by_text and len(by_text) == 2
     by_title = [ref.title for ref in await wiki.search_titles("gloop", 5)]
     assert by_title == ["Gloop", "Another gloop"]
     assert (await wiki.search_titles("gloop (mirror)", 5))[0].title == "Gloop (mirror)"
-    assert [ref.title for ref in await wiki.search_text("gloop", 1)] == by_text[:1]
+    assert [ref.title for ref in (await wiki.search_text("gloop", 1)).refs] == by_text[:1]

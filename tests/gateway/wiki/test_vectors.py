@@ -16,7 +16,7 @@ from gateway.store import wiki as store
 from gateway.store import wiki_vectors
 from gateway.store.backup import copy_database
 from gateway.store.db import Database
-from gateway.store.vectors import use_extension
+from gateway.store.vectors import IMPORTED, use_extension
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from gateway.wiki.ingest import prepare, put
@@ -40,7 +40,7 @@ class Setup:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.embedder = WordEmbedder()
-        self.indexer = Indexer(database, self.embedder, [WikiPages()], poll_seconds=30)
+        self.indexer = Indexer(database, self.embedder, [WikiPages(IMPORTED)], poll_seconds=30)
         self.queries = Queries(
             self.embedder,
             dimensions=None,
@@ -50,7 +50,9 @@ class Setup:
         )
 
     def wiki(self, search: Any = "both") -> LocalWiki:
-        return LocalWiki(self.database, WikiSettings(search=search), Meaning(self.database, self.queries))
+        return LocalWiki(
+            self.database, WikiSettings(search=search), Meaning(self.database, self.queries, IMPORTED)
+        )
 
     async def put(self, **pages: str) -> None:
         def store_all(connection: apsw.Connection) -> None:
@@ -64,7 +66,7 @@ class Setup:
         self.indexer.wake()
 
         async def all_done() -> bool:
-            done, _, total = await self.database.read(lambda c: wiki_vectors.count_embedded(c, 1))
+            done, _, total = await self.database.read(lambda c: wiki_vectors.count_embedded(c, IMPORTED, 1))
             gone = await self.database.read(
                 lambda c: c.execute("SELECT count(*) FROM wiki_passages_gone").get
             )
@@ -95,7 +97,7 @@ async def setup(database: Database) -> AsyncIterator[Setup]:
 
 
 async def titles(wiki: LocalWiki, term: str, limit: int = 5) -> list[str]:
-    return [ref.title for ref in await wiki.search_text(term, limit)]
+    return [ref.title for ref in (await wiki.search_text(term, limit)).refs]
 
 
 async def test_the_same_text_is_nearest(setup: Setup) -> None:
@@ -122,7 +124,7 @@ async def test_both_rankings_count(setup: Setup) -> None:
     """What both find comes before what one finds."""
     await setup.put(One="engine " * 30 + "alpha beta gamma", Two="engine")
     await setup.index()
-    ranked = await setup.wiki("both").search_text("engine", 5)
+    ranked = (await setup.wiki("both").search_text("engine", 5)).refs
     assert {ref.title for ref in ranked} >= {"One", "Two"}
     assert [ref.score for ref in ranked] == sorted((ref.score for ref in ranked), reverse=True)
     assert all(0 < ref.score <= 2 / 61 for ref in ranked)
@@ -165,20 +167,22 @@ async def test_a_page_that_changes_while_it_is_embedded_is_not_mixed_up(
 
     def race(connection: apsw.Connection) -> list[wiki_vectors.PendingPage]:
         put(connection, prepare("Race", 1, "old text"), "test")
-        [pending] = wiki_vectors.pending_pages(connection, 1, 0, 10)
+        [pending] = wiki_vectors.pending_pages(connection, IMPORTED, 1, 0, 10)
         store.delete_title(connection, "Race")
         put(connection, prepare("Other", 1, "new text"), "test")
-        [other] = wiki_vectors.pending_pages(connection, 1, 0, 10)
+        [other] = wiki_vectors.pending_pages(connection, IMPORTED, 1, 0, 10)
         assert other.id == pending.id
-        wiki_vectors.put_page_vectors(connection, pending, 1, [0], [b"\0" * 512], None)
-        return wiki_vectors.pending_pages(connection, 1, 0, 10)
+        wiki_vectors.put_page_vectors(connection, IMPORTED, pending, 1, [0], [b"\0" * 512], None)
+        return wiki_vectors.pending_pages(connection, IMPORTED, 1, 0, 10)
 
     assert [page.title for page in await database.write(race)] == ["Other"]
 
 
 async def test_without_the_model_words_must_do(setup: Setup) -> None:
     setup.embedder.error = ModelUnavailableError("gone")
-    assert await titles(setup.wiki("both"), "petrol") == ["Car"]
+    found = await setup.wiki("both").search_text("petrol", 5)
+    assert [ref.title for ref in found.refs] == ["Car"]
+    assert found.problem == "searched by words alone: gone"
     assert (setup.queries.failures, setup.queries.problem) == (1, "gone")
     with pytest.raises(ModelUnavailableError, match="gone"):
         await titles(setup.wiki("vectors"), "petrol")
@@ -188,7 +192,8 @@ async def test_another_model_makes_all_vectors_again(setup: Setup) -> None:
     """Nothing was configured anew and nothing is missing: the first query notices."""
     before = len(setup.embedder.embedded)
     setup.embedder.space, setup.embedder.width = "other:64", 64
-    assert await titles(setup.wiki("vectors"), "A boat floats on water.") == []
+    found = await setup.wiki("vectors").search_text("A boat floats on water.", 5)
+    assert found.refs == [] and "another one" in (found.problem or "")
 
     async def found() -> bool:
         return (await titles(setup.wiki("vectors"), "A boat floats on water."))[:1] == ["Boat"]
@@ -204,23 +209,25 @@ async def test_a_backup_has_the_vectors(setup: Setup, tmp_path: Path) -> None:
     copy_database(setup.database.path, target, lambda *_: None)
     copy = Database(target)
     copy.open()
-    found = await LocalWiki(copy, WikiSettings(search="vectors"), Meaning(copy, setup.queries)).search_text(
-        "A boat floats on water.", 1
-    )
-    assert [ref.title for ref in found] == ["Boat"]
+    meaning = Meaning(copy, setup.queries, IMPORTED)
+    assert await titles(
+        LocalWiki(copy, WikiSettings(search="vectors"), meaning), "A boat floats on water.", 1
+    ) == ["Boat"]
     copy.close()
 
 
 async def test_an_empty_index_asks_no_model(database: Database) -> None:
     setup = Setup(database)
     await setup.put(**PAGES)
-    assert await titles(setup.wiki("both"), "petrol") == ["Car"]
+    found = await setup.wiki("both").search_text("petrol", 5)
+    assert [ref.title for ref in found.refs] == ["Car"]
+    assert found.problem == "searched by words alone: no page has its vectors yet"
     assert setup.embedder.calls == []
 
 
 def test_pages_are_told_with_title_and_heading(database: Database) -> None:
     document = database.write_sync(
-        lambda c: put(c, prepare("Car", 1, PAGES["Car"]), "test") or WikiPages().pending(c, -1, 5)  # type: ignore[func-returns-value]
+        lambda c: put(c, prepare("Car", 1, PAGES["Car"]), "test") or WikiPages(IMPORTED).pending(c, -1, 5)  # type: ignore[func-returns-value]
     )[0]
     assert [(part.title, part.mark) for part in document.parts] == [("Car", 0), ("Car - Engine", 1)]
 
