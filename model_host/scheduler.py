@@ -3,8 +3,8 @@
 Lanes are served interactive > retrieval > background. Inside a lane the owner with the fewest running
 requests comes first, then the oldest request. Waiting raises a request (:func:`~model_host.request.aged_lane`), so
 nothing starves. Running background requests rest while somebody is being answered, but for every
-:data:`BACKGROUND_TURN`-th step; they keep their cells. Prompts of one lane share a step evenly, the shortest first, so
-that a short question does not wait for a long one.
+:data:`BACKGROUND_TURN`-th step; they keep their cells. Prompts of one lane are read one after the other, the shortest
+first, so that a short question does not wait for a long one; a part of each step is the oldest one's.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ ANSWER_ROOM = 64
 # While others are being answered, background requests take part in every so-many-th step …
 BACKGROUND_TURN = 8
 BACKGROUND_SHARE = 8  # … with one part in so many of its budget.
+# One part in so many of what is read in a step is of the prompt that came first, whatever its length: it gets on.
+OLDEST_SHARE = 4
 # A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
 WORTH_WAITING_FOR = 48
 
@@ -147,17 +149,23 @@ class Scheduler:
         return feeds
 
     def _share_out(self, sequences: list[Sequence], budget: int, now: float) -> list[Feed]:
-        """One token for whoever decodes, then the prompts: lane by lane, evenly within a lane, the shortest first."""
+        """One token for whoever decodes, then the prompts: lane by lane, the shortest first, but see OLDEST_SHARE.
+
+        Reading one prompt after the other lets the first of them decode while the next are read.
+        """
         feeds = []
         order = sorted(sequences, key=lambda s: (self._lane(s, now), s.pending, s.arrived))
-        reading = [s for s in order if not s.decoding]
         for sequence in order:
             if sequence.decoding and budget > 0:
                 feeds.append(Feed(sequence, 1, last=True))
                 budget -= 1
-        for place, sequence in enumerate(reading):
-            rivals = sum(1 for s in reading[place:] if self._lane(s, now) == self._lane(sequence, now))
-            count = min(sequence.pending, -(-budget // rivals))
+        reading = [s for s in order if not s.decoding]
+        oldest = min(reading, key=lambda s: (self._lane(s, now), s.arrived), default=None)
+        reserved = min(oldest.pending, -(-budget // OLDEST_SHARE)) if oldest is not None else 0
+        for sequence in reading:
+            if sequence is oldest:
+                reserved = 0
+            count = min(sequence.pending, budget - reserved)
             if count > 0:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
                 budget -= count

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from model_host.pace import ALONE_SECONDS, SMALLEST, STREAMING_SECONDS, Pace
 from model_host.reply import Reply
 from model_host.request import Sequence
-from model_host.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, Scheduler
+from model_host.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, OLDEST_SHARE, Scheduler
 from model_host.slots import SlotTable
 from tests.model_host.conftest import StartHost
 from tests.model_host.test_pure import CountingSampler, FakeMemory
@@ -61,8 +61,18 @@ def test_background_has_everything_when_alone() -> None:
 def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
     scheduler = scheduler_with(("long", "interactive", 4000), ("short", "interactive", 40))
     assert plan(scheduler) == {"short": 40, "long": 88}
-    even = scheduler_with(("one", "interactive", 900), ("two", "interactive", 1000))
-    assert plan(even) == {"one": 64, "two": 64}
+
+
+def test_prompts_are_read_one_after_the_other() -> None:
+    alike = scheduler_with(("one", "interactive", 900), ("two", "interactive", 900))
+    assert plan(alike) == {"one": 128}
+
+
+def test_a_long_prompt_gets_on_beside_shorter_ones() -> None:
+    scheduler = scheduler_with(("long", "interactive", 1000), ("shorter", "interactive", 900))
+    assert plan(scheduler) == {"long": 128 // OLDEST_SHARE, "shorter": 128 - 128 // OLDEST_SHARE}
+    scheduler = scheduler_with(("pages", "retrieval", 1000), ("chat", "interactive", 900))
+    assert plan(scheduler) == {"chat": 128}, "but only within its lane"
 
 
 def test_retrieval_reads_after_interactive() -> None:
