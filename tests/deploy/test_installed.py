@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.deploy.booted import LIBRARIES, Booted, booted
 from tests.end_to_end.server import eventually
 
-pytestmark = [pytest.mark.soak, pytest.mark.model]
+pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("demo_model")]
 
 SERVICE = f"""
 [Service]

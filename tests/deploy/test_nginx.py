@@ -19,8 +19,6 @@ from gateway.app import ENDPOINTS
 from tests.deploy.proxy import NAME, Proxy, proxy
 from tests.end_to_end.server import Server, eventually
 
-pytestmark = pytest.mark.model
-
 HI = [{"role": "user", "content": "hello there"}]
 
 

@@ -12,8 +12,6 @@ import pytest
 
 from tests.end_to_end.server import Server, eventually
 
-pytestmark = pytest.mark.model
-
 HI: list[Any] = [{"role": "user", "content": "hello there"}]
 # Greedy, so that a run neither ends by chance nor differs from the one before.
 GREEDY: Any = {"model": "default", "messages": HI, "extra_body": {"temperature": 0}}

@@ -15,8 +15,6 @@ from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server, alive, eventually
 from tests.gateway.wiki.export import export, page
 
-pytestmark = pytest.mark.model
-
 PAGES = {
     "Car": "A car drives on a road.\n== Engine ==\nPetrol burns in the engine.",
     "Boat": "A boat floats on water.",

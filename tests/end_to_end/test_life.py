@@ -13,8 +13,6 @@ import pytest
 from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server, alive, eventually
 
-pytestmark = pytest.mark.model
-
 MEGABYTE = 1024 * 1024
 
 

@@ -12,8 +12,6 @@ import pytest
 
 from tests.end_to_end.server import Server, eventually
 
-pytestmark = pytest.mark.model
-
 HI: list[Any] = [{"role": "user", "content": "What is the weather?"}]
 WEATHER: Any = {
     "type": "function",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,7 @@ import llama_cpp
 import pytest
 
 from tests.model_host.conftest import StartHost
-from tests.model_host.driver import ROOT, HostProcess
-
-pytestmark = pytest.mark.model
+from tests.model_host.driver import HostProcess
 
 PROMPT = "Tell me about Befunge and its two-dimensional grid."
 
@@ -198,16 +194,9 @@ def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHos
     assert host.stop() == 0
 
 
-def test_cancel_stops_prefill_within_100_ms(tmp_path: Path, start_host: StartHost) -> None:
-    """One chunk of this shape takes well over 100 ms: only an abort inside the step can be this fast."""
-    model = tmp_path / "wide.gguf"
-    script = (
-        "import sys; sys.path.insert(0, 'models'); import random_gemma as g; from pathlib import Path; "
-        "g.SHAPES['wide'] = g.Shape(10, 512, 8, 2, 64, 2048, 256, 8192); "
-        f"g.write(Path({str(model)!r}), shape='wide')"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
-    host = start_host("--chunk", "2048", model=model)
+def test_cancel_stops_prefill_within_100_ms(start_host: StartHost, wide_model: Path) -> None:
+    """One chunk of this model takes well over 100 ms: only an abort inside the step can be this fast."""
+    host = start_host("--chunk", "2048", model=wide_model)
     delays = []
     for number in range(5):  # other programs may hold a core for longer than that; once is proof enough
         name = f"r{number}"

@@ -14,8 +14,6 @@ from tests.end_to_end.server import alive, eventually
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT
 
-pytestmark = pytest.mark.model
-
 PROMPT = "Tell me about Befunge and its two-dimensional grid."
 
 

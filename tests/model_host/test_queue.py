@@ -44,7 +44,6 @@ def test_an_estimate_is_the_work_ahead() -> None:
     assert estimator.waits([], [], 100.0, 10.0) == [0.0]
 
 
-@pytest.mark.model
 def test_positions_count_down(start_host: StartHost) -> None:
     host = start_host("--parallel", "1", "--max-waiting", "3")
     host.generate("warm", "hello", max_tokens=8, ignore_eos=True)
@@ -64,7 +63,6 @@ def test_positions_count_down(start_host: StartHost) -> None:
     assert kinds.index("started") > max(i for i, kind in enumerate(kinds) if kind == "queued")
 
 
-@pytest.mark.model
 def test_who_finds_the_queue_full_is_told_when_to_come_back(start_host: StartHost) -> None:
     host = start_host("--parallel", "1", "--max-waiting", "1")
     host.generate("warm", "hello", max_tokens=8, ignore_eos=True)

@@ -99,7 +99,6 @@ def test_steps_take_the_time_they_should(streaming: bool, seconds: float) -> Non
     assert pace.budget(streaming=streaming, decoding=0) == pytest.approx(500 * seconds, rel=0.05)
 
 
-@pytest.mark.model
 def test_an_answer_overtakes_prompts_of_the_background(start_host: StartHost) -> None:
     host = start_host("--context", "8192")
     long = " ".join(f"word{i}" for i in range(900))

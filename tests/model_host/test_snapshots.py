@@ -62,7 +62,6 @@ def until_saved(folder: Path, count: int) -> None:
 # --------------------------------------------------------------------------- through a real host
 
 
-@pytest.mark.model
 def test_a_conversation_goes_on_after_a_restart_past_the_window(
     start_host: StartHost, tmp_path: Path
 ) -> None:
@@ -87,7 +86,6 @@ def test_a_conversation_goes_on_after_a_restart_past_the_window(
     assert comes.end("s")["snapshots_restored"] == 1
 
 
-@pytest.mark.model
 def test_an_opening_that_is_not_repeated_is_left_out(start_host: StartHost, tmp_path: Path) -> None:
     """As Gemma 4 does it: the prompt ends with an empty thought, and past replies have none."""
     model = tmp_path / "opening.gguf"
@@ -103,7 +101,6 @@ def test_an_opening_that_is_not_repeated_is_left_out(start_host: StartHost, tmp_
     assert again.end("two")["cached_tokens"] > 300
 
 
-@pytest.mark.model
 def test_an_idle_host_saves_before_it_is_killed(start_host: StartHost, tmp_path: Path) -> None:
     history: list[dict[str, Any]] = []
     host = start_host(*flags(tmp_path, after=0.0))
@@ -115,7 +112,6 @@ def test_an_idle_host_saves_before_it_is_killed(start_host: StartHost, tmp_path:
     assert again.end("two")["cached_tokens"] > 300
 
 
-@pytest.mark.model
 def test_what_is_evicted_is_saved(start_host: StartHost, tmp_path: Path) -> None:
     host = start_host("--context", "768", *flags(tmp_path))
     histories: list[list[dict[str, Any]]] = [[] for _ in range(4)]
@@ -131,7 +127,6 @@ def test_what_is_evicted_is_saved(start_host: StartHost, tmp_path: Path) -> None
     assert host.end("two0")["cached_tokens"] > 150
 
 
-@pytest.mark.model
 def test_another_owner_gets_nothing_of_a_snapshot(start_host: StartHost, tmp_path: Path) -> None:
     history: list[dict[str, Any]] = []
     host = start_host(*flags(tmp_path))
@@ -142,7 +137,6 @@ def test_another_owner_gets_nothing_of_a_snapshot(start_host: StartHost, tmp_pat
     assert again.end("two")["cached_tokens"] < 16
 
 
-@pytest.mark.model
 def test_forget_drops_memory_and_files(start_host: StartHost, tmp_path: Path) -> None:
     histories: dict[str, list[dict[str, Any]]] = {"alice": [], "bob": []}
     host = start_host(*flags(tmp_path, after=0.0))
@@ -158,7 +152,6 @@ def test_forget_drops_memory_and_files(start_host: StartHost, tmp_path: Path) ->
     assert host.end("two-bob")["cached_tokens"] > 300
 
 
-@pytest.mark.model
 def test_a_prefix_that_several_share_is_saved_for_all(start_host: StartHost, tmp_path: Path) -> None:
     system = [{"role": "system", "content": [{"text": LONG[:2000], "shared": True}]}]
     host = start_host(*flags(tmp_path))
@@ -170,7 +163,6 @@ def test_a_prefix_that_several_share_is_saved_for_all(start_host: StartHost, tmp
     assert again.end("c")["cached_tokens"] > 200
 
 
-@pytest.mark.model
 @pytest.mark.parametrize("size", [1, pytest.param(1000, marks=pytest.mark.soak)])
 def test_damaged_files_are_misses(start_host: StartHost, tmp_path: Path, size: int) -> None:
     history: list[dict[str, Any]] = []

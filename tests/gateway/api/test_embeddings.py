@@ -19,8 +19,6 @@ from gateway.settings import EmbeddingSettings, Settings
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
 
-pytestmark = pytest.mark.model
-
 NAME = "tiny-embedding"
 
 

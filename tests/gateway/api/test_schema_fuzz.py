@@ -32,7 +32,6 @@ def _bounded(path: str, body: object) -> object:
 
 
 @pytest.mark.soak
-@pytest.mark.model
 @pytest.mark.timeout(1800)
 def test_made_up_requests_break_nothing(tmp_path: Path, tiny_model: Path) -> None:
     # The limits of /ask are for the tiny model's context; everything short, so that many requests fit the time.

@@ -42,7 +42,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterat
     server.stop()
 
 
-@pytest.mark.model
 async def test_every_scenario_runs_on_the_real_server(server: Server) -> None:
     async with Target(server.url, label="us") as target:
         await target.prepare()
@@ -58,7 +57,6 @@ async def test_every_scenario_runs_on_the_real_server(server: Server) -> None:
     assert len(rows_of(result)) == 1 + sum(len(each.metrics) for each in SCENARIOS)
 
 
-@pytest.mark.model
 def test_the_command_prints_every_value(server: Server) -> None:
     arguments = [
         "bench",

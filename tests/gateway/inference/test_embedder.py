@@ -22,8 +22,6 @@ from gateway.inference.launch import host_command
 from gateway.settings import EmbeddingSettings, ModelSettings, Settings
 from tests.gateway.inference.helpers import call, own_children, until
 
-pytestmark = pytest.mark.model
-
 PROMPTS = TaskPrompts(
     query="task: search | query: {text}", document="title: {title} | text: {text}", untitled="none"
 )
