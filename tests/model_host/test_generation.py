@@ -182,7 +182,7 @@ def test_prompt_over_the_limit_is_refused_with_counts(start_host: StartHost) -> 
 
 
 def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHost) -> None:
-    host = start_host()
+    host = start_host("--drafts", "0")  # a step that is not stopped has as many tokens as guesses held, and one more
     host.generate("r", PROMPT, max_tokens=8000, ignore_eos=True)
     host.first("r", "delta")
     host.send(op="cancel", id="c", target="r")
