@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,9 +28,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure() -> None:
-    """Put temporary folders into memory where it has room: hundreds of databases wait for a disk at every write."""
+    """Put temporary folders into memory where it has room: hundreds of databases would wait for a disk at every write.
+
+    Hypothesis is told not to measure time.
+    """
     if _memory_has_room():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    # How long an example takes says how busy the machine is.
+    settings.register_profile("hearth", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("hearth")
 
 
 def _memory_has_room() -> bool:

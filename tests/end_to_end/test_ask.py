@@ -13,7 +13,8 @@ import pytest
 
 from gateway.resources import bundled
 from tests.end_to_end.conftest import StartServer
-from tests.end_to_end.server import Server, eventually
+from tests.end_to_end.server import Server
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +124,8 @@ def test_a_client_that_leaves_stops_its_generation(start_server: StartServer) ->
     while received.count(b"data: ") < 5:
         received += connection.recv(4096)
     connection.close()
-    took = eventually(lambda: running(server) == 0, 5, "the generation went on after the client left")
-    assert took < 1.0
+    eventually(lambda: running(server) == 0, "the request did not end")
+    assert server.tokens("completion_tokens") < 3000, "the generation went on after the client left"
 
 
 def test_a_client_that_leaves_stops_the_reading_of_its_prompt(tmp_path: Path, wide_model: Path) -> None:
@@ -133,13 +134,13 @@ def test_a_client_that_leaves_stops_the_reading_of_its_prompt(tmp_path: Path, wi
     try:
         server.client.post("/admin/host/warm").raise_for_status()
         connection = open_stream(server, tokens=10, words=3500)
-        eventually(lambda: running(server) > 0, 10, "the request did not start")
+        eventually(lambda: running(server) > 0, "the request did not start")
         time.sleep(0.3)
         assert running(server) > 0, "the prompt was read before the client could leave"
         connection.close()
-        # The abort inside the step takes under 100 ms (measured at the host's door in tests/model_host); here the
-        # polling of this test and the closing of the connection are added.
-        assert eventually(lambda: running(server) == 0, 5, "prefill went on after the client left") < 0.5
+        eventually(lambda: running(server) == 0, "the request did not end")
+        # How fast the abort inside a step is: tests/model_host measures it at the host's door.
+        assert server.tokens("prompt_tokens") < 3500, "prefill went on after the client left"
     finally:
         server.stop()
 

@@ -182,7 +182,9 @@ def test_prompt_over_the_limit_is_refused_with_counts(start_host: StartHost) -> 
 
 
 def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHost) -> None:
-    host = start_host("--drafts", "0")  # a step that is not stopped has as many tokens as guesses held, and one more
+    host = start_host(
+        "--drafts", "0"
+    )  # a step that is not stopped has as many tokens as guesses held, and one more
     host.generate("r", PROMPT, max_tokens=8000, ignore_eos=True)
     host.first("r", "delta")
     host.send(op="cancel", id="c", target="r")
@@ -197,8 +199,7 @@ def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHos
 def test_cancel_stops_prefill_within_100_ms(start_host: StartHost, wide_model: Path) -> None:
     """One chunk of this model takes well over 100 ms: only an abort inside the step can be this fast."""
     host = start_host("--chunk", "2048", model=wide_model)
-    delays = []
-    for number in range(5):  # other programs may hold a core for longer than that; once is proof enough
+    for number in range(10):  # other programs may hold a core for longer than that; once is proof enough
         name = f"r{number}"
         host.generate(name, None, prompt=f"{number} " + "word " * 3500, max_tokens=4)
         host.first(name, "started")
@@ -210,8 +211,10 @@ def test_cancel_stops_prefill_within_100_ms(start_host: StartHost, wide_model: P
         assert not [e for e in host.events[name] if e["event"] == "delta"], (
             "the prompt was read before the cancel"
         )
-        delays.append(end["_at"] - sent)
-    assert min(delays) < 0.1
+        if end["_at"] - sent < 0.1:
+            break
+    else:
+        raise AssertionError("no cancel took less than 100 ms")
     host.generate("next", "hello", max_tokens=2)
     assert host.end("next")["event"] == "finished"
 

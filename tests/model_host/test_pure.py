@@ -238,7 +238,7 @@ REQUEST = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(REQUEST, min_size=1, max_size=14), st.integers(1, 4), st.integers(4, 32))
 def test_every_request_ends_with_the_tokens_it_has_alone(
     requests: list[tuple[int, str, int, int, int]], parallel: int, budget: int

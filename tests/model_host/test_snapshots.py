@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from model_host.snapshot_file import Snapshot, file_name, read_header, read_stat
 from model_host.snapshots import SnapshotFolder
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT, HostProcess
+from tests.waiting import eventually
 
 # The tiny model's window has 256 tokens; this is more than four of them.
 LONG = " ".join(f"word{i} in a long prompt about grids." for i in range(150))
@@ -53,10 +53,7 @@ g.write(pathlib.Path(sys.argv[1]), shape="tiny")
 
 
 def until_saved(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while len(list(folder.glob("*/*.kv"))) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: len(list(folder.glob("*/*.kv"))) >= count, "nothing is saved")
 
 
 # --------------------------------------------------------------------------- through a real host

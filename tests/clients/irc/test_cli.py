@@ -29,12 +29,12 @@ from clients.irc.config import (
     parse,
     secret,
 )
-from tests.clients.irc.conftest import until
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import person
 from tests.conftest import ROOT
 from tests.end_to_end.server import Server
 from tests.gateway.api.conftest import LiveServer
+from tests.waiting import until
 
 NETWORK: dict[str, Any] = {"name": "test", "host": "irc.example.org"}
 COMMAND = [sys.executable, "-m", "clients.irc.cli"]

@@ -23,8 +23,9 @@ from gateway.benchmarking.stream import BenchError, StreamClock
 from gateway.benchmarking.target import Target
 from gateway.benchmarking.texts import Texts
 from gateway.cli.main import cli, run
-from tests.end_to_end.server import Server, alive, eventually
+from tests.end_to_end.server import Server, alive
 from tests.gateway.benchmarking.other_server import OtherServer, serving
+from tests.waiting import eventually
 
 
 async def _one(target: Target, texts: Texts) -> dict[str, float]:
@@ -167,7 +168,7 @@ def test_texts_are_seeded_and_as_long_as_asked(seed: str, tokens: int, per_word:
 def test_hogs_are_gone_after_the_block() -> None:
     with busy_loops() as count:
         leader = next(each for each in psutil.Process().children() if "-S" in each.cmdline())
-        eventually(lambda: len(leader.children()) == count - 1, 5, "not all loops run")
+        eventually(lambda: len(leader.children()) == count - 1, "not all loops run")
         loops = [leader, *leader.children()]
         assert {os.getsid(loop.pid) for loop in loops} == {leader.pid}
-    eventually(lambda: not any(alive(loop.pid) for loop in loops), 5, "loops are left behind")
+    eventually(lambda: not any(alive(loop.pid) for loop in loops), "loops are left behind")
