@@ -63,7 +63,6 @@ def test_made_up_requests_break_nothing(tmp_path: Path, tiny_model: Path) -> Non
 def _fuzz(operation: schemathesis.APIOperation, examples: int) -> None:  # type: ignore[type-arg]
     @settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
