@@ -12,7 +12,7 @@ from model_host.estimate import WaitEstimator
 from model_host.reply import Reply
 from model_host.request import Sequence
 from tests.model_host.conftest import StartHost
-from tests.model_host.test_pure import CountingSampler
+from tests.model_host.fakes import CountingSampler
 
 
 def sequence(prompt: int, answer: int) -> Sequence:

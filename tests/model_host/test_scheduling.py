@@ -14,7 +14,7 @@ from model_host.request import Sequence
 from model_host.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, Scheduler
 from model_host.slots import SlotTable
 from tests.model_host.conftest import StartHost
-from tests.model_host.test_pure import CountingSampler, FakeMemory
+from tests.model_host.fakes import CountingSampler, FakeMemory
 
 
 def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = ()) -> Scheduler:
