@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,10 +31,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure() -> None:
     """Put temporary folders into memory where it has room: hundreds of databases would wait for a disk at every write.
 
-    Hypothesis is told not to measure time.
+    Logs are made plain, and Hypothesis is told not to measure time.
     """
     if _memory_has_room():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+    # structlog's own choice, where rich is installed, draws a traceback with all variables: a second of work.
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
     # How long an example takes says how busy the machine is.
     settings.register_profile("hearth", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("hearth")
