@@ -6,18 +6,24 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run install test check lint types bench bench-peers demo-model fmt lock wheel clean help
+.PHONY: run install quick test check lint types bench bench-peers demo-model fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
 
 install: $(VENV)/.installed ## make .venv with everything that running needs
 
+# Two test processes; the tests of a file stay in one of them and in their order.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+quick: $(VENV)/.installed-dev ## run the tests that need no model: while working on the code
+	@$(PYTEST) -m "not soak and not model"
+
 test: $(VENV)/.installed-dev ## run the tests, the real model included
-	@$(BIN)/python -m pytest -m "not soak"
+	@$(PYTEST) -m "not soak"
 
 check: $(VENV)/.installed-dev lint types ## what continuous integration runs: format, lint, types, all tests
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
 
 lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check .

@@ -64,9 +64,11 @@ CHATS = {
     ),
 }
 
-# tiny is for tests; the other two are the published shapes of Gemma 3 270M and 1B.
+# tiny and wide are for tests, which need a prompt that takes seconds to read now and then; the other two are the
+# published shapes of Gemma 3 270M and 1B.
 SHAPES = {
     "tiny": Shape(6, 64, 2, 1, 32, 128, 256, 8192),
+    "wide": Shape(10, 512, 8, 2, 64, 2048, 256, 8192),
     "270m": Shape(18, 640, 4, 1, 256, 2048, 512, 32768),
     "1b": Shape(26, 1152, 4, 1, 256, 6912, 512, 32768),
 }

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 
@@ -97,13 +98,16 @@ class Module:
     text: str
     tree: ast.Module
 
-    def imports(self) -> Iterator[Import]:
+    @cached_property
+    def imports(self) -> list[Import]:
         """Every import anywhere in the file, relative ones made absolute."""
-        yield from _imports(self, self.tree, local=False, typing_only=False)
+        return list(_imports(self, self.tree, local=False, typing_only=False))
 
 
 def _imports(module: Module, node: ast.AST, *, local: bool, typing_only: bool) -> Iterator[Import]:
     for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            continue  # an expression holds no import
         if isinstance(child, ast.Import):
             for alias in child.names:
                 yield Import(alias.name, child.lineno, local, typing_only)
@@ -111,7 +115,7 @@ def _imports(module: Module, node: ast.AST, *, local: bool, typing_only: bool) -
             base = _base(module, child)
             for alias in child.names:
                 yield Import(f"{base}.{alias.name}", child.lineno, local, typing_only)
-        inside = local or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        inside = local or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
         typing = typing_only or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
         yield from _imports(module, child, local=inside, typing_only=typing)
 
@@ -160,7 +164,7 @@ def _gateway_imports(module: Module) -> Iterator[str]:
     if ours not in HEIGHTS and ours not in BASE:
         yield _at(module, 1, f"`{ours}` has no place in tests/layering.py: give it one")
         return
-    for each in module.imports():
+    for each in module.imports:
         top = each.module.split(".")[0]
         if top in MODEL_LIBRARIES:
             yield _at(module, each.line, f"the gateway imports {top}")
@@ -193,7 +197,7 @@ def _unit(name: str) -> str:
 
 
 def _host_imports(module: Module) -> Iterator[str]:
-    for each in module.imports():
+    for each in module.imports:
         top = each.module.split(".")[0]
         if top in {"gateway", "clients"}:
             yield _at(module, each.line, f"the model host imports {each.module}")
@@ -212,7 +216,7 @@ def _host_imports(module: Module) -> Iterator[str]:
 
 
 def _client_imports(module: Module) -> Iterator[str]:
-    for each in module.imports():
+    for each in module.imports:
         if each.module.split(".")[0] in {"gateway", "model_host"}:
             yield _at(module, each.line, f"a client imports {each.module}: it has HTTP")
         elif each.module.split(".")[0] == "pydle" and module.name not in PYDLE_CODE:
@@ -221,7 +225,7 @@ def _client_imports(module: Module) -> Iterator[str]:
 
 def _local_imports(module: Module) -> Iterator[str]:
     lines = module.text.splitlines()
-    for each in module.imports():
+    for each in module.imports:
         if not each.local or each.module.split(".")[0] not in OURS:
             continue
         # A comment covers the imports that follow it without a break.
@@ -237,14 +241,15 @@ def _local_imports(module: Module) -> Iterator[str]:
 def _sql(module: Module) -> Iterator[str]:
     if _unit(module.name) == "store":
         return
+    nodes = list(ast.walk(module.tree))
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(module.tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(module.tree):
+    for node in nodes:
         if (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
@@ -267,7 +272,7 @@ def _cycles(found: list[Module]) -> Iterator[str]:
     names = {module.name for module in found}
     graph: dict[str, set[str]] = {}
     for module in found:
-        used = {_file(each.module, names) for each in module.imports() if not each.typing_only}
+        used = {_file(each.module, names) for each in module.imports if not each.typing_only}
         # A package's __init__ is run by Python itself, whoever imports what.
         graph[module.name] = {
             name for name in used if name and name != module.name and not module.name.startswith(f"{name}.")

@@ -100,10 +100,9 @@ def test_version_and_resources_from_an_empty_directory(installed: Path, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.model
 @pytest.mark.skipif(not DEMO_MODEL.exists(), reason="this checkout has no demo model")
-def test_installed_program_answers(installed: Path, tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "hearth-demo", env={"PYTHONPATH": str(installed)})
+def test_installed_program_answers(installed: Path, tmp_path: Path, demo_model: str) -> None:
+    server = Server(tmp_path / "data", demo_model, env={"PYTHONPATH": str(installed)})
     try:
         reply = server.client.post("/ask", json={"question": "Who created Befunge?"})
         assert reply.status_code == 200, reply.text

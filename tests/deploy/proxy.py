@@ -15,7 +15,7 @@ import httpx2
 
 from tests.conftest import ROOT
 from tests.deploy.debian import need
-from tests.end_to_end.server import eventually
+from tests.waiting import eventually
 
 NAME = "hearth.example"
 OUTSIDE = "127.0.0.9"  # a client that hearth-inside.conf does not know
@@ -87,7 +87,7 @@ def proxy(folder: Path, gateway: str, **changed: str) -> Iterator[Proxy]:
     assert checked.returncode == 0, checked.stderr
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            eventually(lambda: _listens(secure), 10, "nginx does not listen")
+            eventually(lambda: _listens(secure), "nginx does not listen")
             yield Proxy(folder, plain, secure)
         finally:
             process.terminate()

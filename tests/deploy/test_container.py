@@ -177,7 +177,7 @@ kill "$server"; wait "$server"; echo "ended with $?"
 
 
 @pytest.mark.soak
-@pytest.mark.model
+@pytest.mark.usefixtures("demo_model")
 def test_the_image_s_steps_on_a_read_only_root(tmp_path: Path) -> None:
     """Its own RUN lines on this machine's files, then the program as compose runs it: no rights, nothing to write to.
 

@@ -14,9 +14,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.deploy.booted import LIBRARIES, Booted, booted
-from tests.end_to_end.server import eventually
+from tests.waiting import eventually
 
-pytestmark = [pytest.mark.soak, pytest.mark.model]
+pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("demo_model")]
 
 SERVICE = f"""
 [Service]
@@ -92,7 +92,7 @@ def test_a_stuck_server_is_replaced_and_no_client_is_refused(machine: Booted, ur
     machine.run("kill", f"-{signal.SIGSTOP.value}", stuck)
     # The socket is systemd's: this waits for the next server instead of failing. One that came while the old
     # one still held the connection is cut, as by any crash.
-    eventually(lambda: machine.show("hearth.service", "NRestarts") == "1", 30, "the watchdog did not end it")
+    eventually(lambda: machine.show("hearth.service", "NRestarts") == "1", "the watchdog did not end it")
     assert httpx2.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
     assert machine.show("hearth.service", "MainPID") not in (stuck, "0")
 

@@ -17,9 +17,8 @@ import pytest
 
 from gateway.app import ENDPOINTS
 from tests.deploy.proxy import NAME, Proxy, proxy
-from tests.end_to_end.server import Server, eventually
-
-pytestmark = pytest.mark.model
+from tests.end_to_end.server import Server
+from tests.waiting import eventually
 
 HI = [{"role": "user", "content": "hello there"}]
 
@@ -65,7 +64,7 @@ def last_request(server: Server, request_id: str) -> dict[str, object]:
         ]
         return [line for line in lines if line.get("event") == "request"]
 
-    eventually(lambda: bool(found()), 5, "the gateway did not log the request")
+    eventually(lambda: bool(found()), "the gateway did not log the request")
     return found()[-1]
 
 
@@ -77,7 +76,7 @@ def test_replies_come_token_by_token(front: Proxy, server: Server) -> None:
         while received.count(b"data: ") < 5:
             received += connection.recv(65536)
         assert running(server) == 1, "the first pieces came when the generation was over"
-    eventually(lambda: running(server) == 0, 5, "the generation went on")
+    eventually(lambda: running(server) == 0, "the generation goes on")
     with front.connect() as connection:
         connection.sendall(stream_request(400, "Connection: close"))
         arrivals, whole = [], b""
@@ -100,7 +99,7 @@ def test_a_client_that_leaves_stops_the_child(front: Proxy, server: Server) -> N
         received += connection.recv(65536)
     assert running(server) == 1
     connection.close()
-    eventually(lambda: running(server) == 0, 5, "the child went on after the client left")
+    eventually(lambda: running(server) == 0, "the child went on after the client left")
     # What the child generated in full is counted; this one was not.
     assert finished_tokens(server.client.get("/metrics").text) - finished_tokens(before) < 6000
 
@@ -126,7 +125,7 @@ def test_what_clients_claim_is_overwritten(front: Proxy, server: Server) -> None
     assert (logged["client"], logged["request_id"]) == ("127.0.0.9", given)
     assert "203.0.113.7" not in server.log.read_text()
     # nginx writes its line after the reply has gone out.
-    eventually(lambda: given in (front.folder / "access.log").read_text(), 5, "nginx did not log the request")
+    eventually(lambda: given in (front.folder / "access.log").read_text(), "nginx did not log the request")
 
 
 def test_names_that_are_not_ours(front: Proxy) -> None:
@@ -234,7 +233,7 @@ def test_too_many_open_requests_of_one_address(front: Proxy, server: Server) -> 
     finally:
         for connection in streams:
             connection.close()
-    eventually(lambda: running(server) == 0, 10, "streams went on after their clients left")
+    eventually(lambda: running(server) == 0, "streams went on after their clients left")
 
 
 def test_large_bodies_are_refused(front: Proxy) -> None:

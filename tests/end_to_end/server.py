@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import psutil
 
-START_SECONDS = 30.0
+from tests.waiting import PATIENCE, eventually
+
+START_SECONDS = 2 * PATIENCE
 
 
 class Server:
@@ -65,6 +67,10 @@ class Server:
         pid: int | None = self.health()["host"]["pid"]
         return pid
 
+    def tokens(self, kind: str) -> int:
+        """A counter of the present host: ``prompt_tokens`` it has read, ``completion_tokens`` it has made."""
+        return int(self.health()["host"]["stats"][kind])
+
     def rss(self) -> int:
         """Resident bytes of the gateway process alone."""
         return int(psutil.Process(self.process.pid).memory_info().rss)
@@ -76,9 +82,9 @@ class Server:
     def kill(self) -> None:
         """SIGKILL the gateway alone."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
 
-    def stop(self, grace: float = 20.0) -> int:
+    def stop(self, grace: float = PATIENCE) -> int:
         """SIGTERM, wait, and check that every child is gone too."""
         family = self.children() if self.process.poll() is None else []
         if self.process.poll() is None:
@@ -87,7 +93,7 @@ class Server:
         self.client.close()
         assert self.process.stdout is not None
         self.process.stdout.close()
-        eventually(lambda: not any(alive(p.pid) for p in family), 5, "children are left behind")
+        eventually(lambda: not any(alive(p.pid) for p in family), "children are left behind")
         return status
 
 
@@ -97,12 +103,3 @@ def alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def eventually(condition: Callable[[], bool], seconds: float, message: str) -> float:
-    """Wait until ``condition`` holds; returns the seconds it took."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() < started + seconds, message
-        time.sleep(0.01)
-    return time.monotonic() - started

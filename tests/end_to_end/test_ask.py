@@ -13,15 +13,14 @@ import pytest
 
 from gateway.resources import bundled
 from tests.end_to_end.conftest import StartServer
-from tests.end_to_end.server import Server, eventually
-
-pytestmark = pytest.mark.model
+from tests.end_to_end.server import Server
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, demo_model: str) -> Iterator[Server]:
     """The built-in model, as `make run` starts it."""
-    server = Server(tmp_path_factory.mktemp("ask") / "data", "hearth-demo")
+    server = Server(tmp_path_factory.mktemp("ask") / "data", demo_model)
     yield server
     assert server.stop() == 0
 
@@ -125,34 +124,23 @@ def test_a_client_that_leaves_stops_its_generation(start_server: StartServer) ->
     while received.count(b"data: ") < 5:
         received += connection.recv(4096)
     connection.close()
-    took = eventually(lambda: running(server) == 0, 5, "the generation went on after the client left")
-    assert took < 1.0
+    eventually(lambda: running(server) == 0, "the request did not end")
+    assert server.tokens("completion_tokens") < 3000, "the generation went on after the client left"
 
 
-def test_a_client_that_leaves_stops_the_reading_of_its_prompt(tmp_path: Path) -> None:
-    """A shape large enough that the prompt takes seconds to read."""
-    import subprocess
-    import sys
-
-    root = Path(__file__).resolve().parent.parent.parent
-    model = tmp_path / "wide.gguf"
-    script = (
-        "import sys; sys.path.insert(0, 'models'); import random_gemma as g; from pathlib import Path; "
-        "g.SHAPES['wide'] = g.Shape(10, 512, 8, 2, 64, 2048, 256, 8192); "
-        f"g.write(Path({str(model)!r}), shape='wide')"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=root)
-    server = Server(tmp_path / "data", model)
+def test_a_client_that_leaves_stops_the_reading_of_its_prompt(tmp_path: Path, wide_model: Path) -> None:
+    """The model is large enough that the prompt takes seconds to read."""
+    server = Server(tmp_path / "data", wide_model)
     try:
         server.client.post("/admin/host/warm").raise_for_status()
         connection = open_stream(server, tokens=10, words=3500)
-        eventually(lambda: running(server) > 0, 10, "the request did not start")
+        eventually(lambda: running(server) > 0, "the request did not start")
         time.sleep(0.3)
         assert running(server) > 0, "the prompt was read before the client could leave"
         connection.close()
-        # The abort inside the step takes under 100 ms (measured at the host's door in tests/model_host); here the
-        # polling of this test and the closing of the connection are added.
-        assert eventually(lambda: running(server) == 0, 5, "prefill went on after the client left") < 0.5
+        eventually(lambda: running(server) == 0, "the request did not end")
+        # How fast the abort inside a step is: tests/model_host measures it at the host's door.
+        assert server.tokens("prompt_tokens") < 3500, "prefill went on after the client left"
     finally:
         server.stop()
 

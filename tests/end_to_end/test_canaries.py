@@ -17,8 +17,6 @@ from gateway.app import ENDPOINTS
 from tests.end_to_end.server import Server
 from tests.gateway.api.routes import path_of
 
-pytestmark = pytest.mark.model
-
 CANARY = "canary-3f9d1c-"
 SECRET = "hk_" + "aB3-" * 11
 HEADERS = {

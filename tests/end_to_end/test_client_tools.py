@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,7 @@ import anthropic
 import ollama
 import pytest
 
-from tests.conftest import ROOT
 from tests.end_to_end.server import Server
-
-pytestmark = pytest.mark.model
 
 HI: list[Any] = [{"role": "user", "content": "paint it"}]
 SCHEMA: dict[str, Any] = {
@@ -30,14 +25,10 @@ STOP: Any = {"name": "stop", "description": "Stop.", "input_schema": NOTHING}
 
 
 @pytest.fixture(scope="module", params=["hermes", "gemma"])
-def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A model whose template takes tools, in each of the forms that random_gemma.py knows."""
-    folder = tmp_path_factory.mktemp("tools")
-    model = folder / "tools.gguf"
-    script = Path(ROOT) / "models" / "random_gemma.py"
-    command = [sys.executable, str(script), str(model), "--chat", request.param]
-    subprocess.run(command, check=True, capture_output=True)
-    server = Server(folder / "data", model)
+def server(
+    tmp_path_factory: pytest.TempPathFactory, tool_models: dict[str, Path], request: pytest.FixtureRequest
+) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("tools") / "data", tool_models[request.param])
     yield server
     assert server.stop() == 0
 

@@ -10,9 +10,8 @@ import anthropic
 import ollama
 import pytest
 
-from tests.end_to_end.server import Server, eventually
-
-pytestmark = pytest.mark.model
+from tests.end_to_end.server import Server
+from tests.waiting import eventually
 
 HI: list[Any] = [{"role": "user", "content": "hello there"}]
 # Greedy, so that a run neither ends by chance nor differs from the one before.
@@ -89,7 +88,7 @@ def test_ollama_loads_and_unloads(server: Server, llama: ollama.Client) -> None:
     again = llama.chat("default", HI, options={"num_predict": 2}, keep_alive=0)
     assert again.load_duration is not None
     assert again.load_duration > 10_000_000, "the start of the host is part of it"
-    eventually(lambda: server.host_pid() is None, 5, "keep_alive 0 did not unload")
+    eventually(lambda: server.host_pid() is None, "keep_alive 0 did not unload")
 
 
 def test_ollama_names_what_is_wrong(llama: ollama.Client) -> None:
@@ -147,4 +146,4 @@ def leave_anthropic(server: Server) -> None:
 @pytest.mark.parametrize("leave", [leave_ollama, leave_anthropic])
 def test_a_client_that_leaves_stops_the_child(server: Server, leave: Callable[[Server], None]) -> None:
     leave(server)
-    eventually(lambda: running(server) == 0, 5, "the generation went on after the client left")
+    eventually(lambda: running(server) == 0, "the generation went on after the client left")

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.conftest import StartServer
-from tests.end_to_end.server import Server, alive, eventually
+from tests.end_to_end.server import Server, alive
 from tests.gateway.wiki.export import export, page
-
-pytestmark = pytest.mark.model
+from tests.waiting import eventually
 
 PAGES = {
     "Car": "A car drives on a road.\n== Engine ==\nPetrol burns in the engine.",
@@ -57,7 +56,7 @@ def test_vectors_are_made_once_and_survive(
 ) -> None:
     env = {"HEARTH_EMBEDDING__MODEL": str(tiny_embedding_model), "HEARTH_EMBEDDING__THREADS": "1"}
     server = start_server(env=env)
-    eventually(lambda: up_to_date(server), 30, "the wiki did not get its vectors")
+    eventually(lambda: up_to_date(server), "the wiki did not get its vectors")
     told = embedding(server)
     assert told["index"]["counts"]["wiki"] == {"done": 3, "failed": 0, "total": 3}
     text = hearth(data_dir, "status")
@@ -70,7 +69,7 @@ def test_vectors_are_made_once_and_survive(
     assert chat is not None
     assert chat != second
     os.kill(second, signal.SIGKILL)
-    eventually(lambda: embedding(server)["host"]["pid"] is None, 5, "the dead host was not noticed")
+    eventually(lambda: embedding(server)["host"]["pid"] is None, "the dead host was not noticed")
     assert alive(chat)
     reply = server.client.post("/api/embed", json={"model": "default", "input": "again"})
     assert len(reply.json()["embeddings"][0]) == 64
@@ -81,7 +80,7 @@ def test_vectors_are_made_once_and_survive(
 
     again = Server(data_dir, tiny_model, env=env)
     try:
-        eventually(lambda: up_to_date(again), 30, "the wiki lost its vectors")
+        eventually(lambda: up_to_date(again), "the wiki lost its vectors")
         assert embedding(again)["host"]["state"] == "stopped", "nothing is missing, so nothing is started"
         question = {"question": "Petrol burns in the engine."}
         again.client.post("/ask", json=question)

@@ -13,8 +13,6 @@ from gateway.store.db import Database
 from gateway.store.keys import create_key
 from tests.end_to_end.server import Server
 
-pytestmark = pytest.mark.model
-
 STORY = (
     "My grandmother keeps nine goats in a village above Sapa. Every spring she walks down with two of them to the "
     "market, sells the cheese, and buys thread, salt and lamp oil. Last year the river took the bridge, so she went "
@@ -27,8 +25,8 @@ BOOK = " ".join(
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("memory") / "data", "hearth-demo")
+def server(tmp_path_factory: pytest.TempPathFactory, demo_model: str) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("memory") / "data", demo_model)
     yield server
     assert server.stop() == 0
 

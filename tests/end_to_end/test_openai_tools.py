@@ -10,9 +10,8 @@ from typing import Any
 import openai
 import pytest
 
-from tests.end_to_end.server import Server, eventually
-
-pytestmark = pytest.mark.model
+from tests.end_to_end.server import Server
+from tests.waiting import eventually
 
 HI: list[Any] = [{"role": "user", "content": "What is the weather?"}]
 WEATHER: Any = {
@@ -142,7 +141,7 @@ def test_a_client_that_leaves_ends_all_choices(server: Server, ai: openai.OpenAI
         if len(seen) == 4:
             break
     stream.close()
-    eventually(lambda: server.health()["host"]["open_requests"] == 0, 10, "choices went on without a client")
+    eventually(lambda: server.health()["host"]["open_requests"] == 0, "choices went on without a client")
 
 
 def test_log_probabilities(ai: openai.OpenAI) -> None:

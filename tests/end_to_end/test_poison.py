@@ -29,9 +29,8 @@ def as_wikitext(number: int) -> str:
 
 
 @pytest.mark.soak
-@pytest.mark.model
 @pytest.mark.timeout(900)
-def test_no_poison_in_any_reply(tmp_path: Path) -> None:
+def test_no_poison_in_any_reply(tmp_path: Path, demo_model: str) -> None:
     dump = tmp_path / "poison.xml"
     dump.write_bytes(export.export(*(as_wikitext(number) for number in range(PAGES))))
     command = [
@@ -44,7 +43,7 @@ def test_no_poison_in_any_reply(tmp_path: Path) -> None:
         str(tmp_path / "data"),
     ]
     subprocess.run(command, check=True, capture_output=True)
-    server = Server(tmp_path / "data", "hearth-demo")
+    server = Server(tmp_path / "data", demo_model)
     try:
         answered = sum(_asked(server, number) for number in range(PAGES))
     finally:

@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 
 from tests.end_to_end.conftest import StartServer
-
-pytestmark = pytest.mark.model
 
 TEXT = " ".join(f"The {number}th ferry leaves at dawn." for number in range(60))
 

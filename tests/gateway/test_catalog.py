@@ -182,7 +182,6 @@ def test_embeddinggemma_has_the_prompts_it_was_trained_with() -> None:
     assert (row.prompts.document, row.prompts.untitled) == ("title: {title} | text: {text}", "none")
 
 
-@pytest.mark.model
 def test_another_file_of_a_known_architecture_gets_its_prompts(
     tmp_path: Path, tiny_embedding_model: Path
 ) -> None:

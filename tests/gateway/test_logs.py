@@ -20,11 +20,11 @@ KEY = "hk_" + "x" * 43
 def untouched_logging() -> Iterator[None]:
     """Put the process' logging back as it was."""
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, chosen = list(root.handlers), root.level, structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**chosen)
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.deploy.debian import APT_SECONDS, apt
+
 PHP_PACKAGES = ("php-cli", "php-intl", "php-mbstring", "php-sqlite3", "php-xml")
 WIKI_PACKAGES = ("mediawiki", "mediawiki-classes")
 INSTALLED = Path("/usr/share/mediawiki")
 
 _MODULES = frozenset({"intl", "mbstring", "pdo_sqlite", "dom", "xml"})
-_APT_SECONDS = 540
 
 
 class MissingPackagesError(Exception):
@@ -65,15 +66,15 @@ def install_mediawiki() -> Path:
 def _unpack(folder: Path, target: Path) -> None:
     folder.chmod(0o755)  # apt downloads as a user of its own
     try:
-        _apt("download", "-qq", *WIKI_PACKAGES, cwd=folder)
+        _apt("download", "-qq", *WIKI_PACKAGES, folder=folder)
     except MissingPackagesError:
         if os.geteuid() != 0:
             raise
         _apt("update", "-qq")
-        _apt("download", "-qq", *WIKI_PACKAGES, cwd=folder)
+        _apt("download", "-qq", *WIKI_PACKAGES, folder=folder)
     tree = folder / "tree"
     for package in folder.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", str(package), str(tree)], check=True, timeout=_APT_SECONDS)
+        subprocess.run(["dpkg-deb", "-x", str(package), str(tree)], check=True, timeout=APT_SECONDS)
     shutil.rmtree(target, ignore_errors=True)
     tree.rename(target)
 
@@ -86,14 +87,9 @@ def _php_is_complete() -> bool:
     return {line.strip().lower() for line in done.stdout.splitlines()} >= _MODULES
 
 
-def _apt(*words: str, cwd: Path | None = None) -> None:
-    command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *words]
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=_APT_SECONDS, check=False
-    )
-    if done.returncode != 0:
-        raise MissingPackagesError(f"`{' '.join(command)}` failed: {done.stderr.strip()[-300:]}")
+def _apt(*words: str, folder: Path | None = None) -> None:
+    if problem := apt(*words, folder=folder):
+        raise MissingPackagesError(problem)
 
 
 @contextmanager

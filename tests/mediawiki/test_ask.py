@@ -15,13 +15,15 @@ import pytest
 from tests.end_to_end.server import Server
 from tests.mediawiki.server import RealMediaWiki
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, mediawiki: RealMediaWiki) -> Iterator[Server]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, mediawiki: RealMediaWiki, demo_model: str
+) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("wiki-ask") / "data"
-    running = Server(data, "hearth-demo", env={"HEARTH_WIKI__API_URL": mediawiki.api_url})
+    running = Server(data, demo_model, env={"HEARTH_WIKI__API_URL": mediawiki.api_url})
     yield running
     assert running.stop() == 0
 

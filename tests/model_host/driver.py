@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from model_host import protocol
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TERMINAL = {
@@ -54,7 +55,7 @@ class HostProcess:
         for thread in self._threads:
             thread.start()
         if wait_ready:
-            self.wait(lambda: self.ready is not None, 30)
+            self.wait(lambda: self.ready is not None)
 
     # ------------------------------------------------------------------ talking
 
@@ -80,20 +81,20 @@ class HostProcess:
             message["messages"] = [{"role": "user", "content": text}]
         self.send(**(message | fields))
 
-    def end(self, request_id: str | None, seconds: float = 30) -> dict[str, Any]:
+    def end(self, request_id: str | None, seconds: float = PATIENCE) -> dict[str, Any]:
         """Wait for the terminal event of an id."""
         self.wait(lambda: self._terminal(request_id) is not None, seconds, f"no end of {request_id}")
         found = self._terminal(request_id)
         assert found is not None
         return found
 
-    def text(self, request_id: str, seconds: float = 30) -> str:
+    def text(self, request_id: str, seconds: float = PATIENCE) -> str:
         """The whole text of a generation that must finish."""
         end = self.end(request_id, seconds)
         assert end["event"] == "finished", end
         return "".join(e["text"] for e in self.events[request_id] if e["event"] == "delta")
 
-    def first(self, request_id: str, kind: str, seconds: float = 30) -> dict[str, Any]:
+    def first(self, request_id: str, kind: str, seconds: float = PATIENCE) -> dict[str, Any]:
         """Wait for the first event of a kind."""
 
         def found() -> dict[str, Any] | None:
@@ -104,7 +105,9 @@ class HostProcess:
         assert event is not None
         return event
 
-    def wait(self, condition: Any, seconds: float = 30, message: str = "nothing happened in time") -> None:
+    def wait(
+        self, condition: Any, seconds: float = PATIENCE, message: str = "nothing happened in time"
+    ) -> None:
         """Wait until a condition on the events holds."""
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -119,9 +122,9 @@ class HostProcess:
         if self.process.poll() is None:
             with contextlib.suppress(BrokenPipeError):
                 self.send(op="shutdown", id="stop")
-        status = self.process.wait(20)
+        status = self.process.wait(PATIENCE)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE)
         self._close()
         assert self.bad_lines == []
         for request_id, events in self.events.items():
@@ -134,9 +137,9 @@ class HostProcess:
     def kill(self) -> None:
         """SIGKILL, whatever state it is in."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE)
         self._close()
 
     # ------------------------------------------------------------------ threads

@@ -16,7 +16,7 @@ from gateway.catalog import estimate_ram
 from gateway.gguf_header import chat_template, header_pairs
 from tests.end_to_end.server import Server
 
-pytestmark = [pytest.mark.soak, pytest.mark.model]
+pytestmark = pytest.mark.soak
 
 COUNT = 1000
 SECONDS = 10

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,7 +77,6 @@ def outputs(host: HostProcess) -> list[tuple[str, str, int]]:
     return result
 
 
-@pytest.mark.model
 def test_guesses_change_nothing_but_speed(start_host: StartHost) -> None:
     guessing, plain = start_host(), start_host("--drafts", "0")
     with_guesses, without = outputs(guessing), outputs(plain)
@@ -92,7 +90,6 @@ def test_guesses_change_nothing_but_speed(start_host: StartHost) -> None:
     assert plain.end("s")["drafted_tokens"] == 0
 
 
-@pytest.mark.model
 def test_rejected_guesses_leave_nothing_in_the_cache(start_host: StartHost) -> None:
     """A second turn reuses the first one's cells: cells of a rejected guess among them would change its text."""
     texts = []

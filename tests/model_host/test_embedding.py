@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import HostProcess
 
-pytestmark = pytest.mark.model
-
 TEXTS = [
     "Befunge is a two-dimensional language.",
     "Fish.",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,7 @@ import llama_cpp
 import pytest
 
 from tests.model_host.conftest import StartHost
-from tests.model_host.driver import ROOT, HostProcess
-
-pytestmark = pytest.mark.model
+from tests.model_host.driver import HostProcess
 
 PROMPT = "Tell me about Befunge and its two-dimensional grid."
 
@@ -186,7 +182,9 @@ def test_prompt_over_the_limit_is_refused_with_counts(start_host: StartHost) -> 
 
 
 def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHost) -> None:
-    host = start_host()
+    host = start_host(
+        "--drafts", "0"
+    )  # a step that is not stopped has as many tokens as guesses held, and one more
     host.generate("r", PROMPT, max_tokens=8000, ignore_eos=True)
     host.first("r", "delta")
     host.send(op="cancel", id="c", target="r")
@@ -198,18 +196,10 @@ def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHos
     assert host.stop() == 0
 
 
-def test_cancel_stops_prefill_within_100_ms(tmp_path: Path, start_host: StartHost) -> None:
-    """One chunk of this shape takes well over 100 ms: only an abort inside the step can be this fast."""
-    model = tmp_path / "wide.gguf"
-    script = (
-        "import sys; sys.path.insert(0, 'models'); import random_gemma as g; from pathlib import Path; "
-        "g.SHAPES['wide'] = g.Shape(10, 512, 8, 2, 64, 2048, 256, 8192); "
-        f"g.write(Path({str(model)!r}), shape='wide')"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
-    host = start_host("--chunk", "2048", model=model)
-    delays = []
-    for number in range(5):  # other programs may hold a core for longer than that; once is proof enough
+def test_cancel_stops_prefill_within_100_ms(start_host: StartHost, wide_model: Path) -> None:
+    """One chunk of this model takes well over 100 ms: only an abort inside the step can be this fast."""
+    host = start_host("--chunk", "2048", model=wide_model)
+    for number in range(10):  # other programs may hold a core for longer than that; once is proof enough
         name = f"r{number}"
         host.generate(name, None, prompt=f"{number} " + "word " * 3500, max_tokens=4)
         host.first(name, "started")
@@ -221,8 +211,10 @@ def test_cancel_stops_prefill_within_100_ms(tmp_path: Path, start_host: StartHos
         assert not [e for e in host.events[name] if e["event"] == "delta"], (
             "the prompt was read before the cancel"
         )
-        delays.append(end["_at"] - sent)
-    assert min(delays) < 0.1
+        if end["_at"] - sent < 0.1:
+            break
+    else:
+        raise AssertionError("no cancel took less than 100 ms")
     host.generate("next", "hello", max_tokens=2)
     assert host.end("next")["event"] == "finished"
 

@@ -15,8 +15,6 @@ import pytest
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT, HostProcess
 
-pytestmark = pytest.mark.model
-
 PROMPT = "Tell me about Befunge and its two-dimensional grid."
 
 

@@ -11,7 +11,7 @@ from model_host.reply import Reply
 from model_host.request import Sequence
 from model_host.scheduler import Scheduler
 from model_host.slots import SlotTable
-from tests.model_host.test_pure import CountingSampler
+from tests.model_host.fakes import CountingSampler
 
 
 class TracingMemory:

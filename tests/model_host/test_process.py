@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.server import alive, eventually
+from tests.end_to_end.server import alive
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT
-
-pytestmark = pytest.mark.model
+from tests.waiting import PATIENCE, eventually
 
 PROMPT = "Tell me about Befunge and its two-dimensional grid."
 
@@ -28,7 +27,7 @@ def test_closed_stdin_ends_the_host(start_host: StartHost) -> None:
     host.first("open", "started")
     assert host.process.stdin is not None
     host.process.stdin.close()
-    assert host.process.wait(5) == 0
+    assert host.process.wait(PATIENCE) == 0
     assert host.end("open")["reason"] == "cancelled"
 
 
@@ -36,7 +35,7 @@ def test_sigterm_ends_the_host(start_host: StartHost) -> None:
     host = start_host()
     host.process.send_signal(signal.SIGTERM)
     # The loop sleeps while idle; the signal must wake it.
-    assert host.process.wait(5) == 0
+    assert host.process.wait(PATIENCE) == 0
 
 
 def test_the_host_dies_with_its_parent(tiny_model: Path) -> None:
@@ -55,7 +54,7 @@ def test_the_host_dies_with_its_parent(tiny_model: Path) -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    eventually(lambda: not alive(pid), 2, "the host outlived its parent")
+    eventually(lambda: not alive(pid), "the host outlived its parent")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_models_that_cannot_load_say_why(
         model.write_bytes(content)
     host = start_host(model=model, wait_ready=False)
     assert host.end(None)["code"] == code
-    assert host.process.wait(10) == 1
+    assert host.process.wait(PATIENCE) == 1
 
 
 def test_an_unknown_architecture_is_unsupported(
@@ -102,7 +101,6 @@ def test_damaged_models_never_hang(tmp_path: Path, tiny_model: Path, start_host:
             lambda host=host: (
                 host.ready is not None or bool(host.events[None]) or host.process.poll() is not None
             ),
-            15,
             "a damaged model hung the host",
         )
         host.kill()

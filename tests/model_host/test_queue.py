@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from model_host.estimate import WaitEstimator
 from model_host.reply import Reply
 from model_host.request import Sequence
 from tests.model_host.conftest import StartHost
-from tests.model_host.test_pure import CountingSampler
+from tests.model_host.fakes import CountingSampler
 
 
 def sequence(prompt: int, answer: int) -> Sequence:
@@ -44,15 +46,16 @@ def test_an_estimate_is_the_work_ahead() -> None:
     assert estimator.waits([], [], 100.0, 10.0) == [0.0]
 
 
-@pytest.mark.model
 def test_positions_count_down(start_host: StartHost) -> None:
     host = start_host("--parallel", "1", "--max-waiting", "3")
     host.generate("warm", "hello", max_tokens=8, ignore_eos=True)
     host.end("warm")
-    for number in range(4):
-        host.generate(f"r{number}", f"number {number}", max_tokens=150, ignore_eos=True)
-        if not number:
-            host.first("r0", "delta")
+    host.generate("r0", "number 0", max_tokens=8000, ignore_eos=True)
+    host.first("r0", "delta")
+    for number in range(1, 4):
+        host.generate(f"r{number}", f"number {number}", max_tokens=20, ignore_eos=True)
+    host.first("r3", "queued")
+    host.send(op="cancel", id="c", target="r0")
     for number in range(4):
         assert host.end(f"r{number}")["event"] == "finished"
     told = [[e["position"] for e in host.events[f"r{n}"] if e["event"] == "queued"] for n in range(4)]
@@ -64,18 +67,20 @@ def test_positions_count_down(start_host: StartHost) -> None:
     assert kinds.index("started") > max(i for i, kind in enumerate(kinds) if kind == "queued")
 
 
-@pytest.mark.model
 def test_who_finds_the_queue_full_is_told_when_to_come_back(start_host: StartHost) -> None:
     host = start_host("--parallel", "1", "--max-waiting", "1")
     host.generate("warm", "hello", max_tokens=8, ignore_eos=True)
     host.end("warm")
-    for number in range(6):
-        host.generate(f"r{number}", f"number {number}", max_tokens=400, ignore_eos=True)
-        if not number:
-            host.first("r0", "delta")
-    refused = [e for n in range(6) for e in host.events[f"r{n}"] if e["event"] == "failed"] or [
-        host.end("r5")
-    ]
-    assert refused[0]["code"] == "overloaded"
+    host.generate("busy", "number 0", max_tokens=8000, ignore_eos=True)
+    host.first("busy", "delta")
+    names = [f"r{number}" for number in range(5)]
+    for name in names:
+        host.generate(name, name, max_tokens=8)
+
+    def refused() -> list[dict[str, Any]]:
+        return [event for name in names for event in host.events[name] if event["event"] == "failed"]
+
+    host.wait(lambda: len(refused()) == 4)
+    assert {event["code"] for event in refused()} == {"overloaded"}
     host.send(op="stats", id="s")
     assert host.end("s")["wait_seconds"] > 0

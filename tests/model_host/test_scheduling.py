@@ -14,7 +14,7 @@ from model_host.request import Sequence
 from model_host.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, OLDEST_SHARE, Scheduler
 from model_host.slots import SlotTable
 from tests.model_host.conftest import StartHost
-from tests.model_host.test_pure import CountingSampler, FakeMemory
+from tests.model_host.fakes import CountingSampler, FakeMemory
 
 
 def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = ()) -> Scheduler:
@@ -109,7 +109,6 @@ def test_steps_take_the_time_they_should(streaming: bool, seconds: float) -> Non
     assert pace.budget(streaming=streaming, decoding=0) == pytest.approx(500 * seconds, rel=0.05)
 
 
-@pytest.mark.model
 def test_an_answer_overtakes_prompts_of_the_background(start_host: StartHost) -> None:
     host = start_host("--context", "8192")
     long = " ".join(f"word{i}" for i in range(900))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from model_host.snapshot_file import Snapshot, file_name, read_header, read_stat
 from model_host.snapshots import SnapshotFolder
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT, HostProcess
+from tests.waiting import eventually
 
 # The tiny model's window has 256 tokens; this is more than four of them.
 LONG = " ".join(f"word{i} in a long prompt about grids." for i in range(150))
@@ -53,16 +53,12 @@ g.write(pathlib.Path(sys.argv[1]), shape="tiny")
 
 
 def until_saved(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while len(list(folder.glob("*/*.kv"))) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: len(list(folder.glob("*/*.kv"))) >= count, "nothing is saved")
 
 
 # --------------------------------------------------------------------------- through a real host
 
 
-@pytest.mark.model
 def test_a_conversation_goes_on_after_a_restart_past_the_window(
     start_host: StartHost, tmp_path: Path
 ) -> None:
@@ -87,7 +83,6 @@ def test_a_conversation_goes_on_after_a_restart_past_the_window(
     assert comes.end("s")["snapshots_restored"] == 1
 
 
-@pytest.mark.model
 def test_an_opening_that_is_not_repeated_is_left_out(start_host: StartHost, tmp_path: Path) -> None:
     """As Gemma 4 does it: the prompt ends with an empty thought, and past replies have none."""
     model = tmp_path / "opening.gguf"
@@ -103,7 +98,6 @@ def test_an_opening_that_is_not_repeated_is_left_out(start_host: StartHost, tmp_
     assert again.end("two")["cached_tokens"] > 300
 
 
-@pytest.mark.model
 def test_an_idle_host_saves_before_it_is_killed(start_host: StartHost, tmp_path: Path) -> None:
     history: list[dict[str, Any]] = []
     host = start_host(*flags(tmp_path, after=0.0))
@@ -115,7 +109,6 @@ def test_an_idle_host_saves_before_it_is_killed(start_host: StartHost, tmp_path:
     assert again.end("two")["cached_tokens"] > 300
 
 
-@pytest.mark.model
 def test_what_is_evicted_is_saved(start_host: StartHost, tmp_path: Path) -> None:
     host = start_host("--context", "768", *flags(tmp_path))
     histories: list[list[dict[str, Any]]] = [[] for _ in range(4)]
@@ -131,7 +124,6 @@ def test_what_is_evicted_is_saved(start_host: StartHost, tmp_path: Path) -> None
     assert host.end("two0")["cached_tokens"] > 150
 
 
-@pytest.mark.model
 def test_another_owner_gets_nothing_of_a_snapshot(start_host: StartHost, tmp_path: Path) -> None:
     history: list[dict[str, Any]] = []
     host = start_host(*flags(tmp_path))
@@ -142,7 +134,6 @@ def test_another_owner_gets_nothing_of_a_snapshot(start_host: StartHost, tmp_pat
     assert again.end("two")["cached_tokens"] < 16
 
 
-@pytest.mark.model
 def test_forget_drops_memory_and_files(start_host: StartHost, tmp_path: Path) -> None:
     histories: dict[str, list[dict[str, Any]]] = {"alice": [], "bob": []}
     host = start_host(*flags(tmp_path, after=0.0))
@@ -158,7 +149,6 @@ def test_forget_drops_memory_and_files(start_host: StartHost, tmp_path: Path) ->
     assert host.end("two-bob")["cached_tokens"] > 300
 
 
-@pytest.mark.model
 def test_a_prefix_that_several_share_is_saved_for_all(start_host: StartHost, tmp_path: Path) -> None:
     system = [{"role": "system", "content": [{"text": LONG[:2000], "shared": True}]}]
     host = start_host(*flags(tmp_path))
@@ -170,7 +160,6 @@ def test_a_prefix_that_several_share_is_saved_for_all(start_host: StartHost, tmp
     assert again.end("c")["cached_tokens"] > 200
 
 
-@pytest.mark.model
 @pytest.mark.parametrize("size", [1, pytest.param(1000, marks=pytest.mark.soak)])
 def test_damaged_files_are_misses(start_host: StartHost, tmp_path: Path, size: int) -> None:
     history: list[dict[str, Any]] = []

@@ -87,7 +87,7 @@ def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None
     assert tuner.chosen() == {1: 2}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.sampled_from([3, 4, 8, 12]),
     st.floats(0.02, 0.2),

@@ -13,8 +13,6 @@ import pytest
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import HostProcess
 
-pytestmark = pytest.mark.model
-
 WEATHER: dict[str, Any] = {
     "name": "get_weather",
     "description": "The weather of a place",

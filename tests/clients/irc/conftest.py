@@ -16,6 +16,7 @@ from clients.irc.config import Config, parse
 from tests.clients.irc.ircd import Inspircd, Ngircd, folder
 from tests.clients.irc.person import person
 from tests.gateway.api.conftest import inference, server, settings
+from tests.waiting import until
 
 __all__ = ["inference", "server", "settings"]
 
@@ -93,12 +94,3 @@ async def in_channels(bot: Bot, task: asyncio.Task[None] | None = None) -> None:
         return joined == wanted and all(network.connected for network in bot.networks)
 
     await until(there)
-
-
-async def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    for _ in range(int(seconds / 0.01)):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not happen in time")

@@ -15,11 +15,12 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from tests.clients.irc.conftest import CHANNEL, PASSWORD, configured, running, until
+from tests.clients.irc.conftest import CHANNEL, PASSWORD, configured, running
 from tests.clients.irc.ircd import Inspircd, certificate
 from tests.clients.irc.person import person
 from tests.gateway.api.conftest import LiveServer
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import until
 
 TAGS = "account-tag message-tags"
 

@@ -14,11 +14,12 @@ from clients.irc.waits import WAITS
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.settings import Settings
 from model_host.protocol import Queued
-from tests.clients.irc.conftest import CHANNEL, configured, running, until
+from tests.clients.irc.conftest import CHANNEL, configured, running
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import Person, person
 from tests.gateway.api.conftest import LiveServer, changed, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import until
 
 CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
 

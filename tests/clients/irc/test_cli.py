@@ -29,12 +29,12 @@ from clients.irc.config import (
     parse,
     secret,
 )
-from tests.clients.irc.conftest import until
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import person
 from tests.conftest import ROOT
 from tests.end_to_end.server import Server
 from tests.gateway.api.conftest import LiveServer
+from tests.waiting import until
 
 NETWORK: dict[str, Any] = {"name": "test", "host": "irc.example.org"}
 COMMAND = [sys.executable, "-m", "clients.irc.cli"]
@@ -143,14 +143,13 @@ def test_secrets_come_from_files(content: str | None, words: str, tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def demo(tmp_path_factory: pytest.TempPathFactory, demo_model: str) -> Iterator[Server]:
     """The gateway as `make run` starts it."""
-    server = Server(tmp_path_factory.mktemp("irc") / "data", "hearth-demo")
+    server = Server(tmp_path_factory.mktemp("irc") / "data", demo_model)
     yield server
     server.stop()
 
 
-@pytest.mark.model
 async def test_from_a_question_on_irc_to_a_cited_answer(
     demo: Server, shared_ngircd: Ngircd, tmp_path: Path
 ) -> None:

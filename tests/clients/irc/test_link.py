@@ -11,8 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from clients.irc.capabilities import Login
-from tests.clients.irc.conftest import configured, in_channels, running, until
+from tests.clients.irc.conftest import configured, in_channels, running
 from tests.clients.irc.raw_server import Peer, RawServer, raw_server
+from tests.waiting import until
 
 NOWHERE = "http://127.0.0.1:1"
 SASL = {"account": "hearth", "password": "pässword"}

@@ -12,11 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from clients.irc.config import ChannelConfig
-from tests.clients.irc.conftest import CHANNEL, configured, in_channels, running, until
+from tests.clients.irc.conftest import CHANNEL, configured, in_channels, running
 from tests.clients.irc.ircd import Ngircd, folder
 from tests.clients.irc.person import person
 from tests.gateway.api.conftest import LiveServer
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import until
 
 
 @pytest.fixture

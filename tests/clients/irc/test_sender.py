@@ -12,8 +12,9 @@ from clients.irc.answer import shaped
 from clients.irc.gateway import Answer, Citation
 from clients.irc.text import clean, with_link
 from clients.irc.wire import LINE_BYTES, Mask, room
-from tests.clients.irc.conftest import configured, running, until
+from tests.clients.irc.conftest import configured, running
 from tests.clients.irc.raw_server import Peer, raw_server
+from tests.waiting import until
 
 COMMANDS = [
     "\r\nQUIT :bye",

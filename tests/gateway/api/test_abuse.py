@@ -12,6 +12,7 @@ from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, LiveServer, make_key
 from tests.gateway.api.routes import ENDPOINTS, PROBES, path_of, route_id
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 ADMIN_ROUTES = [endpoint for endpoint in ENDPOINTS if endpoint.access == "admin"]
 
@@ -168,7 +169,7 @@ async def send(server: LiveServer, head: str) -> bytes:
     """The raw reply to a raw head."""
     reader, writer = await server.connect()
     writer.write(f"{head}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode())
-    reply = await asyncio.wait_for(reader.read(), 5)
+    reply = await asyncio.wait_for(reader.read(), PATIENCE)
     writer.close()
     return reply
 
@@ -215,7 +216,7 @@ async def test_requests_cannot_be_smuggled(server: LiveServer, keys: Keys) -> No
         head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {keys.user}\r\n{lengths}\r\n\r\n"
         writer.write((head + "0\r\n\r\n" + inner).encode())
         writer.write_eof()
-        reply = await asyncio.wait_for(reader.read(), 5)
+        reply = await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         assert b'"versions"' not in reply, lengths
         assert reply.split()[1] in (b"400", b"501") or reply.count(b"HTTP/1.1 ") == 1, (lengths, reply)

@@ -13,6 +13,7 @@ import pytest
 from gateway.settings import Settings
 from tests.gateway.api.conftest import LiveServer, changed, live
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 CHAT = json.dumps({"messages": [{"role": "user", "content": "hi"}]}).encode()
 HEAD = (
@@ -27,7 +28,7 @@ def request(path: str, body: bytes, accept: str = "*/*") -> bytes:
 
 
 async def read_all(reader: asyncio.StreamReader) -> bytes:
-    return await asyncio.wait_for(reader.read(), 5)
+    return await asyncio.wait_for(reader.read(), PATIENCE)
 
 
 def status_and_error(raw: bytes) -> tuple[int, str]:
@@ -51,14 +52,12 @@ def status_and_error(raw: bytes) -> tuple[int, str]:
 async def test_a_client_that_leaves_cancels_the_generation(
     server: LiveServer, inference: ScriptedInference, path: str, body: bytes, accept: str
 ) -> None:
-    inference.delay = 0.3
+    inference.delay = 3600.0  # not one more piece
     _, writer = await server.connect()
     writer.write(request(path, body, accept))
     await inference.begun.acquire()
     writer.close()
-    left = time.monotonic()
-    await asyncio.wait_for(inference.cancelled.wait(), 5)
-    assert time.monotonic() - left < 0.2  # within the first delay: not one more piece
+    await asyncio.wait_for(inference.cancelled.wait(), PATIENCE)
     assert inference.running == 0
     assert inference.finished == 0
 
@@ -66,12 +65,12 @@ async def test_a_client_that_leaves_cancels_the_generation(
 async def test_a_client_that_leaves_while_the_model_loads(
     server: LiveServer, inference: ScriptedInference
 ) -> None:
-    inference.loading = 30.0
+    inference.loading = 3600.0
     _, writer = await server.connect()
     writer.write(request("/v1/chat/completions", STREAM))
     await inference.begun.acquire()
     writer.close()
-    await asyncio.wait_for(inference.cancelled.wait(), 2)
+    await asyncio.wait_for(inference.cancelled.wait(), PATIENCE)
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
@@ -81,7 +80,7 @@ async def test_a_head_has_a_deadline(settings: Settings, inference: ScriptedInfe
         writer.write(sent)
         begun = time.monotonic()
         raw = await read_all(reader)
-        assert 0.1 < time.monotonic() - begun < 2
+        assert time.monotonic() - begun > 0.1
         assert status_and_error(raw) == (408, "request_timeout") if sent else raw == b""
         writer.close()
 
@@ -94,12 +93,12 @@ async def test_a_dripping_second_head_has_a_deadline_too(
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         replies = asyncio.create_task(read_all(reader))
         begun = time.monotonic()
-        for byte in b"GET /healthz HTTP/1.1\r\n" * 100:
+        for byte in b"GET /healthz HTTP/1.1\r\nX: ".ljust(1000, b"y"):
             writer.write(bytes([byte]))
             await asyncio.sleep(0.05)
             if replies.done():
                 break
-        assert 0.2 < time.monotonic() - begun < 2.0
+        assert time.monotonic() - begun > 0.2
         assert b" 408 " in await replies
         writer.close()
 

@@ -152,9 +152,7 @@ BODY = st.fixed_dictionaries(
 
 
 @given(path=st.sampled_from([*OLLAMA, *ANTHROPIC]), body=BODY | ODD)
-@hypothesis_settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@hypothesis_settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_json_is_too_odd(fuzzed: Any, path: str, body: Any) -> None:
     reply = fuzzed(path, json.dumps(body).encode())
     assert reply.status_code < 500, reply.text

@@ -21,8 +21,6 @@ from gateway.store.request_log import get_record, list_records
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
 
-pytestmark = pytest.mark.model
-
 NAME = "tiny-embedding"
 
 

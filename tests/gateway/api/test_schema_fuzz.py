@@ -32,7 +32,6 @@ def _bounded(path: str, body: object) -> object:
 
 
 @pytest.mark.soak
-@pytest.mark.model
 @pytest.mark.timeout(1800)
 def test_made_up_requests_break_nothing(tmp_path: Path, tiny_model: Path) -> None:
     # The limits of /ask are for the tiny model's context; everything short, so that many requests fit the time.
@@ -64,7 +63,6 @@ def test_made_up_requests_break_nothing(tmp_path: Path, tiny_model: Path) -> Non
 def _fuzz(operation: schemathesis.APIOperation, examples: int) -> None:  # type: ignore[type-arg]
     @settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

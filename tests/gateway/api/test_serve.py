@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 import httpx2
@@ -20,6 +19,7 @@ from gateway.serve import listening_socket, serve, url_of
 from gateway.settings import ServerSettings, Settings
 from tests.gateway.api.conftest import LiveServer, changed, live
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 PROGRAM = """
@@ -57,7 +57,7 @@ async def test_after_the_grace_period_every_client_gets_an_error(
     settings: Settings, inference: ScriptedInference
 ) -> None:
     inference.delay = 0.2
-    inference.script = lambda call: ["x"] * 1000
+    inference.script = lambda call: ["x"] * 100_000
     async with (
         live(changed(settings, "server", shutdown_grace_seconds=0.3), inference) as server,
         httpx2.AsyncClient(base_url=server.url) as client,
@@ -66,21 +66,19 @@ async def test_after_the_grace_period_every_client_gets_an_error(
         whole = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
         await inference.begun.acquire()
         await inference.begun.acquire()
-        begun = time.monotonic()
         server.server.stop()
         *_, error, done, end = (await stream).text.split("\n\n")
         assert json.loads(error.removeprefix("data: "))["error"]["code"] == "shutting_down"
         assert (done, end) == ("data: [DONE]", "")
         assert (await whole).status_code == 503
         assert (await whole).headers["retry-after"]
-    assert time.monotonic() - begun < 3
     assert inference.running == 0
 
 
 async def test_a_second_stop_does_not_wait(settings: Settings, inference: ScriptedInference) -> None:
-    inference.delay = 60.0
+    inference.delay = 3600.0
     async with (
-        live(changed(settings, "server", shutdown_grace_seconds=60.0), inference) as server,
+        live(changed(settings, "server", shutdown_grace_seconds=3600.0), inference) as server,
         httpx2.AsyncClient(base_url=server.url) as client,
     ):
         whole = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
@@ -88,7 +86,7 @@ async def test_a_second_stop_does_not_wait(settings: Settings, inference: Script
         server.server.stop()
         await asyncio.sleep(0.2)
         server.server.stop()
-        assert (await asyncio.wait_for(whole, 3)).status_code == 503
+        assert (await asyncio.wait_for(whole, PATIENCE)).status_code == 503
 
 
 async def test_start_up_errors_reach_the_caller(settings: Settings, inference: ScriptedInference) -> None:
@@ -124,7 +122,7 @@ async def test_the_program_is_small_and_ends_when_told(
         sys.executable, "-c", PROGRAM, tmp_path, settings.model.name, stdout=-1, stderr=-1
     )
     assert child.stdout is not None
-    url = (await asyncio.wait_for(child.stdout.readline(), 20)).decode().strip()
+    url = (await asyncio.wait_for(child.stdout.readline(), PATIENCE)).decode().strip()
     async with httpx2.AsyncClient(base_url=url) as client:
         for path in ("/readyz", "/v1/models", "/metrics", "/admin/health"):
             assert (await client.get(path)).status_code == 200
@@ -135,12 +133,10 @@ async def test_the_program_is_small_and_ends_when_told(
         assert process.memory_info().rss < 80e6
         # A connection that says nothing must not hold up the end.
         _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-        begun = time.monotonic()
         child.send_signal(number)
-        rest, errors = await asyncio.wait_for(child.communicate(), 10)
+        rest, errors = await asyncio.wait_for(child.communicate(), PATIENCE)
         writer.close()
     assert (child.returncode, rest) == (0, b"ended\n"), errors.decode()
-    assert time.monotonic() - begun < 5
     lines = [json.loads(line) for line in errors.splitlines()]
     (line,) = [line for line in lines if line.get("request_id") == "h-1"]
     assert (line["event"], line["path"], line["status"], line["level"]) == (

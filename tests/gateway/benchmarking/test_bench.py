@@ -23,8 +23,9 @@ from gateway.benchmarking.stream import BenchError, StreamClock
 from gateway.benchmarking.target import Target
 from gateway.benchmarking.texts import Texts
 from gateway.cli.main import cli, run
-from tests.end_to_end.server import Server, alive, eventually
+from tests.end_to_end.server import Server, alive
 from tests.gateway.benchmarking.other_server import OtherServer, serving
+from tests.waiting import eventually
 
 
 async def _one(target: Target, texts: Texts) -> dict[str, float]:
@@ -42,7 +43,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterat
     server.stop()
 
 
-@pytest.mark.model
 async def test_every_scenario_runs_on_the_real_server(server: Server) -> None:
     async with Target(server.url, label="us") as target:
         await target.prepare()
@@ -58,7 +58,6 @@ async def test_every_scenario_runs_on_the_real_server(server: Server) -> None:
     assert len(rows_of(result)) == 1 + sum(len(each.metrics) for each in SCENARIOS)
 
 
-@pytest.mark.model
 def test_the_command_prints_every_value(server: Server) -> None:
     arguments = [
         "bench",
@@ -169,7 +168,7 @@ def test_texts_are_seeded_and_as_long_as_asked(seed: str, tokens: int, per_word:
 def test_hogs_are_gone_after_the_block() -> None:
     with busy_loops() as count:
         leader = next(each for each in psutil.Process().children() if "-S" in each.cmdline())
-        eventually(lambda: len(leader.children()) == count - 1, 5, "not all loops run")
+        eventually(lambda: len(leader.children()) == count - 1, "not all loops run")
         loops = [leader, *leader.children()]
         assert {os.getsid(loop.pid) for loop in loops} == {leader.pid}
-    eventually(lambda: not any(alive(loop.pid) for loop in loops), 5, "loops are left behind")
+    eventually(lambda: not any(alive(loop.pid) for loop in loops), "loops are left behind")

@@ -8,11 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
 from tests.gateway.cli.conftest import COMMAND, run_command
-
-pytestmark = pytest.mark.model
 
 
 def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Path, tmp_path: Path) -> None:

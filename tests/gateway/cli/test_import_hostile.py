@@ -166,7 +166,7 @@ _damage = st.lists(
 
 
 @pytest.mark.parametrize("which", ["lines.jsonl", "documents/Daily_chat.json", "openai"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(damage=_damage)
 def test_damaged_files_are_refused_or_sound(exported: Path, which: str, damage: list) -> None:
     raw = json.dumps(OPENAI).encode() if which == "openai" else (exported / which).read_bytes()
@@ -212,7 +212,7 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     return [place for key in keys for place in ((value, key), *_places(value[key]))]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(changes=st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(_VALUES)), min_size=1, max_size=3))
 def test_any_value_anywhere_is_refused_or_sound(exported: Path, changes: list) -> None:
     changed = rows(exported)

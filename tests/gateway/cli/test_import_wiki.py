@@ -22,6 +22,7 @@ from gateway.wiki.sample import load_sample
 from tests.gateway.cli.conftest import COMMAND, Run
 from tests.gateway.cli.dump_server import FileServer, serve
 from tests.gateway.wiki.export import HEAD, TAIL, export, page
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -213,10 +214,9 @@ def test_a_download_that_was_killed_goes_on(
     process = started(environment, tmp_path, files.url + "/dump.xml")
     assert files.halfway.wait(30)
     folder = tmp_path / "data" / "imports"
-    deadline = time.monotonic() + 30
-    while not any(path.stat().st_size > 8192 for path in folder.glob("*.download")):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(
+        lambda: any(path.stat().st_size > 8192 for path in folder.glob("*.download")), "nothing arrives"
+    )
     process.kill()
     process.communicate()
     files.hold.set()

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 from pathlib import Path
 
 import httpx2
@@ -23,6 +22,7 @@ from gateway.cli.exits import exit_status as status_of
 from gateway.cli.hub_errors import PullError, hub_errors
 from tests.gateway.cli.conftest import GGUF, Run
 from tests.gateway.cli.hub_server import COMMIT, Hub
+from tests.waiting import PATIENCE, eventually
 
 NAME = "owner/repo:model.gguf"
 KEY = "owner/repo/model.gguf"
@@ -75,12 +75,9 @@ def test_an_interrupted_pull_keeps_its_bytes_and_goes_on(
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 20
-    while not (partials(target) and partials(target)[0].stat().st_size):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: partials(target) and partials(target)[0].stat().st_size, "nothing arrives")
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "run it again to go on" in errors
     assert "Traceback" not in errors

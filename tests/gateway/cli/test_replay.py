@@ -273,7 +273,6 @@ def answering(
     run_command(environment, folder, "stop")
 
 
-@pytest.mark.model
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_replay_gives_the_same_output(answering: dict[str, str], tmp_path: Path, name: str) -> None:
     def hearth(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,8 +16,6 @@ from gateway.resources import bundled
 from tests.gateway.cli.conftest import Run, run_command
 from tests.gateway.cli.terminal import Terminal
 
-pytestmark = pytest.mark.model
-
 
 @pytest.fixture
 def client(served: dict[str, str], tmp_path: Path) -> Run:

@@ -51,7 +51,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ignore-cancel", action="store_true")
     parser.add_argument("--stubborn", action="store_true", help="ignore shutdown, closed stdin and TERM")
     parser.add_argument(
-        "--leave-open", action="store_true", help="start a process elsewhere that keeps stdout open"
+        "--leave-open",
+        type=Path,
+        help="start a process elsewhere that keeps stdout open, and put its pid here",
     )
     parser.add_argument("--close-output", action="store_true", help="close stdout at the first generation")
     parser.add_argument("--garbage", type=Path, help="write this file's bytes after each `started`")
@@ -236,8 +238,7 @@ def prepare(options: argparse.Namespace) -> None:
     if options.grandchild:
         options.grandchild.write_text(str(subprocess.Popen(sleeper).pid))
     if options.leave_open:
-        outside = subprocess.Popen([*sleeper[:2], "import time; time.sleep(6)"], start_new_session=True)
-        print(f"fake host: {outside.pid} holds stdout", file=sys.stderr, flush=True)
+        options.leave_open.write_text(str(subprocess.Popen(sleeper, start_new_session=True).pid))
 
 
 def main() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,19 +54,3 @@ async def first_delta(events: AsyncIterator[GenerationEvent]) -> Delta:
         if isinstance(event, Delta):
             return event
     raise AssertionError("no delta")
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> float:
-    """Wait for ``condition`` and return how long that took; fails after ``seconds``."""
-    begun = time.monotonic()
-    while not condition():
-        assert time.monotonic() - begun < seconds, "the condition did not come true in time"
-        await asyncio.sleep(0.005)
-    return time.monotonic() - begun
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -20,9 +20,8 @@ from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
 from gateway.inference.launch import host_command
 from gateway.settings import EmbeddingSettings, ModelSettings, Settings
-from tests.gateway.inference.helpers import call, own_children, until
-
-pytestmark = pytest.mark.model
+from tests.gateway.inference.helpers import call, own_children
+from tests.waiting import until
 
 PROMPTS = TaskPrompts(
     query="task: search | query: {text}", document="title: {title} | text: {text}", untitled="none"

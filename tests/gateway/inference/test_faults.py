@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import sys
-import time
 from contextlib import aclosing
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from gateway.inference.host import HostInference
 from gateway.inference.interface import GenerationEvent
 from gateway.settings import ModelSettings
 from model_host.protocol import Finished
+from tests.end_to_end.server import alive
 from tests.gateway.inference.helpers import (
     FAKE_HOST,
     MakeHost,
@@ -29,8 +29,8 @@ from tests.gateway.inference.helpers import (
     collect,
     first_delta,
     own_children,
-    until,
 )
+from tests.waiting import PATIENCE, eventually, until
 
 
 def patient() -> Breaker:
@@ -53,17 +53,15 @@ def retriable(end: object) -> bool:
 # -------------------------------------------------------------------------------------------- crashes
 
 
-async def test_a_killed_host_ends_every_open_request_within_two_seconds(make_host: MakeHost) -> None:
+async def test_a_killed_host_ends_every_open_request(make_host: MakeHost) -> None:
     host = make_host()
     tasks = [asyncio.create_task(outcome(host)) for _ in range(8)]
     await until(lambda: host.health().state == "ready")
     await asyncio.sleep(0.1)
     pid = host.health().pid
     assert pid is not None
-    begun = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    ends = await asyncio.wait_for(asyncio.gather(*tasks), 2)
-    assert time.monotonic() - begun < 2
+    ends = await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
     assert all(map(retriable, ends))
     assert "SIGKILL" in str(ends[0])
     assert "fake host: loading" in str(ends[0])
@@ -79,11 +77,16 @@ async def test_a_crash_in_the_middle_of_a_stream(make_host: MakeHost) -> None:
     assert "SIGSEGV" in str(end)
 
 
-async def test_a_crash_is_seen_even_if_somebody_else_holds_the_output_open(make_host: MakeHost) -> None:
-    host = make_host("--leave-open", "--crash-after", 1)
-    begun = time.monotonic()
-    assert retriable(await outcome(host))
-    assert time.monotonic() - begun < 3
+async def test_a_crash_is_seen_even_if_somebody_else_holds_the_output_open(
+    make_host: MakeHost, tmp_path: Path
+) -> None:
+    host = make_host("--leave-open", tmp_path / "outside", "--crash-after", 1)
+    try:
+        assert retriable(await outcome(host))
+    finally:
+        outside = int((tmp_path / "outside").read_text())
+        assert alive(outside), "nobody held the output open"
+        os.kill(outside, signal.SIGKILL)
 
 
 async def test_a_host_that_closes_its_output_is_ended(make_host: MakeHost) -> None:
@@ -105,7 +108,7 @@ async def test_random_kills_under_eight_streams(make_host: MakeHost, rounds: int
         pid = host.health().pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        ends = await asyncio.wait_for(asyncio.gather(*tasks), 2)
+        ends = await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
         assert all(isinstance(end, Finished) or retriable(end) for end in ends)
     assert isinstance(await outcome(host, 3), Finished)
     assert host.health().restarts == rounds
@@ -133,33 +136,32 @@ async def test_repeated_crashes_fail_fast_and_then_recover(make_host: MakeHost, 
 
 
 async def test_a_cancelled_request_that_does_not_end_costs_the_host_its_life(make_host: MakeHost) -> None:
-    host = make_host("--ignore-cancel", stop_grace_seconds=0.4)
+    host = make_host("--ignore-cancel", stop_grace_seconds=1.0)
     other = asyncio.create_task(outcome(host))
     async with aclosing(host.generate(call(max_tokens=100_000))) as events:
         await first_delta(events)
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 0.2, "closing must not wait for the host"
-    assert host.health().open_requests == 2
-    end = await asyncio.wait_for(other, 2)
+    assert host.health().open_requests == 2, "closing must not wait for the host"
+    end = await asyncio.wait_for(other, PATIENCE)
     assert retriable(end)
-    assert "did not stop within 0.4 s" in str(end)
+    assert "did not stop within 1 s" in str(end)
     await until(lambda: host.health().open_requests == 0)
 
 
 async def test_a_cancelled_request_that_ends_by_itself_is_no_reason_to_kill(make_host: MakeHost) -> None:
-    host = make_host("--ignore-cancel", "--delta-seconds", 0.01, stop_grace_seconds=0.6)
-    async with aclosing(host.generate(call(max_tokens=20))) as events:
+    host = make_host("--ignore-cancel", "--delta-seconds", 0.01, stop_grace_seconds=1.0)
+    async with aclosing(host.generate(call(max_tokens=4))) as events:
         await first_delta(events)
         pid = host.health().pid
     await until(lambda: host.health().open_requests == 0)
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(1.1)
     assert (host.health().pid, host.health().restarts) == (pid, 0)
 
 
 async def test_a_stalled_host_can_be_cancelled_and_closed(make_host: MakeHost) -> None:
     host = make_host("--stall", "--ignore-cancel", stop_grace_seconds=0.4)
+    await host.warm()
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
+        async with asyncio.timeout(0.2):
             await collect(host)
     await until(lambda: host.health().restarts == 1)
     await until(lambda: not own_children())
@@ -171,7 +173,7 @@ async def test_asking_a_stalled_host_for_counters_gives_up(
     monkeypatch.setattr("gateway.inference.link.STATS_SECONDS", 0.1)
     host = make_host("--stall")
     await host.warm()
-    await asyncio.wait_for(asyncio.gather(host.refresh_stats(), host.refresh_stats()), 1)
+    await asyncio.wait_for(asyncio.gather(host.refresh_stats(), host.refresh_stats()), PATIENCE)
     assert host.health().stats == {}
     assert host.health().state == "ready"
 
@@ -236,7 +238,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINES, max_size=40))
 async def test_whatever_a_host_says_every_request_ends(
     make_host: MakeHost, tmp_path: Path, lines: list[bytes]
@@ -244,7 +246,7 @@ async def test_whatever_a_host_says_every_request_ends(
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"".join(line + b"\n" for line in lines))
     host = make_host("--garbage", garbage, breaker=patient())
-    ends = await asyncio.wait_for(asyncio.gather(*(outcome(host, 3) for _ in range(4))), 10)
+    ends = await asyncio.wait_for(asyncio.gather(*(outcome(host, 3) for _ in range(4))), PATIENCE)
     assert all(isinstance(end, Finished | HearthError) for end in ends)
     await until(lambda: host.health().open_requests == 0)
     await host.close()
@@ -262,10 +264,7 @@ def test_a_gateway_that_stops_without_closing_leaves_no_child(model: ResolvedMod
         return pid
 
     asyncio.run(main())
-    deadline = time.monotonic() + 2
-    while own_children() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not own_children()
+    eventually(lambda: not own_children(), "the child was left")
 
 
 def _said(seeded: random.Random, number: int) -> bytes:
@@ -297,8 +296,8 @@ async def test_100_000_lines_from_hosts(make_host: MakeHost, tmp_path: Path) -> 
     host = make_host("--garbage", garbage, breaker=patient())
     for request in range(200):
         garbage.write_bytes(b"".join(_said(seeded, request * 500 + i) + b"\n" for i in range(500)))
-        end = await asyncio.wait_for(outcome(host, 3), 20)
+        end = await asyncio.wait_for(outcome(host, 3), PATIENCE)
         assert isinstance(end, Finished | HearthError)
     await until(lambda: host.health().open_requests == 0)
     garbage.write_bytes(b"")
-    assert isinstance(await asyncio.wait_for(outcome(host, 3), 20), Finished)
+    assert isinstance(await asyncio.wait_for(outcome(host, 3), PATIENCE), Finished)

@@ -10,7 +10,8 @@ import pytest
 from gateway.errors import HearthError, InvalidRequestError, OverloadedError, PromptTooLongError
 from gateway.inference.interface import GenerateCall, Inference, Progress
 from model_host.protocol import MAX_LINE_BYTES, Delta, Finished, Message, Started
-from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta, until
+from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta
+from tests.waiting import until
 
 
 async def test_the_first_request_starts_the_host_and_shows_progress(make_host: MakeHost) -> None:

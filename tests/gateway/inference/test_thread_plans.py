@@ -70,7 +70,6 @@ def test_the_command_has_the_speeds_unless_the_number_is_set(model: ResolvedMode
     assert "--thread-speeds" not in host_command(model, ModelSettings(threads=3), None, speeds)
 
 
-@pytest.mark.model
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core leaves nothing to choose")
 async def test_the_first_load_measures_and_the_next_one_knows(tmp_path: Path, tiny_model: Path) -> None:
     settings = ModelSettings(memory_headroom_bytes=0)

@@ -15,8 +15,6 @@ from gateway.settings import ModelSettings
 from model_host.protocol import Finished, Message, Tool, ToolDelta
 from tests.gateway.inference.helpers import collect
 
-pytestmark = pytest.mark.model
-
 HI = [Message("user", "hi")]
 
 

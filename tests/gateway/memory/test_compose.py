@@ -145,7 +145,7 @@ _messages = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     lines=_messages,
     limit=st.integers(300, 9000),

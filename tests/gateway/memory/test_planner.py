@@ -51,7 +51,7 @@ _line = st.tuples(
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(lines=st.lists(_line, max_size=90), seed=st.integers(0, 99), force=st.sampled_from([0, 0, 1]))
 def test_nothing_is_lost_or_read_twice(policy: Policy, lines: list, seed: int, force: int) -> None:
     talk = Simulation(policy, BUDGET, fill=random.Random(seed).random)

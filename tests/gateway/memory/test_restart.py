@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import httpx2
 
 from tests.gateway.memory.scripted_server import settings_for
 from tests.gateway.memory.test_kills import Gateway, check
+from tests.waiting import eventually
 
 
 def log_of(client: httpx2.Client, name: str) -> list[tuple[Any, ...]]:
@@ -26,14 +25,6 @@ def query(data_dir: Path, sql: str) -> list[Any]:
         return list(database.execute(sql))
     finally:
         database.close()
-
-
-def eventually(found: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + 30
-    while not (value := found()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-    return value
 
 
 def test_a_compaction_that_was_killed_is_done_once_by_the_next_process(tmp_path: Path) -> None:

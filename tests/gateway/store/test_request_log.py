@@ -126,7 +126,7 @@ def test_the_oldest_go_when_they_take_too_many_bytes(database: Database) -> None
     assert ids(database) == ["next"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 6), st.integers(500, 20_000)), max_size=12))
 def test_the_running_totals_are_the_sums(database: Database, steps: list[tuple[int, int, int]]) -> None:
     for length, count, size in steps:

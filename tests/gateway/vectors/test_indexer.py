@@ -12,9 +12,9 @@ from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module
 from gateway.vectors.group import Group
 from gateway.vectors.source import Count, Document, Part
-from tests.gateway.inference.helpers import until
 from tests.gateway.vectors.conftest import Listed, MakeIndexer
 from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
+from tests.waiting import until
 
 
 async def test_everything_gets_its_vectors_once(make_indexer: MakeIndexer, embedder: WordEmbedder) -> None:

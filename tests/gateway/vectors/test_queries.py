@@ -9,8 +9,8 @@ import pytest
 
 from gateway.errors import ModelUnavailableError
 from gateway.vectors.queries import Queries
-from tests.gateway.inference.helpers import until
 from tests.gateway.vectors.words import WordEmbedder, vector_of
+from tests.waiting import until
 
 
 class Stale:

@@ -14,6 +14,7 @@ from typing import Any
 from gateway.catalog import ResolvedModel
 from gateway.errors import HearthError, PromptTooLongError
 from gateway.inference.embedding import Embeddings, NoEmbedder
+from tests.waiting import PATIENCE
 
 WIDTH = 512
 _WORD = re.compile(r"\w+")
@@ -72,7 +73,7 @@ class WordEmbedder(NoEmbedder):
         return Embeddings([vector_of(text, self.width) for text in whole], [1] * len(whole), self.space)
 
 
-async def come_true(condition: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
+async def come_true(condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
     """Wait until the condition, which may ask the database, holds."""
     async with asyncio.timeout(seconds):
         while True:

@@ -35,7 +35,7 @@ XML_TEXT = st.text(
 TITLES = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=20)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(TITLES, XML_TEXT, st.integers(1, 10**9)), max_size=6), st.integers(1, 300))
 def test_what_was_exported_is_read_whatever_the_pieces(wanted: list[tuple[str, str, int]], step: int) -> None:
     data = export(*(page(title, text, number) for title, text, number in wanted))

@@ -158,7 +158,7 @@ def test_a_program_of_white_space_survives() -> None:
     assert lead(f"x\n<pre>\n{program}\n</pre>\ny") == f"x\n{program}\ny"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(alphabet=st.sampled_from(list("ab<>[]{}|=*#:;'!&- \t\n~_/\\")), max_size=60))
 def test_any_program_is_kept_byte_for_byte(program: str) -> None:
     program = "x" + program + "x"  # blank lines at either end are not part of highlighted code
@@ -245,7 +245,7 @@ Category: #REDIRECT &#xFDD0; &#xFDD1; 0 a b
 PIECES = [*WORDS.split(), " ", "\n", "\n\n", "\t", "\r", "\0", "\ud800", "\ufdd0", "\ufdd1", "\ufdd00\ufdd1"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join) | st.text())
 def test_any_text_gives_sections(wikitext: str) -> None:
     sections = extract(wikitext)

@@ -216,7 +216,7 @@ async def test_no_term_is_an_operator(wiki: LocalWiki, term: str) -> None:
     assert await wiki.count_pages() == 11
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(max_size=40)
     | st.lists(

@@ -8,7 +8,7 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from gateway.wiki import politeness
 from gateway.wiki.mediawiki import MediaWiki
 from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
 from tests.gateway.wiki.api_server import ApiServer, Write, drip, failed, raw, reply, serving, silence
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -54,11 +55,6 @@ async def wikis() -> AsyncIterator[Wikis]:
     yield made
     for wiki in made.made:
         await wiki.close()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - what is waited for happens in the product, which has no event for it
-        await asyncio.sleep(0.01)
 
 
 async def test_requests_say_who_asks_and_how_long_a_lag_is_borne(server: ApiServer, wikis: Wikis) -> None:

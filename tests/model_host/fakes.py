@@ -1,0 +1,41 @@
+"""What slots and scheduler need of a model, without one."""
+
+from __future__ import annotations
+
+import random
+
+
+class FakeMemory:
+    """What llama.cpp would hold: positions by sequence."""
+
+    def __init__(self) -> None:
+        self.lengths: dict[int, int] = {}
+
+    def copy(self, source: int, target: int, end: int) -> None:
+        assert self.lengths.get(target, 0) == 0, "copied into a sequence that is not empty"
+        assert end <= self.lengths.get(source, 0)
+        self.lengths[target] = end
+
+    def trim(self, sequence: int, start: int) -> None:
+        self.lengths[sequence] = min(start, self.lengths.get(sequence, 0))
+
+    def length(self, sequence: int) -> int:
+        return self.lengths.get(sequence, 0)
+
+    def reusable(self, sequence: int, length: int) -> bool:
+        return length <= self.length(sequence)
+
+
+class CountingSampler:
+    """Draws numbers that depend on the sequence alone."""
+
+    seed = 0
+
+    def __init__(self, number: int) -> None:
+        self._random = random.Random(number)
+
+    def sample(self, row: int) -> int:
+        return self._random.randrange(100)
+
+    def close(self) -> None:
+        """Nothing to free."""

@@ -1,0 +1,116 @@
+"""Lines of the protocol: what is refused, and that what is not is in range."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model_host import protocol
+
+GOOD = [
+    protocol.Generate("a", messages=[protocol.Message("user", "hi")]),
+    protocol.Generate("a", prompt="x", json_schema={"type": "string"}, stop=["\n"], lane="background"),
+    protocol.Generate(
+        "a",
+        messages=[
+            protocol.Message("assistant", "", tool_calls=[protocol.ToolCall("c", "f", {"a": [1, None]})]),
+            protocol.Message("tool", "x", tool_call_id="c", name="f"),
+        ],
+        tools=[protocol.Tool("f", "does", {"type": "object"}, strict=True)],
+        tool_choice="function:f",
+        parallel_tool_calls=False,
+        logprobs=20,
+    ),
+    protocol.Count("a", texts=["x", ""]),
+    protocol.Detokenize("a", [0, 5]),
+    protocol.Embed(id="a", tokens=[[1, 2]], lane="background", owner="o", dimensions=64),
+    protocol.Cancel("a", "b"),
+    protocol.Forget("a", "o"),
+    protocol.GetStats("a"),
+    protocol.Shutdown("a"),
+]
+
+
+@pytest.mark.parametrize("message", GOOD)
+def test_requests_survive_the_wire(message: protocol.Request) -> None:
+    assert protocol.decode_request(protocol.encode(message)) == message
+
+
+def test_every_request_is_among_them() -> None:
+    assert {type(message) for message in GOOD} == set(get_args(protocol.Request))
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_raise_protocol_errors_only(line: bytes) -> None:
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode_request(line)
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode_event(line)
+
+
+JSON_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(GOOD), st.data())
+def test_mutated_requests_are_refused_or_in_range(message: protocol.Request, data: st.DataObject) -> None:
+    fields = msgspec.json.decode(protocol.encode(message))
+    key = data.draw(st.sampled_from([*fields, "extra", "max_tokens", "sampling", "owner"]))
+    fields[key] = data.draw(JSON_VALUE)
+    try:
+        request = protocol.decode_request(msgspec.json.encode(fields))
+    except protocol.ProtocolError as error:
+        assert str(error)
+    else:
+        assert 1 <= len(request.id) <= 128
+        if isinstance(request, protocol.Generate) and request.max_tokens is not None:
+            assert 1 <= request.max_tokens <= 1_048_576
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("temperature", -0.1),
+        ("temperature", 5.1),
+        ("top_p", 1.01),
+        ("min_p", -1),
+        ("top_k", -1),
+        ("top_k", 10**12),
+        ("seed", -1),
+        ("seed", 2**32),
+        ("repeat_penalty", 0),
+        ("penalty_last_n", 10**9),
+        ("unknown", 1),
+    ],
+)
+def test_sampling_out_of_range_is_refused(field: str, value: float) -> None:
+    line = msgspec.json.encode({"op": "generate", "id": "a", "prompt": "x", "sampling": {field: value}})
+    with pytest.raises(protocol.ProtocolError, match=field):
+        protocol.decode_request(line)
+
+
+def test_numbers_that_json_cannot_have_are_refused() -> None:
+    for number in (b"NaN", b"Infinity", b"1e999"):
+        line = b'{"op":"generate","id":"a","prompt":"x","sampling":{"temperature":' + number + b"}}"
+        with pytest.raises(protocol.ProtocolError):
+            protocol.decode_request(line)
+
+
+def test_deep_nesting_is_refused() -> None:
+    line = (
+        b'{"op":"generate","id":"a","prompt":"x","json_schema":'
+        + b'{"a":' * 100_000
+        + b"1"
+        + b"}" * 100_000
+        + b"}"
+    )
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode_request(line)
