@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from model_host import json_text
-from model_host.grammar import GrammarError
+from model_host.gbnf.syntax import GrammarError
 
 MAX_NESTING = 64
 _BARE = re.compile(r"[\w$.-]+")

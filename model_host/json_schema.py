@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from model_host import json_text
-from model_host.grammar import GrammarError
+from model_host.gbnf.syntax import GrammarError
 
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_NESTING = 64

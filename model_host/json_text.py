@@ -10,7 +10,8 @@ import json
 import re
 from typing import Any
 
-from model_host.grammar import MAX_REPETITION, GrammarError
+from model_host.gbnf.parser import MAX_REPETITION
+from model_host.gbnf.syntax import GrammarError
 
 # One character of a string as it stands in JSON: no control characters, and no escaped half of a surrogate pair.
 CHARACTER = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model_host import protocol
 from model_host.engine import Engine
-from model_host.grammar import GrammarError
+from model_host.gbnf.syntax import GrammarError
 from model_host.intake import Ticket
 from model_host.json_schema import schema_to_grammar
 from model_host.markers import Markers

@@ -11,8 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from model_host.gbnf.check import check
+from model_host.gbnf.parser import parse
+from model_host.gbnf.syntax import GrammarError
 from model_host.gemma_schema import Quoting, gemma_arguments
-from model_host.grammar import GrammarError, check_grammar
 from model_host.json_schema import schema_to_grammar
 from model_host.json_text import literal
 from model_host.markers import Markers
@@ -70,7 +72,7 @@ def _arguments(form: ToolForm, markers: Markers, tool: Tool) -> str:
         schema = {"type": "object", **schema}
     try:
         grammar = _from_schema(form, markers, schema, strict=tool.strict)
-        check_grammar(grammar)
+        check(parse(grammar))
     except GrammarError as error:
         if tool.strict:
             raise ToolGrammarError(f"the parameters of the tool {tool.name}: {error}") from None

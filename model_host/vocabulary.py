@@ -7,8 +7,10 @@ import re
 import threading
 from functools import cached_property
 from itertools import repeat
+from typing import Any
 
 import llama_cpp
+import numpy as np
 
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
@@ -71,6 +73,17 @@ class Vocabulary:
             known = self._pieces[token] = self._piece(token)
         return known
 
+    def token_of(self, spelling: str) -> int | None:
+        """The token of exactly this spelling, control tokens among them."""
+        tokens = self._tokenize(spelling, special=True)
+        return tokens[0] if len(tokens) == 1 else None
+
+    @cached_property
+    def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:
+        """By token: the first of its bytes, -1 where it has none. Takes a while in a large vocabulary."""
+        first = (piece[0] if (piece := self.piece(token)) else -1 for token in range(self.size))
+        return np.fromiter(first, np.int16, self.size)
+
     def text(self, token: int) -> str:
         """The token as the vocabulary spells it, ``""`` for an id outside it."""
         if not 0 <= token < self.size:
@@ -84,8 +97,8 @@ class Vocabulary:
 
     def control(self, spelling: str) -> int | None:
         """The control token of this spelling, where there is one."""
-        tokens = self._tokenize(spelling, special=True)
-        return tokens[0] if len(tokens) == 1 and tokens[0] in self._reserved else None
+        token = self.token_of(spelling)
+        return token if token in self._reserved else None
 
     @cached_property
     def control_pattern(self) -> re.Pattern[str]:
