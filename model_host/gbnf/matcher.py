@@ -194,6 +194,7 @@ class Matcher:
         threads: set[Thread] = set()
         ends = False
         while todo:
+            self._work(1)
             step, address = todo.pop()
             kind = kinds[step]
             if kind <= OTHER_TOKEN:
@@ -215,7 +216,6 @@ class Matcher:
                 if place not in seen:
                     seen.add(place)
                     todo.append(place)
-        self._work(len(seen))
         return threads, ends
 
     def _address(self, step: int, outer: int) -> int:
