@@ -14,6 +14,10 @@ MAX_BEGINNINGS = 20_000
 _SHOWN = 6  # rules of a circle that an error names
 
 
+class LeftRecursionError(GrammarError):
+    """A rule can begin with itself, so that whoever follows it comes nowhere."""
+
+
 def check(rules: Rules) -> None:
     """Raise GrammarError for a rule that can begin with itself, or in too many ways."""
     empty = can_be_empty(rules)
@@ -32,9 +36,19 @@ def check(rules: Rules) -> None:
 
 
 def can_be_empty(rules: Rules) -> set[str]:
-    """The rules that can stand for nothing.
+    """The rules that can stand for nothing."""
+    return _fulfilled(rules, characters=-1)
 
-    Every node counts what it still needs in order to be empty, as in Dowling and Gallier's algorithm for Horn
+
+def can_end(rules: Rules) -> set[str]:
+    """The rules that can stand for something finite."""
+    return _fulfilled(rules, characters=0)
+
+
+def _fulfilled(rules: Rules, *, characters: int) -> set[str]:
+    """The rules that need no more than they can have; ``characters``: what a character needs, -1 for too much.
+
+    Every node counts what it still needs, as in Dowling and Gallier's algorithm for Horn
     clauses, so that none is looked at twice.
     """
     parents: list[int | str] = []  # by node: its parent, or the rule that it is all of
@@ -45,25 +59,25 @@ def can_be_empty(rules: Rules) -> set[str]:
         node, parent = todo.pop()
         number = len(parents)
         parents.append(parent)
-        needs.append(_needs(node))
+        needs.append(_needs(node, characters))
         if isinstance(node, Reference):
             references[node.rule].append(number)
         todo += [(child, number) for child in _children(node)]
-    empty: set[str] = set()
+    found: set[str] = set()
     fulfilled = [number for number, need in enumerate(needs) if need == 0]
     while fulfilled:
         up = parents[fulfilled.pop()]
         if isinstance(up, str):
-            empty.add(up)
+            found.add(up)
         for number in references[up] if isinstance(up, str) else [up]:
             needs[number] -= 1
             if needs[number] == 0:
                 fulfilled.append(number)
-    return empty
+    return found
 
 
-def _needs(node: Node) -> int:
-    """How many of its children must be empty for it to be so; -1: it never is."""
+def _needs(node: Node, characters: int) -> int:
+    """How many of its children must be fulfilled for it to be so; -1: it never is."""
     match node:
         case Sequence():
             return len(node.items)
@@ -72,9 +86,9 @@ def _needs(node: Node) -> int:
         case Repeat():
             return 1 if node.least else 0
         case Literal():
-            return -1 if node.text else 0
+            return characters if node.text else 0
         case _:
-            return -1
+            return characters
 
 
 def _children(node: Node) -> tuple[Node, ...]:
@@ -127,7 +141,7 @@ def _innermost_first(firsts: Mapping[str, Mapping[str, int]]) -> list[str]:
                 del path[rule]
                 done[rule] = None
             elif needed in path:
-                raise GrammarError(_circle([*path, needed], needed))
+                raise LeftRecursionError(_circle([*path, needed], needed))
             else:
                 path[needed] = iter(firsts[needed])
     return list(done)
