@@ -19,8 +19,8 @@ class Notation(Protocol):
     def rules(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
         """What does not depend on the schema: by name of a rule its body and the rules it uses.
 
-        Among them are ``value``, ``object``, ``array``, ``string``, ``key``, ``character``, ``number``, and ``ws``, which
-        ``comma`` and ``colon`` may use.
+        Among them are ``value``, ``object``, ``array``, ``string``, ``key``, ``character``, ``number``, and for use in
+        ``comma`` and ``colon``, ``ws``.
         """
         ...
 

@@ -164,7 +164,7 @@ def test_schemas_without_end_are_refused() -> None:
     deep: dict[str, Any] = {"type": "object"}
     for _ in range(500):
         deep = {"allOf": [deep]}
-    with pytest.raises(GrammarError, match="nested (deeper|too deeply)"):
+    with pytest.raises(GrammarError, match=r"nested (deeper|too deeply)"):
         grammar(GEMMA, Tool("get", "", deep, strict=True))
     wide = {"properties": {f"p{i}": {"enum": [f"{i}.{j}" for j in range(300)]} for i in range(10)}}
     with pytest.raises(GrammarError, match="too large"):
