@@ -23,6 +23,7 @@ class Constraint:
         self._vocabulary = vocabulary
         self._endings = frozenset(vocabulary.ending_ids)
         self._matcher = Matcher(compile_grammar(grammar, self._token_of))
+        self._first_bytes = vocabulary.first_bytes  # made here, where nobody else waits for it
 
     def allows(self, token: int) -> bool:
         """Whether ``token`` may come next. Tokens that end a generation may when the text is complete."""
@@ -45,7 +46,7 @@ class Constraint:
         named, most = self._matcher.tokens()
         # One entry more, the last, for tokens without bytes: their first byte is given as -1.
         allowed = np.array([most or allowed for allowed in self._matcher.first_bytes()] + [False])
-        possible = allowed[self._vocabulary.first_bytes]
+        possible = allowed[self._first_bytes]
         possible[list(named)] = True
         possible[list(self._endings)] = endings and self._matcher.may_end
         logits[~possible] = -np.inf

@@ -14,6 +14,7 @@ import numpy as np
 
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+_PIECE_BYTES = 64  # longer ones are rare
 _END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
 
 
@@ -81,8 +82,14 @@ class Vocabulary:
     @cached_property
     def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:
         """By token: the first of its bytes, -1 where it has none. Takes a while in a large vocabulary."""
-        first = (piece[0] if (piece := self.piece(token)) else -1 for token in range(self.size))
-        return np.fromiter(first, np.int16, self.size)
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        view = memoryview(buffer).cast("B")
+        first = np.full(self.size, -1, np.int16)
+        for token in range(self.size):
+            written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, _PIECE_BYTES, 0, False)
+            if written:
+                first[token] = view[0] if written > 0 else self.piece(token)[0]
+        return first
 
     def text(self, token: int) -> str:
         """The token as the vocabulary spells it, ``""`` for an id outside it."""
@@ -168,7 +175,7 @@ class Vocabulary:
         return {}
 
     def _piece(self, token: int) -> bytes:
-        buffer = ctypes.create_string_buffer(64)
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
         if written < 0:
             buffer = ctypes.create_string_buffer(-written)

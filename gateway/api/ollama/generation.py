@@ -58,6 +58,7 @@ async def _reply(
         sampling=sampling_of(options, services.model.context),
         stop=options.stop or [],
         json_schema=body.json_schema,
+        schema_field="format",
         owner=caller_of(request).owner,
         keep_alive=keep_alive,
         **prompt,

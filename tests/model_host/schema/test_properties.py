@@ -51,7 +51,7 @@ def test_sentences_satisfy_the_schema_and_values_are_sentences(pair: Pair, seed:
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PAIRS.map(whole), st.integers(0, 2**32))
 def test_many_sentences_satisfy_many_schemas(pair: Pair, seed: int) -> None:
     schema, value = pair
