@@ -9,6 +9,7 @@ from typing import Protocol
 
 from model_host import protocol
 from model_host.estimate import QueueReporter
+from model_host.gbnf.syntax import GrammarError
 from model_host.intake import Intake
 from model_host.keeper import Keeper
 from model_host.meter import Meter
@@ -16,7 +17,7 @@ from model_host.output import Output
 from model_host.pace import Pace
 from model_host.reply import Text
 from model_host.reply_parser import CallPiece
-from model_host.request import Sequence
+from model_host.request import Sequence, bad_grammar
 from model_host.scheduler import Feed, Scheduler
 from model_host.tool_arguments import MalformedCallError
 
@@ -223,6 +224,9 @@ class BatchLoop:
         try:
             token = sequence.sampler.sample(row)
             logprob = self._logprob(sequence, row, token)
+        except GrammarError as error:
+            self._end(sequence, bad_grammar(sequence.id, error, sequence.shaper))
+            return False
         except Exception as error:
             self._fail(sequence, "internal", f"sampling failed: {type(error).__name__}: {error}"[:500])
             return False

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from model_host import protocol
 from model_host.engine import Engine
-from model_host.grammar import GrammarError
+from model_host.gbnf.syntax import GrammarError
 from model_host.intake import Ticket
-from model_host.json_schema import schema_to_grammar
 from model_host.markers import Markers
 from model_host.renderer import ChatTemplateError
 from model_host.reply import Reply
 from model_host.reply_parser import ReplyParser
-from model_host.request import Sequence
+from model_host.request import Sequence, bad_grammar
+from model_host.schema.converter import schema_to_grammar
 from model_host.templates import PromptBuilder, ToolsUnsupportedError
 from model_host.text import StopMatcher
 from model_host.tool_forms import THOUGHTS
-from model_host.tool_grammar import ToolGrammarError, tool_grammar
+from model_host.tool_grammar import tool_grammar
 
 _NO_VECTORS = "this host generates text; vectors come from a host that was started with --embedding"
 
@@ -49,9 +49,8 @@ class Preparer:
         except ToolsUnsupportedError as failure:
             return protocol.Failed(request.id, "tools_unsupported", str(failure)[:1000])
         except GrammarError as failure:
-            field: dict[str, int | float | str] = {"field": "tools"}
-            details = field if isinstance(failure, ToolGrammarError) else {}
-            return protocol.Failed(request.id, "bad_grammar", str(failure)[:1000], details=details)
+            assert isinstance(request, protocol.Generate)
+            return bad_grammar(request.id, failure, _shaper(request))
 
     def _count(self, request: protocol.Count) -> protocol.Counted:
         vocabulary = self._engine.vocabulary
@@ -101,6 +100,7 @@ class Preparer:
             reply=Reply(StopMatcher(request.stop), self._parser(request)),
             arrived=arrived,
             logprobs=request.logprobs,
+            shaper=_shaper(request),
         )
 
     def _grammar(self, request: protocol.Generate) -> tuple[str | None, bool]:
@@ -136,3 +136,10 @@ def _callable(request: protocol.Generate) -> list[protocol.Tool]:
     """The tools that the reply may call."""
     kind, _, name = request.tool_choice.partition(":")
     return [tool for tool in request.tools if kind != "none" and name in ("", tool.name)]
+
+
+def _shaper(request: protocol.Generate) -> str:
+    """The field that shapes the output, where one does."""
+    if request.json_schema is not None:
+        return "json_schema"
+    return "grammar" if request.grammar is not None else "tools"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from model_host.drafts import Drafter
-from model_host.protocol import Lane
+from model_host.gbnf.syntax import GrammarError
+from model_host.protocol import Failed, Lane
 from model_host.reply import Reply
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Sequence:
     reply: Reply
     arrived: float  # monotonic seconds
     logprobs: int | None = None  # alternatives to report for each token; None: report nothing
+    shaper: str = "grammar"  # the field of the request that its grammar comes from
     prompt_length: int = 0
     slot: Slot | None = None
     done: int = 0
@@ -91,3 +93,8 @@ class Sequence:
     def decoding(self) -> bool:
         """True when one token is fed a step; False while the prompt is being read."""
         return self.pending == 1 and self.done > 0
+
+
+def bad_grammar(request_id: str, error: GrammarError, field: str) -> Failed:
+    """The end of a request whose grammar, or what one is made from in ``field``, cannot be used."""
+    return Failed(request_id, "bad_grammar", str(error)[:1000], details={"field": field})

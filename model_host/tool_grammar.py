@@ -1,22 +1,21 @@
 """GBNF for tool calls: what follows an opening marker, or a whole reply that must be calls. Pure.
 
-Names are always those of the tools. In JSON forms the arguments follow the tool's schema, in Gemma's form as far as
-:mod:`model_host.gemma_schema` has it. A schema that cannot be expressed leaves its tool with any well-formed object,
-unless the tool is ``strict``: then the request is refused.
+Names are always those of the tools, and arguments follow their schemas. What :mod:`model_host.schema` does not support
+is refused for a tool that is ``strict``, and else left out; a schema that makes no sense leaves any well-formed object.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from model_host.gemma_schema import Quoting, gemma_arguments
-from model_host.grammar import GrammarError, check_grammar
-from model_host.json_schema import schema_to_grammar
-from model_host.json_text import literal
+from model_host.gbnf.syntax import GrammarError, Range, others
 from model_host.markers import Markers
 from model_host.protocol import Tool
+from model_host.schema.converter import schema_to_grammar
+from model_host.schema.gemma_notation import GemmaNotation, Quoting
+from model_host.schema.json_notation import JsonNotation
+from model_host.schema.notation import character_set, literal
 from model_host.tool_forms import ToolForm
 
 # Literals and character classes stay; the names of rules get a prefix.
@@ -26,16 +25,12 @@ MAX_GRAMMAR_CHARACTERS = 2**19  # reading more would keep others waiting for sec
 _ELSEWHERE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})  # there the type is said within
 
 
-class ToolGrammarError(GrammarError):
-    """The parameters of a strict tool cannot be enforced."""
-
-
 def tool_grammar(
     form: ToolForm, markers: Markers, tools: Sequence[Tool], *, parallel: bool, opened: bool
 ) -> str:
     """GBNF with the rule ``root`` for calls of ``tools``: one, or with ``parallel`` one or more.
 
-    ``opened``: the first opening marker is there already. Raises ToolGrammarError.
+    ``opened``: the first opening marker is there already. Raises GrammarError.
     """
     rules: list[str] = []
     calls = []
@@ -45,7 +40,7 @@ def tool_grammar(
         calls.append(_call(form, tool.name, f"t{number}-root"))
         room -= len(rules[-1])
         if room < 0:
-            raise ToolGrammarError(
+            raise GrammarError(
                 "the parameters of the tools are too large to be enforced; send fewer tools or simpler ones"
             )
     start, end = _marker(form.open, markers), _marker(form.close, markers)
@@ -68,20 +63,13 @@ def _arguments(form: ToolForm, markers: Markers, tool: Tool) -> str:
     schema = tool.parameters or {"type": "object", "properties": {}, "additionalProperties": False}
     if _ELSEWHERE.isdisjoint(schema):
         schema = {"type": "object", **schema}
+    notation = GemmaNotation(_quoting(form.quote, markers)) if form.kind == "gemma" else JsonNotation()
     try:
-        grammar = _from_schema(form, markers, schema, strict=tool.strict)
-        check_grammar(grammar)
+        return schema_to_grammar(schema, notation, lenient=not tool.strict)
     except GrammarError as error:
         if tool.strict:
-            raise ToolGrammarError(f"the parameters of the tool {tool.name}: {error}") from None
-        return _from_schema(form, markers, {"type": "object"}, strict=False)
-    return grammar
-
-
-def _from_schema(form: ToolForm, markers: Markers, schema: dict[str, Any], *, strict: bool) -> str:
-    if form.kind == "gemma":
-        return gemma_arguments(schema, _quoting(form.quote, markers), strict=strict)
-    return schema_to_grammar(schema)
+            raise GrammarError(f"the parameters of the tool {tool.name}: {error}") from None
+        return schema_to_grammar({"type": "object"}, notation)
 
 
 def _marker(spelling: str, markers: Markers) -> str:
@@ -93,17 +81,16 @@ def _marker(spelling: str, markers: Markers) -> str:
 
 def _quoting(quote: str, markers: Markers) -> Quoting:
     """Text has no quote marker in it. Where characters are counted it has not even the first one of a marker."""
-    character = _any_but(quote[0])
+    characters = _all_but(quote[0])
     token = markers.tokens.get(quote)
     if token is not None:
-        return Quoting(_marker(quote, markers), f"!<[{token}]>", character)
-    return Quoting(literal(quote), f"({character} | {literal(quote[0])} {_any_but(quote[1])})", character)
+        return Quoting(quote, _marker(quote, markers), f"!<[{token}]>", characters)
+    piece = f"({character_set(characters)} | {literal(quote[0])} {character_set(_all_but(quote[1]))})"
+    return Quoting(quote, literal(quote), piece, characters)
 
 
-def _any_but(ascii_character: str) -> str:
-    """Every other character that Unicode has: a negated class would take bytes that are none."""
-    code = ord(ascii_character)
-    return rf"[\x01-\x{code - 1:02X}\x{code + 1:02X}-\uD7FF\uE000-\U0010FFFF]"
+def _all_but(character: str) -> tuple[Range, ...]:
+    return others([(ord(character), ord(character))])
 
 
 def _prefixed(grammar: str, prefix: str) -> str:

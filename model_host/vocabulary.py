@@ -7,11 +7,14 @@ import re
 import threading
 from functools import cached_property
 from itertools import repeat
+from typing import Any
 
 import llama_cpp
+import numpy as np
 
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+_PIECE_BYTES = 64  # longer ones are rare
 _END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
 
 
@@ -71,6 +74,23 @@ class Vocabulary:
             known = self._pieces[token] = self._piece(token)
         return known
 
+    def token_of(self, spelling: str) -> int | None:
+        """The token of exactly this spelling, control tokens among them."""
+        tokens = self._tokenize(spelling, special=True)
+        return tokens[0] if len(tokens) == 1 else None
+
+    @cached_property
+    def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:
+        """By token: the first of its bytes, -1 where it has none. Takes a while in a large vocabulary."""
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        view = memoryview(buffer).cast("B")
+        first = np.full(self.size, -1, np.int16)
+        for token in range(self.size):
+            written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, _PIECE_BYTES, 0, False)
+            if written:
+                first[token] = view[0] if written > 0 else self.piece(token)[0]
+        return first
+
     def text(self, token: int) -> str:
         """The token as the vocabulary spells it, ``""`` for an id outside it."""
         if not 0 <= token < self.size:
@@ -84,8 +104,8 @@ class Vocabulary:
 
     def control(self, spelling: str) -> int | None:
         """The control token of this spelling, where there is one."""
-        tokens = self._tokenize(spelling, special=True)
-        return tokens[0] if len(tokens) == 1 and tokens[0] in self._reserved else None
+        token = self.token_of(spelling)
+        return token if token in self._reserved else None
 
     @cached_property
     def control_pattern(self) -> re.Pattern[str]:
@@ -155,7 +175,7 @@ class Vocabulary:
         return {}
 
     def _piece(self, token: int) -> bytes:
-        buffer = ctypes.create_string_buffer(64)
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
         if written < 0:
             buffer = ctypes.create_string_buffer(-written)

@@ -58,6 +58,7 @@ def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
         max_tokens=chat.max_completion_tokens or chat.max_tokens,
         grammar=chat.grammar,
         json_schema=schema_of(chat.response_format),
+        schema_field="response_format",
         ignore_eos=bool(chat.ignore_eos),
         tools=tools,
         tool_choice=host_choice(

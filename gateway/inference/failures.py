@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from msgspec.structs import replace
 
 from gateway.errors import (
     HearthError,
@@ -81,8 +83,16 @@ def load_failure(event: Failed) -> ModelUnavailableError:
     )
 
 
-def request_failure(event: Failed) -> HearthError:
-    """The error for a request that the host answered with ``failed``."""
+def request_failure(event: Failed, names: Mapping[str, str] | None = None) -> HearthError:
+    """The error for a request that the host answered with ``failed``.
+
+    ``names`` says what the caller's API calls fields of the protocol, where it has another name for one.
+    """
+    if event.code == "bad_grammar":
+        field = str(event.details.get("field", _FIELDS[event.code]))
+        name = (names or {}).get(field, field)
+        # Some APIs show nothing of an error but its message.
+        event = replace(event, message=f"`{name}`: {event.message}", details={**event.details, "field": name})
     return _REQUEST_FAILURES.get(event.code, _internal)(event)
 
 

@@ -75,7 +75,7 @@ class HostInference(HostClient):
             finally:
                 self._supervisor.leave(waiter)
             async with self.exchange(link, message.id, line, use) as request:
-                while not isinstance(event := _generation_event(await request.next_event()), Finished):
+                while not isinstance(event := _generation_event(await request.next_event(), call), Finished):
                     yield event
         yield event
 
@@ -168,9 +168,9 @@ class HostInference(HostClient):
         return Generate(id=self.wire_id(call.id), **fields)
 
 
-def _generation_event(event: RequestEvent) -> GenerationEvent:
+def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEvent:
     if isinstance(event, Failed):
-        raise request_failure(event)
+        raise request_failure(event, {"json_schema": call.schema_field})
     if isinstance(event, Counted | Detokenized | Embedded | Forgotten):
         raise HearthError(f"the model host answered a generation with {event!r:.200}")
     if isinstance(event, Finished) and event.reason == "cancelled":

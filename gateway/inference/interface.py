@@ -32,7 +32,10 @@ HostState = Literal["stopped", "starting", "ready", "stopping", "broken"]
 
 
 class GenerateCall(Struct, frozen=True, kw_only=True):
-    """One generation; fields as in ``model_host.protocol.Generate``. ``id`` is the HTTP request's or made from it."""
+    """One generation; fields as in ``model_host.protocol.Generate``. ``id`` is the HTTP request's or made from it.
+
+    ``schema_field`` is what the caller's API calls ``json_schema``, for errors.
+    """
 
     id: str
     messages: list[Message] | None = None
@@ -42,6 +45,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     stop: list[str] = []
     grammar: str | None = None
     json_schema: dict[str, Any] | bool | None = None
+    schema_field: str = "json_schema"
     lane: Lane = "interactive"
     owner: str = ""
     ignore_eos: bool = False

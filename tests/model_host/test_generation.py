@@ -132,37 +132,76 @@ def test_gbnf_grammar(host: HostProcess) -> None:
     assert host.text("gbnf") in {"yes", "no"}
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"grammar": "no rule at all"},
-        {"grammar": 'start ::= "a"'},
-        {"grammar": 'root ::= root "a"'},
-        {"grammar": "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000},
-        {"grammar": 'root ::= "a\0b"'},
-        {"json_schema": {"type": "string", "maxLength": 10**9}},
-        {"json_schema": {"type": "nonsense"}},
-        {"json_schema": {"$ref": "http://example.com/schema"}},
-        {"json_schema": {"$ref": "#/missing"}},
-    ],
-    ids=range(9),
-)
-def test_bad_grammars_fail_and_the_host_lives_on(
-    host: HostProcess, fields: dict[str, Any], request: pytest.FixtureRequest
-) -> None:
-    request_id = f"bad{request.node.callspec.id}"
-    host.generate(request_id, "anything", **fields)
-    end = host.end(request_id)
-    assert (end["event"], end["code"]) == ("failed", "bad_grammar"), end
+def test_characters_of_several_bytes_and_several_samplers(host: HostProcess) -> None:
+    grammar = "root ::= [ÄÖ]{3} [€😀]{2} [^\\x00-\\x7F]"
+    for number, sampling in enumerate(
+        [{"temperature": 0}, {"temperature": 1.5, "top_k": 0, "top_p": 1.0}, {"temperature": 1, "top_k": 1}]
+    ):
+        host.generate(f"wide{number}", "x", max_tokens=60, grammar=grammar, sampling={"seed": 3, **sampling})
+        text = host.text(f"wide{number}")
+        assert host.end(f"wide{number}")["reason"] == "stop"
+        assert set(text[:3]) <= set("ÄÖ") and set(text[3:5]) <= set("€😀") and len(text) == 6, text
 
 
-@pytest.mark.parametrize("grammar", ["root ::= ", 'root ::= "a"{1,1000000000}'], ids=["empty", "huge"])
-def test_odd_grammars_end_one_way_or_the_other(
-    host: HostProcess, grammar: str, request: pytest.FixtureRequest
-) -> None:
-    request_id = f"odd{request.node.callspec.id}"
-    host.generate(request_id, "anything", grammar=grammar)
-    assert host.end(request_id)["event"] in {"finished", "failed"}
+def test_a_complete_text_ends_although_the_end_is_ignored(host: HostProcess) -> None:
+    for name, grammar in (("full", 'root ::= "done"'), ("more", 'root ::= "a"{1,9}')):
+        host.generate(name, "x", max_tokens=50, grammar=grammar, ignore_eos=True)
+        assert host.text(name) == {"full": "done", "more": "a" * 9}[name]
+        assert host.end(name)["reason"] == "stop"
+
+
+def test_tokens_in_a_grammar(host: HostProcess) -> None:
+    host.send(op="count", id="tokens", texts=["the grid"], return_tokens=True)
+    (tokens,) = host.end("tokens")["tokens"]
+    grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
+    host.generate("tokens-only", "x", max_tokens=50, grammar=grammar)
+    assert host.text("tokens-only") == "the grid"
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"grammar": "no rule at all"}, "grammar", "does not begin with a rule"),
+    ({"grammar": 'start ::= "a"'}, "grammar", "no rule `root`"),
+    ({"grammar": 'root ::= root "a"'}, "grammar", "left-recursive"),
+    ({"grammar": "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000}, "grammar", "nested deeper"),
+    ({"grammar": 'root ::= "a\0b"'}, "grammar", "NUL"),
+    ({"grammar": 'root ::= "a"{3,1}'}, "grammar", "at most 1 but at least 3"),
+    ({"grammar": 'root ::= "a"{1,1000000000}'}, "grammar", "more than 2000 times"),
+    ({"grammar": "root ::= <[99999999]>"}, "grammar", "no single token"),
+    ({"grammar": "root ::= <no such token>"}, "grammar", "no single token"),
+    ({"grammar": "root ::= " + "<end_of_turn>"}, "grammar", "ends a reply"),
+    ({"json_schema": {"type": "string", "maxLength": 10**9}}, "json_schema", "(at #)"),
+    ({"json_schema": {"type": "nonsense"}}, "json_schema", "(at #/type)"),
+    ({"json_schema": {"$ref": "http://example.com/schema"}}, "json_schema", "(at #/$ref)"),
+    ({"json_schema": {"$ref": "#/missing"}}, "json_schema", "(at #/$ref)"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_bad_grammars_fail_and_the_host_lives_on(host: HostProcess, number: int) -> None:
+    fields, field, says = BAD[number]
+    host.generate(f"bad{number}", "anything", **fields)
+    end = host.end(f"bad{number}")
+    assert (end["event"], end["code"], end["details"]) == ("failed", "bad_grammar", {"field": field}), end
+    assert says in end["message"]
+
+
+def test_runaway_grammars_end_and_others_go_on(host: HostProcess) -> None:
+    # The text must begin with 61 times the same letter, and each of them doubles the ways to read it.
+    doubling = "root ::= r0\n" + "".join(f'r{n} ::= "a" r{n + 1} "x" | "a" r{n + 1} "y"\n' for n in range(60))
+    doubling += 'r60 ::= "a"'
+    host.generate("neighbour", PROMPT, max_tokens=40, ignore_eos=True)
+    for number in range(3):
+        host.generate(f"runaway{number}", "anything", max_tokens=2000, grammar=doubling, ignore_eos=True)
+    for number in range(3):
+        end = host.end(f"runaway{number}", 60)
+        assert (end["code"], end["details"]) == ("bad_grammar", {"field": "grammar"}), end
+        assert "too ambiguous" in end["message"]
+    assert len(host.text("neighbour")) > 0
+
+
+def test_a_grammar_of_nothing_is_complete_at_once(host: HostProcess) -> None:
+    host.generate("empty", "anything", grammar="root ::= ", ignore_eos=True)
+    assert (host.text("empty"), host.end("empty")["reason"]) == ("", "stop")
 
 
 # --------------------------------------------------------------------------- limits and cancelling

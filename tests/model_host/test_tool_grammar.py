@@ -1,19 +1,17 @@
-"""Grammars for tool calls, judged by llama.cpp: what they take, and what not."""
+"""Grammars for tool calls: what they take, and what not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from model_host.grammar import check_grammar
+from model_host.gbnf.syntax import GrammarError
 from model_host.markers import Markers
 from model_host.protocol import Tool
 from model_host.tool_forms import ToolForm
-from model_host.tool_grammar import ToolGrammarError, tool_grammar
-from tests.model_host.test_json_schema import Acceptor
+from model_host.tool_grammar import tool_grammar
+from tests.model_host.gbnf.sentences import takes
 
 GEMMA = ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>')
 HERMES = ToolForm("json", "<tool_call>", "</tool_call>", key="arguments")
@@ -31,17 +29,12 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def acceptor(tiny_model: Path) -> Iterator[Acceptor]:
-    made = Acceptor(tiny_model)
-    yield made
-    made.close()
-
-
 def grammar(form: ToolForm, *tools: Tool, parallel: bool = True, opened: bool = False) -> str:
-    made = tool_grammar(form, NO_TOKENS, tools, parallel=parallel, opened=opened)
-    check_grammar(made)
-    return made
+    return tool_grammar(form, NO_TOKENS, tools, parallel=parallel, opened=opened)
+
+
+def hermes(arguments: str) -> str:
+    return f'<tool_call>{{"name": "get", "arguments": {arguments}}}</tool_call>'
 
 
 def gemma(arguments: str) -> str:
@@ -66,21 +59,21 @@ def gemma(arguments: str) -> str:
         ('city:<|"|>Rom<|"|>}', False),
     ],
 )
-def test_gemma_arguments(acceptor: Acceptor, arguments: str, taken: bool) -> None:
-    assert acceptor.takes(grammar(GEMMA, Tool("get", "", SCHEMA)), gemma(arguments)) is taken
+def test_gemma_arguments(arguments: str, taken: bool) -> None:
+    assert takes(grammar(GEMMA, Tool("get", "", SCHEMA)), gemma(arguments)) is taken
 
 
-def test_schemas_that_refer_to_themselves_or_choose(acceptor: Acceptor) -> None:
+def test_schemas_that_refer_to_themselves_or_choose() -> None:
     node = {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}]}
     schema = {"properties": {"first": {"allOf": [{"$ref": "#/$defs/node"}]}}, "$defs": {"node": node}}
     made = grammar(GEMMA, Tool("get", "", schema, strict=True))
     for arguments in ("", "first:null", "first:{next:{next:null}}"):
-        assert acceptor.takes(made, gemma(arguments)), arguments
+        assert takes(made, gemma(arguments)), arguments
     for arguments in ("first:1", "first:{next:{other:null}}"):
-        assert not acceptor.takes(made, gemma(arguments)), arguments
+        assert not takes(made, gemma(arguments)), arguments
 
 
-def test_calls_one_after_the_other(acceptor: Acceptor) -> None:
+def test_calls_one_after_the_other() -> None:
     tools = [Tool("get"), Tool("set", "", {"properties": {"a": {"type": "integer"}}, "required": ["a"]})]
     get, put = '{"name": "get", "arguments": {}}', '{"name": "set", "arguments": {"a": 5}}'
     calls = {
@@ -95,26 +88,25 @@ def test_calls_one_after_the_other(acceptor: Acceptor) -> None:
         "": False,
     }
     for text, taken in calls.items():
-        assert acceptor.takes(grammar(HERMES, *tools), text) is taken, text
-        single = acceptor.takes(grammar(HERMES, *tools, parallel=False), text)
+        assert takes(grammar(HERMES, *tools), text) is taken, text
+        single = takes(grammar(HERMES, *tools, parallel=False), text)
         assert single is (taken and text.count("<tool_call>") == 1), text
         opened = text.removeprefix("<tool_call>")
         if opened != text:
-            assert acceptor.takes(grammar(HERMES, *tools, opened=True), opened) is taken, text
+            assert takes(grammar(HERMES, *tools, opened=True), opened) is taken, text
 
 
-def test_a_call_without_markers_is_the_whole_reply(acceptor: Acceptor) -> None:
+def test_a_call_without_markers_is_the_whole_reply() -> None:
     made = grammar(LLAMA, Tool("get"))
-    assert acceptor.takes(made, '{"name": "get", "parameters": {}}')
-    assert not acceptor.takes(made, '{"name": "get", "parameters": {}}{"name": "get", "parameters": {}}')
+    assert takes(made, '{"name": "get", "parameters": {}}')
+    assert not takes(made, '{"name": "get", "parameters": {}}{"name": "get", "parameters": {}}')
 
 
 ODD: list[tuple[dict[str, Any], str]] = [
-    ({"properties": {"a": {"not": {}}}}, "`not`"),
-    ({"properties": {"a": {"$ref": "http://x"}}}, "`$ref`"),
-    ({"$ref": "#"}, "left-recursive"),
-    ({"properties": {"a": {"type": "text"}}}, "`type`"),
-    ({"properties": {"a": {"enum": []}}}, "`enum`"),
+    ({"properties": {"a": {"$ref": "http://x"}}}, "(at #/properties/a/$ref)"),
+    ({"$ref": "#"}, "refers to itself"),
+    ({"properties": {"a": {"type": "text"}}}, "the type"),
+    ({"properties": {"a": {"enum": []}}}, "(at #/properties/a/enum)"),
     ({"properties": []}, "`properties`"),
     ({"properties": {"a": {"type": "string", "minLength": -1}}}, "`minLength`"),
 ]
@@ -122,35 +114,58 @@ ODD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("schema", "says"), ODD)
 @pytest.mark.parametrize("form", [GEMMA, HERMES])
-def test_what_cannot_be_enforced_is_any_object_or_refused(
-    acceptor: Acceptor, form: ToolForm, schema: dict[str, Any], says: str
+def test_what_makes_no_sense_is_any_object_or_refused(
+    form: ToolForm, schema: dict[str, Any], says: str
 ) -> None:
     loose = grammar(form, Tool("get", "", schema))
-    text = (
-        gemma("x:[1,{}]")
-        if form is GEMMA
-        else '<tool_call>{"name": "get", "arguments": {"x": 1}}</tool_call>'
-    )
-    assert acceptor.takes(loose, text)
-    with pytest.raises(ToolGrammarError, match="tool get") as refused:
+    text = gemma("x:[1,{}]") if form is GEMMA else hermes('{"x": 1}')
+    assert takes(loose, text)
+    with pytest.raises(GrammarError, match="tool get") as refused:
         grammar(form, Tool("get", "", schema, strict=True))
     assert says in str(refused.value)
 
 
 def test_strict_enforces_all_or_nothing() -> None:
-    schema = {"properties": {"a": {"type": "string", "pattern": "^a$", "title": "A"}}}
-    grammar(GEMMA, Tool("get", "", schema))
-    with pytest.raises(ToolGrammarError, match="`pattern` is not enforced"):
-        grammar(GEMMA, Tool("get", "", schema, strict=True))
-    grammar(HERMES, Tool("get", "", schema, strict=True))
+    enforced = {"properties": {"a": {"type": "string", "pattern": "^[a<]$", "title": "A"}}, "required": ["a"]}
+    for form, good, bad in (
+        (GEMMA, gemma('a:<|"|>a<|"|>'), gemma('a:<|"|><<|"|>')),
+        (HERMES, hermes('{"a": "<"}'), hermes('{"a": "b"}')),
+    ):
+        made = grammar(form, Tool("get", "", enforced, strict=True))
+        assert takes(made, good) and not takes(made, bad)
+    partly = {"properties": {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}}
+    for form, good, bad in (
+        (GEMMA, gemma("a:[1,1]"), gemma("a:[null]")),
+        (HERMES, hermes('{"a": [1, 1]}'), hermes('{"a": [null]}')),
+    ):
+        with pytest.raises(GrammarError, match=r"tool get: .*`uniqueItems`, which is not supported"):
+            grammar(form, Tool("get", "", partly, strict=True))
+        made = grammar(form, Tool("get", "", partly))
+        assert takes(made, good) and not takes(made, bad)
+
+
+def test_gemma_constants_and_names_of_any_kind() -> None:
+    schema = {
+        "properties": {"c": {"const": {"b": ["x", 1], "a b": None}}, "a": {"type": "integer"}},
+        "required": ["c"],
+        "additionalProperties": {"type": "boolean"},
+    }
+    made = grammar(GEMMA, Tool("get", "", schema, strict=True))
+    constant = 'c:{<|"|>a b<|"|>:null,b:[<|"|>x<|"|>,1]}'
+    for text in (constant, f"a:3,{constant}", f"{constant},aa:true,d:false"):
+        assert takes(made, gemma(text)), text
+    for text in ("a:3", f"{constant},a:true", f"{constant},d:1"):
+        assert not takes(made, gemma(text)), text
+    with pytest.raises(GrammarError, match="quote marker"):
+        grammar(GEMMA, Tool("get", "", {"properties": {"a": {"const": 'x<|"|>y'}}}, strict=True))
 
 
 def test_schemas_without_end_are_refused() -> None:
     deep: dict[str, Any] = {"type": "object"}
     for _ in range(500):
         deep = {"allOf": [deep]}
-    with pytest.raises(ToolGrammarError, match="nested deeper"):
+    with pytest.raises(GrammarError, match=r"nested (deeper|too deeply)"):
         grammar(GEMMA, Tool("get", "", deep, strict=True))
     wide = {"properties": {f"p{i}": {"enum": [f"{i}.{j}" for j in range(300)]} for i in range(10)}}
-    with pytest.raises(ToolGrammarError, match="too large"):
+    with pytest.raises(GrammarError, match="too large"):
         grammar(GEMMA, *(Tool(f"get{i}", "", wide) for i in range(128)))

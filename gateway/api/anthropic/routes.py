@@ -68,6 +68,7 @@ def _call(body: MessagesBody, request_id: str, owner: str) -> GenerateCall:
         sampling=Sampling(**given),
         stop=body.stop_sequences or [],
         json_schema=wanted.schema if wanted is not None else None,
+        schema_field="output_config.format",
         owner=owner,
         **tool_settings(body),
     )

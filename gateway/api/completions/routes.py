@@ -63,6 +63,7 @@ def _to_calls(body: CompletionRequest, prompts: list[str], request_id: str, owne
                 max_tokens=body.max_tokens or _MAX_TOKENS,
                 grammar=body.grammar,
                 json_schema=schema_of(body.response_format),
+                schema_field="response_format",
                 ignore_eos=bool(body.ignore_eos),
                 logprobs=body.logprobs,
             ),

@@ -59,6 +59,7 @@ async def _reply(
         stop=options.stop or [],
         json_schema=body.json_schema,
         logprobs=body.wanted_logprobs,
+        schema_field="format",
         owner=caller_of(request).owner,
         keep_alive=keep_alive,
         **prompt,

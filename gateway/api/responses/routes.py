@@ -73,6 +73,7 @@ def _to_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCal
         messages=host_messages(body.instructions, body.input),
         max_tokens=body.max_output_tokens,
         json_schema=_schema(body),
+        schema_field="text.format",
         tools=tools,
         tool_choice=host_choice(
             choice if isinstance(choice, str) else None, named, tools, "tool_choice.name"

@@ -235,6 +235,9 @@ def test_the_field_at_fault_is_named() -> None:
     assert request_failure(Failed("a", "bad_grammar", "x")).param == "grammar"
     assert request_failure(Failed("a", "bad_grammar", "x", details={"field": "tools"})).param == "tools"
     assert request_failure(Failed("a", "tools_unsupported", "x")).param == "tools"
+    schema = Failed("a", "bad_grammar", "x", details={"field": "json_schema"})
+    error = request_failure(schema, {"json_schema": "response_format"})
+    assert (error.param, error.message) == ("response_format", "`response_format`: x")
 
 
 def test_a_broken_call_may_be_tried_again() -> None:
