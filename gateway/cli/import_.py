@@ -33,12 +33,14 @@ def import_(source: Path, owner: str | None, data_dir: Path | None, config_file:
     path = settings_of(data_dir, config_file).settings.database_path
     for _ in _content(source):  # all of it is checked before the first line is stored
         pass
-    added = there = 0
+    added = there = redacted = 0
     with opened_database(path) as database:
         for where, line in _content(source):
             new = _store(database, line, owner, where)
             added, there = added + new, there + (not new)
-    click.echo(f"{added} added, {there} were there already", err=True)
+            redacted += _redactions(line) if new else 0
+    secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
+    click.echo(f"{added} added, {there} were there already{secrets}", err=True)
 
 
 def _store(database: Database, line: _Content, owner: str | None, where: str) -> bool:
@@ -48,6 +50,13 @@ def _store(database: Database, line: _Content, owner: str | None, where: str) ->
         return database.write_sync(lambda c: write_row(c, line, owner))
     except InvalidRequestError as error:
         raise InvalidRequestError(f"{where}: {error.message}") from None
+
+
+def _redactions(line: _Content) -> int:
+    """How many secrets its rows have lost, here or where they come from."""
+    if isinstance(line, Archive):
+        return line.conversation.redactions + sum(message.redactions for message in line.messages)
+    return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
 def _content(source: Path) -> Iterator[tuple[str, _Content]]:

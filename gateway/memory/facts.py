@@ -22,7 +22,7 @@ from gateway.memory.model import Filled
 from gateway.memory.reading import close, unread
 from gateway.memory.recall import Recall
 from gateway.memory.types import Block
-from gateway.redact import redact
+from gateway.redact import redact_value
 from gateway.store.conversations import Conversation
 from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, get_fact, put_fact
 from gateway.store.jobs import Job
@@ -184,7 +184,7 @@ def _apply(
             return False
         end_fact(connection, fact.id, conversation.owner, now=now, reason=operation.reason)
         return True
-    text, _ = redact(operation.text.strip())
+    (text, reason), redactions = redact_value([operation.text.strip(), operation.reason])
     new = NewFact(
         owner=conversation.owner,
         scope=scope,
@@ -194,7 +194,8 @@ def _apply(
         quote=operation.quote,
         conversation=conversation.id,
         message=accepted.message,
-        reason=operation.reason,
+        reason=reason,
         valid_from=now,
+        redactions=redactions,
     )
     return put_fact(connection, new) is not None

@@ -29,7 +29,7 @@ from gateway.memory.model import Filled
 from gateway.memory.tasks import TaskKeeper
 from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
-from gateway.redact import redact
+from gateway.redact import redact, redact_aside
 from gateway.store.conversations import (
     Conversation,
     add_conversation,
@@ -297,7 +297,7 @@ class Conversations:
         Raises DuplicateMessageError when its id is another message's.
         """
         parts, conversation = self._parts, call.conversation
-        text, redactions = redact(call.text)
+        text, redactions = await redact_aside(call.text)
         speaker, more = redact(call.speaker)
         [tokens] = await parts.inference.count([_shown(call, speaker, text)])
         new = NewMessage(
@@ -350,7 +350,7 @@ class Conversations:
 
     async def _keep_reply(self, conversation: Conversation, text: str, *, failed: bool) -> StoredMessage:
         """Store a reply, and with it the jobs that it causes: its message's may have run while another one waited."""
-        clean, redactions = redact(text.strip())
+        clean, redactions = await redact_aside(text.strip())
         # A failed line is in no prompt, and the model that could count it may be the one that has just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
         reply = NewMessage(

@@ -16,6 +16,7 @@ from gateway.memory.model import Filled
 from gateway.memory.policies import time_zone
 from gateway.memory.reading import close, unread
 from gateway.memory.types import Block
+from gateway.redact import redact
 from gateway.store.conversations import Conversation
 from gateway.store.jobs import Job
 from gateway.store.tasks import NewTask, Task, add_task, get_task, save_task, tasks_named, tasks_of_day
@@ -98,16 +99,18 @@ class TaskKeeper:
         change, now = accepted.change, time.time()
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
+            title, redactions = redact(change.title.strip())
             new = NewTask(
                 owner=conversation.owner,
                 level="checklist" if parent else "task",
                 parent=parent,
                 archetype="user",
-                title=change.title.strip(),
+                title=title,
                 day=self.today(),
                 now=now,
                 conversation=conversation.id,
                 message=accepted.message,
+                redactions=redactions,
             )
             return add_task(connection, new).id
         task = get_task(connection, change.id, conversation.owner)

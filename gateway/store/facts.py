@@ -34,6 +34,7 @@ class NewFact(Struct, frozen=True, kw_only=True):
     message: int | None
     reason: str
     valid_from: float
+    redactions: int = 0  # secrets taken out of its text
 
 
 class Fact(NewFact, frozen=True, kw_only=True):

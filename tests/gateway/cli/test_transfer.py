@@ -89,6 +89,7 @@ def test_export_and_import_lose_nothing(source: Path, tmp_path: Path) -> None:
     assert isinstance(refused.exception, ConfigurationError), "a file that is there is not replaced"
     done = run(target, "import", str(file))
     assert done.exit_code == 0, done.output
+    assert "secrets replaced in them: 1" in done.output
     assert content(target) == content(source)
     again = run(target, "import", str(file))
     assert again.exit_code == 0 and "0 added" in again.output
