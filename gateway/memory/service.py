@@ -1,12 +1,14 @@
 """Conversations: take a message in, answer it from what is remembered, and queue what it causes.
 
 A message and the jobs that it causes are one transaction, on disk before anybody hears that it was accepted. The jobs
-wait until the message has its reply. Work on a conversation yields to its next message at once.
+wait until the message has its reply. Work on a conversation yields to its next message at once, but for a compaction
+that ends within ``memory.patience_seconds``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -16,18 +18,28 @@ from uuid import uuid4
 import apsw
 import msgspec
 import structlog
-from msgspec import Struct
 
 from gateway.aio import finish
 from gateway.errors import HearthError, OverloadedError
 from gateway.inference.interface import GenerateCall, Progress
 from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.events import (
+    Accepted,
+    BudgetKnown,
+    Compacting,
+    Done,
+    Held,
+    Loading,
+    PostCall,
+    PostEvent,
+    TextDelta,
+    Waiting,
+)
 from gateway.memory.facts import Facts
 from gateway.memory.hub import Hub, News
 from gateway.memory.model import Filled
 from gateway.memory.tasks import TaskKeeper
-from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
 from gateway.redact import redact, redact_aside
 from gateway.store.conversations import (
@@ -41,7 +53,6 @@ from gateway.store.conversations import (
 from gateway.store.forget import forget_speaker
 from gateway.store.jobs import Job, JobKind, add_job, finish_job
 from gateway.store.messages import (
-    MessageRole,
     NewMessage,
     StoredMessage,
     add_message,
@@ -49,81 +60,14 @@ from gateway.store.messages import (
     reply_to,
 )
 from gateway.store.summaries import add_summary
-from model_host.protocol import Delta, Finished, Lane, Queued
+from model_host.protocol import Delta, Finished, Queued
 
 log = structlog.get_logger(__name__)
 
 # Messages of one conversation that may wait for their turn.
 _MAX_HELD = 16
-
-
-class PostCall(Struct, frozen=True, kw_only=True):
-    """A message for a conversation. ``message_id`` makes sending it again harmless."""
-
-    id: str  # of the request
-    conversation: Conversation
-    text: str
-    speaker: str = ""
-    message_id: str | None = None
-    lane: Lane = "interactive"
-    max_tokens: int | None = None
-    role: MessageRole = "user"
-    reply: bool = True  # False: only keep the line, as a bot does with what it overhears
-
-
-class Held(Struct, frozen=True):
-    """The message waits until the conversation is free: ``reason`` is reply or compaction."""
-
-    reason: str
-
-
-class Accepted(Struct, frozen=True):
-    """The message is on disk."""
-
-    message: StoredMessage
-
-
-class Loading(Struct, frozen=True):
-    """The model is being started: ``fraction`` from 0 to 1."""
-
-    fraction: float
-
-
-class Waiting(Struct, frozen=True):
-    """Others are answered first. ``position`` 1 is the next one; ``wait_seconds`` is an estimate, None if unknown."""
-
-    position: int
-    wait_seconds: float | None
-
-
-class Compacting(Struct, frozen=True):
-    """The history has to be compacted before this message can be answered."""
-
-    levels: list[str]
-    tokens: int
-
-
-class BudgetKnown(Struct, frozen=True):
-    """What the prompt consists of."""
-
-    report: BudgetReport
-
-
-class TextDelta(Struct, frozen=True):
-    """More of the reply."""
-
-    text: str
-
-
-class Done(Struct, frozen=True):
-    """The reply is on disk; None when none was wanted. ``compaction`` tells whether one is due."""
-
-    message: StoredMessage | None
-    report: BudgetReport | None
-    compaction: Literal["none", "queued"]
-
-
-PostEvent = Held | Accepted | Loading | Waiting | Compacting | BudgetKnown | TextDelta | Done
+# While a message waits for a compaction, so often its end is estimated anew.
+_LOOK_AGAIN_SECONDS = 0.05
 
 
 class Conversations:
@@ -168,19 +112,24 @@ class Conversations:
             yield Held("compaction")
         self._waiting[name] += 1
         try:
-            async with (
-                self._locks[name],
-                self._worker.holding(name),
-                aclosing(self._answer(call)) as events,
-            ):
-                async for event in events:
-                    yield event
+            async with self._locks[name]:
+                await self._let_finish(name)
+                async with self._worker.holding(name), aclosing(self._answer(call)) as events:
+                    async for event in events:
+                        yield event
         finally:
             self._waiting[name] -= 1
             if not self._waiting[name]:
                 del self._waiting[name]
             if not self._locks[name].locked():
                 del self._locks[name]
+
+    async def _let_finish(self, name: str) -> None:
+        """Wait for a compaction that ends soon: stopping it then would cost more than it saves."""
+        until = time.monotonic() + self._parts.settings.patience_seconds
+        while (left := self._compactor.seconds_left(name)) is not None and time.monotonic() + left < until:
+            if await self._worker.ended(name, _LOOK_AGAIN_SECONDS):
+                return
 
     async def context(self, conversation: Conversation) -> Context:
         """The prompt that the next message would get, as far as it is known without that message."""

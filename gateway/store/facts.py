@@ -124,6 +124,13 @@ def facts_in_scope(
     return load_all(Fact, _select(connection, *in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
 
 
+def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]]) -> int:
+    """How many live facts these scopes have."""
+    where, values = in_scope(owner, scopes, 0)
+    found: int = connection.execute(f"SELECT count(*) FROM facts WHERE {where}", values[:2]).get
+    return found
+
+
 def search_facts(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], text: str, limit: int
 ) -> list[Fact]:
