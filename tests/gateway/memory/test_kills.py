@@ -31,9 +31,9 @@ KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "25"))
 class Gateway:
     """One gateway process, whose summaries take so many seconds."""
 
-    def __init__(self, data_dir: Path, seconds: float = 0.0) -> None:
+    def __init__(self, data_dir: Path, seconds: float = 0.0, port: int = 0) -> None:
         command = [
-            sys.executable, "-m", "tests.gateway.memory.scripted_server", str(data_dir), "0", str(seconds),
+            sys.executable, "-m", "tests.gateway.memory.scripted_server", str(data_dir), str(port), str(seconds),
         ]  # fmt: skip
         self.log = (data_dir.parent / "log").open("ab")
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self.log)
