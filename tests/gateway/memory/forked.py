@@ -7,6 +7,7 @@ what comes back is a line with its address and its process.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import select
 import signal
@@ -26,6 +27,10 @@ class Forked:
         self.url = url
         self._process = process
         self._handle = os.pidfd_open(process)
+
+    def show_stacks(self) -> None:
+        """Have it write to the log where each of its threads is."""
+        signal.pidfd_send_signal(self._handle, signal.SIGUSR1)
 
     def end(self, how: signal.Signals) -> None:
         """Send the signal and wait until the process is gone."""
@@ -75,6 +80,7 @@ def main(data_dir: Path) -> None:
     for _ in sys.stdin:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            faulthandler.register(signal.SIGUSR1)
             asyncio.run(serve(data_dir, 0, 0.0, tell))
             os._exit(0)
 

@@ -59,9 +59,13 @@ class Gateway:
 
 
 @contextmanager
-def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Iterator[None]:
-    """Eight clients that post until the server is gone; a message counts once its ``accepted`` event was read."""
+def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Iterator[list[str]]:
+    """Eight clients that post until the server is gone; a message counts once its ``accepted`` event was read.
+
+    What they come back with is why each of them has ended.
+    """
     stop = threading.Event()
+    ends: list[str] = []
 
     def write(conversation: str) -> None:
         with httpx2.Client(base_url=url, timeout=20) as client:
@@ -80,14 +84,15 @@ def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Itera
                         for line in reply.iter_lines():
                             if line == "event: accepted":
                                 acknowledged.add(name)
-                except httpx2.HTTPError:
+                except httpx2.HTTPError as error:
+                    ends.append(repr(error))
                     return
 
     threads = [threading.Thread(target=write, args=(name,)) for name in conversations]
     for thread in threads:
         thread.start()
     try:
-        yield
+        yield ends
     finally:
         stop.set()
         for thread in threads:
@@ -156,8 +161,14 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path)
             for n in range(CLIENTS)
         ]
     for number in range(KILLS):
-        with writing(gateway.url, conversations, acknowledged):
-            _await(acknowledged, len(acknowledged) + chance.randint(0, 30))
+        with writing(gateway.url, conversations, acknowledged) as ends:
+            wanted = len(acknowledged) + chance.randint(0, 30)
+            if not _await(acknowledged, wanted):
+                gateway.show_stacks()
+                time.sleep(1.0)
+                log = (tmp_path / "log").read_text()[-6000:]
+                gateway.end(signal.SIGKILL)
+                raise AssertionError(f"no more messages are taken; clients: {ends}; {log}")
             time.sleep(chance.uniform(0.0, 0.05))
             gateway.end(signal.SIGKILL)
         if number % 10 == 0:
@@ -171,13 +182,13 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path)
     print(f"{KILLS} kills, {len(acknowledged)} acknowledged messages, {counts}")
 
 
-def _await(acknowledged: set[str], count: int) -> None:
-    """However slow the machine is: so much has been done when the gateway is killed."""
+def _await(acknowledged: set[str], count: int) -> bool:
+    """Whether so many are acknowledged within a minute; however slow the machine is, that much shall be done."""
     for _ in range(6000):
         if len(acknowledged) >= count:
-            return
+            return True
         time.sleep(0.01)
-    raise AssertionError("the gateway takes no messages any more")
+    return False
 
 
 def _settle(data_dir: Path) -> None:
