@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Literal
 from uuid import uuid4
 
@@ -108,21 +108,29 @@ class Conversations:
             raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
         if self._locks[name].locked():
             yield Held("reply")
-        elif name in self._compactor.running:
+        elif call.reply and name in self._compactor.running:
             yield Held("compaction")
         self._waiting[name] += 1
         try:
-            async with self._locks[name]:
-                await self._let_finish(name)
-                async with self._worker.holding(name), aclosing(self._answer(call)) as events:
-                    async for event in events:
-                        yield event
+            async with self._locks[name], self._room_for(call), aclosing(self._answer(call)) as events:
+                async for event in events:
+                    yield event
         finally:
             self._waiting[name] -= 1
             if not self._waiting[name]:
                 del self._waiting[name]
             if not self._locks[name].locked():
                 del self._locks[name]
+
+    @asynccontextmanager
+    async def _room_for(self, call: PostCall) -> AsyncIterator[None]:
+        """No job runs inside the block, but for a line that is only kept: summaries are of what was said before it."""
+        if not call.reply:  # else a lively channel would never be compacted
+            yield
+            return
+        await self._let_finish(call.conversation.id)
+        async with self._worker.holding(call.conversation.id):
+            yield
 
     async def _let_finish(self, name: str) -> None:
         """Wait for a compaction that ends soon: stopping it then would cost more than it saves."""

@@ -125,6 +125,37 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
             await until(news, "erased")
 
 
+async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
+    settings: Settings, inference: Patient
+) -> None:
+    small = changed(
+        settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, facts=False, tasks=False
+    )
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                    "compaction"
+                ] == "queued":
+                    break
+            await until(news, "compacting")
+            for number in range(3):
+                said = await say(client, name, f"Overheard line {number}", reply=False, speaker="Bob")
+                assert said["message"] is None
+            assert inference.summaries_begun == 1
+            inference.may_go_on.set()
+            await until(news, "compacted")
+            assert not [kind for kind, _ in news if kind == "compaction_stopped"]
+            [summary] = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+            assert summary["last"] < said["accepted"]["seq"] - 3
+            context = (await client.get(f"/v1/conversations/{name}/context")).json()
+            assert "Overheard line 2" in context["blocks"][-1]["text"]
+
+
 class Measured(Patient):
     """The model host tells its speeds: it writes ``speed`` tokens a second. Summaries wait after their first piece."""
 
