@@ -84,9 +84,7 @@ class PageCache:
             return None
         self.hits += 1
         page, _ = found
-        return Page(
-            page.title, page.revision, page.url, SECTIONS.decode(page.sections)
-        )
+        return Page(page.title, page.revision, page.url, SECTIONS.decode(page.sections))
 
     async def put(self, page: Page) -> None:
         """Keep the page; the longest unused ones go."""
