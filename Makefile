@@ -42,6 +42,7 @@ bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up 
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/memory_recall.py
 	@$(BIN)/python benchmarks/memory_interference.py
+	@$(BIN)/python benchmarks/memory_cache.py
 	@$(BIN)/python benchmarks/wake_up.py models/demo/hearth-demo.gguf
 	@$(BIN)/python benchmarks/spin.py models/demo/hearth-demo.gguf
 

@@ -23,7 +23,8 @@ import msgspec
 from gateway.catalog import FlowDefaults
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.memory.context import MemoryParts
-from gateway.memory.service import Conversations, Done, PostCall
+from gateway.memory.events import Done, PostCall
+from gateway.memory.service import Conversations
 from gateway.prompts import load_prompts
 from gateway.settings import MemorySettings
 from gateway.store.conversations import Conversation, PolicyName, add_conversation

@@ -154,6 +154,8 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     reflection_folds: Positive = 10
     # Days, and with them the tiers of a summary, begin in this time zone ("" = the machine's).
     time_zone: str = ""
+    # A message that comes during a compaction waits for one that seems to end within so many seconds, and stops others.
+    patience_seconds: Annotated[float, Meta(ge=0, le=60)] = 2.0
     # Facts and task updates are read from each exchange when the model is idle.
     facts: bool = True
     tasks: bool = True

@@ -37,6 +37,11 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: bytes  # little-endian int32
 
 
+_HEADER = msgspec.msgpack.Decoder(
+    _Header
+)  # made here: threads use it (docs/decisions/0010-first-conversion.md)
+
+
 @dataclass(slots=True, eq=False)
 class Snapshot:
     """One saved sequence. Its first ``shared`` tokens may be reused by any owner."""
@@ -86,7 +91,7 @@ def read_header(path: Path) -> Snapshot | None:
             raw = file.read(header_bytes)
             if file.read(_DIGEST_BYTES) != _digest(sizes + raw):
                 return None
-        header = msgspec.msgpack.decode(raw, type=_Header)
+        header = _HEADER.decode(raw)
         return Snapshot(path, header.owner, header.shared, _unpacked(header.tokens))
     except (OSError, struct.error, msgspec.MsgspecError, ValueError):
         return None

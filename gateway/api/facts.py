@@ -57,6 +57,7 @@ class FactReply(Struct, frozen=True, kw_only=True):
     reason: str
     valid_from: float
     ended_at: float | None
+    redactions: int
 
     @classmethod
     def of(cls, fact: Fact) -> FactReply:
@@ -140,7 +141,7 @@ async def undo(request: Request) -> Response:
 
 
 def _entered(owner: str, key: str, text: str) -> NewFact:
-    clean, _ = redact(text.strip())
+    clean, redactions = redact(text.strip())
     return NewFact(
         owner=owner,
         scope="owner",
@@ -152,6 +153,7 @@ def _entered(owner: str, key: str, text: str) -> NewFact:
         message=None,
         reason="entered by the user",
         valid_from=time.time(),
+        redactions=redactions,
     )
 
 

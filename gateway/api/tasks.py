@@ -94,6 +94,7 @@ class TaskReply(Struct, frozen=True, kw_only=True):
     message: int | None
     created_at: float
     updated_at: float
+    redactions: int
 
     @classmethod
     def of(cls, task: Task) -> TaskReply:
@@ -131,7 +132,7 @@ async def show(request: Request) -> Response:
 
 async def create(request: Request) -> Response:
     """A new objective, task or checklist item."""
-    body = without_secrets(convert(decode_object(await request.body()), NewTaskBody))
+    body, redactions = without_secrets(convert(decode_object(await request.body()), NewTaskBody))
     new = NewTask(
         owner=caller_of(request).owner,
         level=body.level,
@@ -143,6 +144,7 @@ async def create(request: Request) -> Response:
         breakpoint=body.breakpoint,
         question=body.question,
         tool=msgspec.to_builtins(body.tool) if body.tool else None,
+        redactions=redactions,
     )
     return _json(TaskReply.of(await services_of(request).database.write(lambda c: add_task(c, new))), 201)
 
@@ -150,7 +152,7 @@ async def create(request: Request) -> Response:
 async def change(request: Request) -> Response:
     """Change fields of a task."""
     name, owner = request.path_params["id"], caller_of(request).owner
-    body = without_secrets(convert(decode_object(await request.body()), TaskChange))
+    body, redactions = without_secrets(convert(decode_object(await request.body()), TaskChange))
     if body.day is not UNSET:
         _checked_day(body.day)
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
@@ -159,7 +161,8 @@ async def change(request: Request) -> Response:
         old = get_task(connection, name, owner)
         if old.level == "checklist" and given.get("day", old.day) != old.day:
             raise InvalidRequestError(f"an item is of its task's day; move `{old.parent}`", param="day")
-        task = msgspec.structs.replace(old, **given, updated_at=time.time())
+        counted = old.redactions + redactions
+        task = msgspec.structs.replace(old, **given, updated_at=time.time(), redactions=counted)
         save_task(connection, task)
         return task
 

@@ -10,48 +10,18 @@ from typing import Any
 from urllib.parse import quote
 
 import click
-import msgspec
 
 from gateway.catalog import Catalog
 from gateway.cli.chat_commands import run_command
 from gateway.cli.chat_news import NewsBoard
-from gateway.cli.client import Client, connect, raise_event_error
+from gateway.cli.chat_talk import Talk
+from gateway.cli.client import Client, connect
 from gateway.cli.options import client_options
 from gateway.cli.text import printable
 from gateway.errors import HearthError
 
 _PROMPT = "> "
 _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
-
-
-class Talk:
-    """The conversation that lines go to; made with its first line."""
-
-    def __init__(self, client: Client, system: str | None, max_tokens: int | None, name: str | None) -> None:
-        self.client = client
-        self.name = name
-        self._system = system
-        self._limit = {} if max_tokens is None else {"max_tokens": max_tokens}
-
-    def begin(self) -> str:
-        """Its id; made on the server if there is none yet."""
-        if self.name is None:
-            body = {"instructions": self._system} if self._system else {}
-            self.name = str(self.client.post("/v1/conversations", body)["id"])
-        return self.name
-
-    def send(self, line: str) -> dict[str, Any]:
-        """Send a line and show the reply as it comes; returns the ``done`` event. Raises HearthError."""
-        body = {"text": line, "stream": True, **self._limit}
-        with self.client.stream(f"/v1/conversations/{self.begin()}/messages", body) as events:
-            for event in events:
-                data = msgspec.json.decode(event.data)
-                if event.event == "error":
-                    raise_event_error(data)
-                if event.event == "done":
-                    return dict(data)
-                _show(event.event, data)
-        raise HearthError("the server ended the reply early", status=503)
 
 
 @click.command()
@@ -79,8 +49,9 @@ def chat(
         found = client.get(f"/v1/conversations/{quote(conversation)}")  # a wrong id is told at once
     elif terminal and not new and system is None:
         found = _last(client)
-    talk = Talk(client, system, max_tokens, _resumed(client, found, model))
     news = NewsBoard(client, _PROMPT) if terminal else None
+    name = _resumed(client, found, model)
+    talk = Talk(client, news, system=system, max_tokens=max_tokens, name=name)
     while True:
         if news is not None:
             news.follow(talk.name)
@@ -90,7 +61,7 @@ def chat(
         if line.startswith("/"):
             run_command(talk, line)
         elif line:
-            _turn(talk, line, news)
+            talk.say(line)
 
 
 def _greet(client: Client, terminal: bool) -> str:
@@ -159,48 +130,3 @@ def _read_line(news: NewsBoard | None) -> str | None:
             if news is None:
                 raise
             click.echo(f"\n{_HELP}", err=True)
-
-
-def _turn(talk: Talk, line: str, news: NewsBoard | None) -> None:
-    """One line and its reply. Raises HearthError when no terminal is there to read it and go on."""
-    try:
-        if news is not None:
-            news.follow(talk.begin())
-        done = talk.send(line)
-    except KeyboardInterrupt:
-        click.echo(" [stopped]", err=True)
-        if news is None:
-            raise
-        return
-    except HearthError as error:
-        if news is None:
-            raise
-        click.echo(f"hearth: {error.message}", err=True)
-        return
-    click.echo()
-    if news is not None:
-        _status(done)
-
-
-def _status(done: dict[str, Any]) -> None:
-    """Below a reply: how full the context is, and whether the history is being compacted."""
-    budget = done.get("budget") or {}
-    parts = [f"{budget['total']} of {budget['limit']} tokens"] if budget else []
-    no_room = [left for left in budget.get("left_out", []) if left["why"].startswith("no room")]
-    if no_room:
-        parts.append(f"{len(no_room)} parts left out for lack of room (/context)")
-    if done.get("compaction") == "queued":
-        parts.append("older messages are compacted now")
-    click.echo(click.style(f"  [{'; '.join(parts)}]", dim=True), err=True)
-
-
-def _show(event: str, data: dict[str, Any]) -> None:
-    match event:
-        case "delta":
-            click.echo(printable(data["text"]), nl=False)
-        case "held":
-            click.echo(f"[waiting: {printable(str(data['reason']))}]", err=True)
-        case "compacting":
-            click.echo(f"[compacting {data['tokens']} tokens of history first]", err=True)
-        case "loading" if data.get("fraction") == 0:
-            click.echo("[loading the model]", err=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import click
 
+from gateway.cli.chat_talk import Talk
 from gateway.cli.facts import fact_id, fact_line, remember
 from gateway.cli.tasks import show_tasks, task_line
 from gateway.cli.text import printable
 from gateway.errors import HearthError
-
-if TYPE_CHECKING:
-    from gateway.cli.chat import Talk
 
 _BAR = 30
 
@@ -42,8 +40,12 @@ def run_command(talk: Talk, line: str) -> None:
         click.echo(f"hearth: {error.message}", err=True)
 
 
+def _again(talk: Talk, _: str) -> None:
+    talk.again()
+
+
 def _new(talk: Talk, _: str) -> None:
-    talk.name = None
+    talk.leave()
     click.echo("a new conversation begins with your next line", err=True)
 
 
@@ -125,14 +127,14 @@ def _done(talk: Talk, name: str) -> None:
 
 
 def _rollover(talk: Talk, _: str) -> None:
-    talk.name = str(talk.client.post(f"/v1/conversations/{talk.begin()}/rollover")["id"])
+    talk.leave(str(talk.client.post(f"/v1/conversations/{talk.begin()}/rollover")["id"]))
     click.echo("the old conversation is archived; a new one goes on from its summary", err=True)
 
 
 def _erase(talk: Talk, _: str) -> None:
     if talk.name is not None:
         talk.client.delete(f"/v1/conversations/{talk.name}")
-    talk.name = None
+    talk.leave()
     click.echo("erased", err=True)
 
 
@@ -143,6 +145,7 @@ def _help(_: Talk, __: str) -> None:
 
 COMMANDS = {
     "/help": _Command(_help, "this list"),
+    "/again": _Command(_again, "have the last line answered that got no reply"),
     "/new": _Command(_new, "begin a new conversation"),
     "/context": _Command(
         _context, "what the next prompt consists of, or the text of one of its blocks", "[BLOCK]"

@@ -89,7 +89,8 @@ def fact_id(client: Client, name: str) -> str:
         live = {str(fact["id"]) for fact in versions if fact["key"] == name and fact["ended_at"] is None}
         matching = live or {str(fact["id"]) for fact in versions if fact["key"] == name}
     if len(matching) != 1:
+        count = f"of {len(matching)} facts" if matching else "of no fact"
         raise HearthError(
-            f"`{name}` is the key, or the beginning of the id, of {len(matching)} facts; `hearth facts` lists them"
+            f"`{printable(name)}` is the key, or the beginning of the id, {count}; `hearth facts` lists them"
         )
     return matching.pop()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
 from gateway.cli.database import opened_database
-from gateway.cli.import_chats import chat
 from gateway.cli.import_documents import CHAT, documents
+from gateway.cli.import_foreign import foreign
 from gateway.cli.options import local_options, settings_of
 from gateway.errors import InvalidRequestError
 from gateway.store.db import Database
@@ -31,14 +31,20 @@ def import_(source: Path, owner: str | None, data_dir: Path | None, config_file:
     What is there already is left alone. A file that is not sound is refused before anything is written.
     """
     path = settings_of(data_dir, config_file).settings.database_path
-    for _ in _content(source):  # all of it is checked before the first line is stored
+    for _ in _content(source, Counter()):  # all of it is checked before the first line is stored
         pass
-    added = there = 0
+    added = there = redacted = 0
+    left_out: Counter[str] = Counter()
     with opened_database(path) as database:
-        for where, line in _content(source):
+        for where, line in _content(source, left_out):
             new = _store(database, line, owner, where)
             added, there = added + new, there + (not new)
-    click.echo(f"{added} added, {there} were there already", err=True)
+            redacted += _redactions(line) if new else 0
+    secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
+    click.echo(f"{added} added, {there} were there already{secrets}", err=True)
+    if left_out:
+        counts = ", ".join(f"{count} {what}" for what, count in left_out.items())
+        click.echo(f"messages left out: {counts}", err=True)
 
 
 def _store(database: Database, line: _Content, owner: str | None, where: str) -> bool:
@@ -50,16 +56,23 @@ def _store(database: Database, line: _Content, owner: str | None, where: str) ->
         raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
-def _content(source: Path) -> Iterator[tuple[str, _Content]]:
+def _redactions(line: _Content) -> int:
+    """How many secrets its rows have lost, here or where they come from."""
+    if isinstance(line, Archive):
+        return line.conversation.redactions + sum(message.redactions for message in line.messages)
+    return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
+
+
+def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """What the source holds, each with where it stands. Raises InvalidRequestError naming that and what is wrong."""
-    for where, line in _lines(source):
+    for where, line in _lines(source, left_out):
         try:
             yield where, checked(line)
         except InvalidRequestError as error:
             raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
-def _lines(source: Path) -> Iterator[tuple[str, _Content]]:
+def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """Whichever of the known shapes the source has."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
@@ -70,7 +83,7 @@ def _lines(source: Path) -> Iterator[tuple[str, _Content]]:
         if b'"header"' in first and b'"format"' in first:
             yield from _own(first, file)
             return
-    yield from _foreign(source)
+    yield from foreign(source, left_out)
 
 
 def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
@@ -88,29 +101,3 @@ def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
             raise InvalidRequestError(
                 f"the file has version {line.version}; this hearth reads up to {VERSION}"
             )
-
-
-def _foreign(source: Path) -> Iterator[tuple[str, Archive]]:
-    """One JSON document, or one conversation a line."""
-    raw = source.read_bytes()
-    document = _decoded(raw)
-    if document is None:
-        conversations = [_decoded(line) for line in raw.splitlines() if line.strip()]
-        if not conversations or conversations[0] is None:
-            raise InvalidRequestError(
-                f"{source} is neither an export of hearth nor JSON: see `hearth import --help`"
-            )
-    else:
-        conversations = document if isinstance(document, list) else [document]
-    if conversations and all(isinstance(each, dict) and "role" in each for each in conversations):
-        conversations = [{"messages": conversations}]
-    for number, each in enumerate(conversations, 1):
-        yield f"item {number}", chat(each, f"item {number}")
-
-
-def _decoded(raw: bytes) -> Any:
-    """The JSON value; None for what is none."""
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,14 +17,23 @@ from gateway.store.transfer import LATEST, UNCOUNTED, Archive
 _NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
 
 
-def chat(value: Any, where: str) -> Archive:
+# Why a message is not taken over.
+_OTHER_BRANCH = "of branches that were not shown last"
+_NOT_SAID = "of systems and tools"
+_NO_TEXT = "without text"
+
+
+def chat(value: dict[str, Any], where: str) -> tuple[Archive, Counter[str]]:
     """A conversation as OpenAI's chats export it (``mapping``), or as a request has it (``messages``).
 
-    Raises InvalidRequestError beginning with ``where``.
+    Also how many of its messages are left out, and why. Raises InvalidRequestError beginning with ``where``.
     """
-    if not isinstance(value, dict):
-        raise InvalidRequestError(f"{where} is no conversation")
-    turns = _branch(value, where) if isinstance(value.get("mapping"), dict) else value.get("messages")
+    left_out: Counter[str] = Counter()
+    turns = value.get("messages")
+    if isinstance(value.get("mapping"), dict):
+        turns = _branch(value, where)
+        every = sum(_message(node) is not None for node in value["mapping"].values())
+        left_out[_OTHER_BRANCH] += every - len(turns)
     if not isinstance(turns, list):
         raise InvalidRequestError(f"{where} has neither `mapping` nor `messages`")
     name = str(
@@ -35,11 +45,15 @@ def chat(value: Any, where: str) -> Archive:
     messages: list[StoredMessage] = []
     for turn in turns:
         role, text = _said(turn)
-        if role in ("user", "assistant") and text.strip():
+        if role not in ("user", "assistant"):
+            left_out[_NOT_SAID] += 1
+        elif not text.strip():
+            left_out[_NO_TEXT] += 1
+        else:
             at = seconds(turn.get("create_time")) or began
             messages.append(message(messages, name, role, text, at))
     title = value.get("title")
-    return Archive(
+    archive = Archive(
         conversation=conversation(
             name,
             title=title[:200] if isinstance(title, str) else "",
@@ -49,6 +63,7 @@ def chat(value: Any, where: str) -> Archive:
         messages=messages,
         summaries=[],
     )
+    return archive, +left_out
 
 
 def conversation(
@@ -128,10 +143,16 @@ def _branch(chat: dict[str, Any], where: str) -> list[Any]:
             raise InvalidRequestError(f"{where}: `mapping` goes round in circles at `{at[:60]}`")
         seen.add(at)
         node = nodes[at]
-        if isinstance(node, dict) and isinstance(node.get("message"), dict):
-            path.append(node["message"])
+        said = _message(node)
+        if said is not None:
+            path.append(said)
         at = _parent(node)
     return path[::-1]
+
+
+def _message(node: Any) -> dict[str, Any] | None:
+    said = node.get("message") if isinstance(node, dict) else None
+    return said if isinstance(said, dict) else None
 
 
 def _parent(node: Any) -> str | None:
@@ -140,13 +161,15 @@ def _parent(node: Any) -> str | None:
 
 
 def _said(turn: Any) -> tuple[Any, str]:
-    """Role and text of a message in either shape."""
+    """Role and text of a message in either shape; what the model wrote to a tool is the tool's."""
     if not isinstance(turn, dict):
         return None, ""
     author, content = turn.get("author"), turn.get("content")
     role = author.get("role") if isinstance(author, dict) else turn.get("role")
+    if turn.get("recipient", "all") not in ("all", None, ""):
+        return "tool", ""
     if isinstance(content, dict):
-        content = content.get("parts")
+        content = content["parts"] if "parts" in content else content.get("text")
     if isinstance(content, list):
         texts = [
             part if isinstance(part, str) else part.get("text")

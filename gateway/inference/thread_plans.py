@@ -33,6 +33,11 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     speeds: dict[int, dict[int, float]]
 
 
+_PLAN = msgspec.json.Decoder(
+    ThreadPlan
+)  # made here: threads use it (docs/decisions/0010-first-conversion.md)
+
+
 class ThreadPlans:
     """The plans in a folder.
 
@@ -73,5 +78,5 @@ class ThreadPlans:
 
 def _read(path: Path) -> ThreadPlan | None:
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(path.read_bytes(), type=ThreadPlan)
+        return _PLAN.decode(path.read_bytes())
     return None

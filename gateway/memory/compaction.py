@@ -36,7 +36,12 @@ class Compactor:
         self._builder = builder
         self._hub = hub
         self.running: set[str] = set()  # conversations whose summaries are being made
+        self._begun: set[str] = set()  # conversations with a compaction, between its plans too
         self._paused: dict[str, float] = {}  # conversation: monotonic time until which no try is worth it
+
+    def seconds_left(self, conversation: str) -> float | None:
+        """Until the summaries that are being made are there; None when that is not known, or none is made."""
+        return self._parts.pace.seconds_left(conversation) if conversation in self._begun else None
 
     def due(self, context: Context) -> bool:
         """Whether the planner has something to do."""
@@ -51,6 +56,7 @@ class Compactor:
         the summaries made so far stay. Whoever listens to the conversation hears how it ends.
         """
         pause = 0.0 if force else self._paused.get(conversation.id, 0.0) - time.monotonic()
+        self._begun.add(conversation.id)
         try:
             made = await self._run(conversation, force, pause, tell)
         except HearthError as error:
@@ -62,6 +68,8 @@ class Compactor:
         except asyncio.CancelledError:
             self._hub.tell(conversation.id, "compaction_stopped")
             raise
+        finally:
+            self._begun.discard(conversation.id)
         self._paused.pop(conversation.id, None)
         return made
 

@@ -69,7 +69,8 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` stands
     right before the last message. ``summaries`` are the live ones, ``messages`` those of
     :func:`gateway.store.messages.open_messages`, the new one included. ``counted`` has the tokens of each summary
-    as :func:`summary_text` writes it. ``turn_tokens`` is what the chat template adds to a turn.
+    as :func:`summary_text` writes it. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` is what
+    the blocks' own budgets had no room for.
     """
 
     core: Block
@@ -82,6 +83,7 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     counted: dict[int, int] = {}
     turn_tokens: int = 6
     verbatim: int = 8
+    left_out: Sequence[LeftOut] = ()
     named: bool = False  # lines carry their speaker's name: several people are in the conversation
 
 
@@ -283,4 +285,4 @@ def _not_considered(ingredients: Ingredients) -> list[LeftOut]:
         elif summary.first in spoken:
             what = "its summary stands" if summary.prompt_name else "sentences picked from it stand"
             left_out.append(LeftOut(f"message {summary.first}", f"too long: {what} in for it"))
-    return left_out
+    return [*left_out, *ingredients.left_out]

@@ -14,9 +14,10 @@ from gateway.catalog import FlowDefaults
 from gateway.inference.interface import Inference
 from gateway.memory.compose import Composition, Ingredients, compose, line_text, summary_text
 from gateway.memory.model import MemoryModel, Record
+from gateway.memory.pace import Pace
 from gateway.memory.policies import CeilingPolicy, Policy, make_budget, make_policy
 from gateway.memory.situation import Situation
-from gateway.memory.types import Block, BudgetReport, ContextBudget
+from gateway.memory.types import Block, BudgetReport, ContextBudget, Offer
 from gateway.prompts import Prompt, PromptSet
 from gateway.settings import MemorySettings
 from gateway.store.conversations import Conversation, set_counted_by
@@ -30,8 +31,8 @@ from model_host.protocol import Message
 class BlockSource(Protocol):
     """Something that puts a block into prompts: facts, tasks."""
 
-    async def blocks(self, conversation: Conversation, asked: str) -> list[Block]:
-        """Blocks named ``facts``, ``tasks`` or ``recalled`` for the next reply; ``asked`` is the last message."""
+    async def offer(self, conversation: Conversation, asked: str) -> Offer:
+        """What it has for the next reply; ``asked`` is the last message."""
         ...
 
 
@@ -45,6 +46,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     defaults: FlowDefaults
     model_name: str
     record: Record
+    pace: Pace = msgspec.field(default_factory=Pace)
     queries: Queries | None = None  # None: facts are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 
@@ -58,6 +60,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
         return MemoryModel(
             self.inference,
             self.record,
+            self.pace,
             owner=conversation.owner,
             conversation=conversation.id,
             model=self.model_name,
@@ -128,7 +131,8 @@ class ContextBuilder:
         )
         messages = await self._count_lines(conversation, messages)
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
-        extra = [block for source in self._sources for block in await source.blocks(conversation, asked)]
+        offers = [await source.offer(conversation, asked) for source in self._sources]
+        extra = [block for offer in offers for block in offer.blocks]
         texts = [summary_text(summary) for summary in summaries]
         core, persona, *counted = await self._counted(conversation, texts)
         turn_tokens = await self._turn()
@@ -144,6 +148,7 @@ class ContextBuilder:
             turn_tokens=turn_tokens,
             verbatim=verbatim,
             named=conversation.kind == "channel",
+            left_out=[left for offer in offers for left in offer.left_out],
         )
         # A plan may need the prompt that does not fit: it is made for a context without a limit then.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)

@@ -21,10 +21,19 @@ from gateway.memory.hub import Hub
 from gateway.memory.model import Filled
 from gateway.memory.reading import close, unread
 from gateway.memory.recall import Recall
-from gateway.memory.types import Block
-from gateway.redact import redact
+from gateway.memory.types import Block, LeftOut, Offer
+from gateway.redact import redact_value
 from gateway.store.conversations import Conversation
-from gateway.store.facts import Fact, NewFact, Scope, end_fact, facts_in_scope, get_fact, put_fact
+from gateway.store.facts import (
+    Fact,
+    NewFact,
+    Scope,
+    count_in_scope,
+    end_fact,
+    facts_in_scope,
+    get_fact,
+    put_fact,
+)
 from gateway.store.jobs import Job
 from gateway.store.messages import StoredMessage
 
@@ -99,26 +108,36 @@ class Facts:
         self._hub = hub
         self._recall = Recall(parts.database, parts.queries)
 
-    async def blocks(self, conversation: Conversation, asked: str) -> list[Block]:
+    async def offer(self, conversation: Conversation, asked: str) -> Offer:
         """The newest facts within their budget, and those that the last message recalls.
 
         The first block changes only when a fact does; what is recalled comes and goes with each message.
         """
-        settings = self._parts.settings
+        settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
-            return []
+            return Offer()
         scopes, limit = scopes_of(conversation), settings.facts_in_prompt
-        standing = await self._parts.database.read(
-            lambda c: facts_in_scope(c, conversation.owner, scopes, limit)
+        newest, known = await self._parts.database.read(
+            lambda c: (facts_in_scope(c, owner, scopes, limit), count_in_scope(c, owner, scopes))
         )
-        found: list[Fact] = []
-        if len(standing) == limit:  # else there are no others that could be recalled
-            found = await self._recall.search(conversation.owner, scopes, asked, limit + _RECALLED)
-        stable = await self._block("facts", "What you know:", standing, settings.fact_tokens)
-        shown = {fact.seq for fact in standing}
-        recalled = [fact for fact in found if fact.seq not in shown][:_RECALLED]
-        extra = await self._block("recalled", "You also know:", recalled, settings.fact_tokens // 4)
-        return [block for block in (stable, extra) if block is not None]
+        standing = await self._fitting("What you know:", newest, settings.fact_tokens)
+        recalled: list[Fact] = []
+        if len(standing) < known:  # else there are no others that could be recalled
+            shown = {fact.seq for fact in standing}
+            found = await self._recall.search(owner, scopes, asked, len(standing) + _RECALLED)
+            others = [fact for fact in found if fact.seq not in shown][:_RECALLED]
+            recalled = await self._fitting("You also know:", others, settings.fact_tokens // 4)
+        blocks = [
+            await self._block("facts", "What you know:", standing),
+            await self._block("recalled", "You also know:", recalled),
+        ]
+        left = known - len(standing) - len(recalled)
+        what = "1 fact" if left == 1 else f"{left} facts"
+        why = f"over memory.facts_in_prompt ({limit}) or memory.fact_tokens ({settings.fact_tokens})"
+        return Offer(
+            [block for block in blocks if block is not None],
+            [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],
+        )
 
     async def run(self, job: Job) -> None:
         """Read what was said since the last time; facts, watermark and the job's end are one transaction."""
@@ -127,7 +146,8 @@ class Facts:
         known = await self._parts.database.read(
             lambda c: facts_in_scope(c, conversation.owner, scopes_of(conversation), _KNOWN_SHOWN)
         )
-        shown = await self._block("facts", "Known facts:", known, self._parts.settings.fact_tokens)
+        known = await self._fitting("Known facts:", known, self._parts.settings.fact_tokens)
+        shown = await self._block("facts", "Known facts:", known)
         accepted: list[Accepted] = []
         for text in reading.texts if reading.by_users else []:
             proposed = await self._propose(conversation, text, shown)
@@ -153,19 +173,24 @@ class Facts:
             log.warning("facts could not be read", stopped=stopped, problem=str(error)[:200])
             return []
 
-    async def _block(self, name: str, heading: str, facts: Sequence[Fact], room: int) -> Block | None:
-        """As many of the facts as fit ``room`` tokens, the first ones first."""
-        lines = [_line(fact) for fact in facts]
-        if not lines:
+    async def _fitting(self, heading: str, facts: Sequence[Fact], room: int) -> list[Fact]:
+        """Those of the facts that fit ``room`` tokens below the heading, the first ones first."""
+        if not facts:
+            return []
+        used, *counts = await self._parts.inference.count([heading, *map(_line, facts)])
+        kept: list[Fact] = []
+        for fact, count in zip(facts, counts, strict=True):
+            if used + count + 1 <= room:
+                used += count + 1
+                kept.append(fact)
+        return kept
+
+    async def _block(self, name: str, heading: str, facts: Sequence[Fact]) -> Block | None:
+        if not facts:
             return None
-        counts = await self._parts.inference.count([heading, *lines])
-        used, kept = counts[0], [heading]
-        for line, count in zip(lines, counts[1:], strict=True):
-            if used + count + 1 > room:
-                break
-            used += count + 1
-            kept.append(line)
-        return Block(name, used, "\n".join(kept)) if len(kept) > 1 else None
+        lines = [heading, *map(_line, facts)]
+        counts = await self._parts.inference.count(lines)  # of lines, which the cache of counts knows by now
+        return Block(name, sum(counts) + len(facts), "\n".join(lines))
 
 
 def _line(fact: Fact) -> str:
@@ -184,7 +209,7 @@ def _apply(
             return False
         end_fact(connection, fact.id, conversation.owner, now=now, reason=operation.reason)
         return True
-    text, _ = redact(operation.text.strip())
+    (text, reason), redactions = redact_value([operation.text.strip(), operation.reason])
     new = NewFact(
         owner=conversation.owner,
         scope=scope,
@@ -194,7 +219,8 @@ def _apply(
         quote=operation.quote,
         conversation=conversation.id,
         message=accepted.message,
-        reason=operation.reason,
+        reason=reason,
         valid_from=now,
+        redactions=redactions,
     )
     return put_fact(connection, new) is not None

@@ -14,6 +14,7 @@ from msgspec import Struct
 from gateway.aio import finish
 from gateway.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
+from gateway.memory.pace import Pace
 from gateway.prompts import Prompt
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from model_host.protocol import Delta, Finished, Message, TextPart
@@ -43,10 +44,18 @@ class MemoryModel:
     """Calls of the model for one conversation of ``owner``. Cancelling a call cancels its generation."""
 
     def __init__(
-        self, inference: Inference, record: Record, *, owner: str, conversation: str, model: str
+        self,
+        inference: Inference,
+        record: Record,
+        pace: Pace,
+        *,
+        owner: str,
+        conversation: str,
+        model: str,
     ) -> None:
         self._inference = inference
         self._record = record
+        self._pace = pace
         self._owner = owner
         self._conversation = conversation
         self._name = model
@@ -60,11 +69,18 @@ class MemoryModel:
         return await self._inference.count_prompt(messages)
 
     async def write(
-        self, filled: Filled, *, max_tokens: int, messages: list[Message] | None = None, again: int = 0
+        self,
+        filled: Filled,
+        *,
+        max_tokens: int,
+        messages: list[Message] | None = None,
+        again: int = 0,
+        following: int = 0,
     ) -> tuple[str, bool]:
         """What the model writes, and whether it came to an end by itself. ``again`` > 0 draws other words.
 
-        ``messages`` are those that the prompt stands in, when it is not all there is.
+        ``messages`` are those that the prompt stands in, when it is not all there is. ``following`` calls like this
+        one come after it.
         """
         prompt = filled.prompt
         sampling = prompt.sampling
@@ -82,12 +98,15 @@ class MemoryModel:
             owner=self._owner,
         )
         text: list[str] = []
-        async with aclosing(self.stream(call, filled)) as events:
-            async for event in events:
-                if isinstance(event, Delta):
-                    text.append(event.text)
-                elif isinstance(event, Finished):
-                    return "".join(text), event.reason == "stop"
+        assert call.max_tokens is not None
+        with self._pace.working(self._conversation, prompt.name, call.max_tokens, following) as work:
+            async with aclosing(self.stream(call, filled)) as events:
+                async for event in events:
+                    work.take(event)
+                    if isinstance(event, Delta):
+                        text.append(event.text)
+                    elif isinstance(event, Finished):
+                        return "".join(text), event.reason == "stop"
         raise AssertionError("a stream ends with its result or an error")
 
     async def stream(self, call: GenerateCall, filled: Filled) -> AsyncGenerator[GenerationEvent, None]:
@@ -104,6 +123,7 @@ class MemoryModel:
                         text.append(event.text)
                     elif isinstance(event, Finished):
                         end = _completed(event)
+                        self._pace.measure(end)
                         problem = None
                     yield event
         except HearthError as error:

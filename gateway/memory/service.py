@@ -1,35 +1,47 @@
 """Conversations: take a message in, answer it from what is remembered, and queue what it causes.
 
 A message and the jobs that it causes are one transaction, on disk before anybody hears that it was accepted. The jobs
-wait until the message has its reply. Work on a conversation yields to its next message at once.
+wait until the message has its reply. Work on a conversation yields to its next message at once, but for a compaction
+that ends within ``memory.patience_seconds``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Literal
 from uuid import uuid4
 
 import apsw
 import msgspec
 import structlog
-from msgspec import Struct
 
 from gateway.aio import finish
 from gateway.errors import HearthError, OverloadedError
 from gateway.inference.interface import GenerateCall, Progress
 from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.events import (
+    Accepted,
+    BudgetKnown,
+    Compacting,
+    Done,
+    Held,
+    Loading,
+    PostCall,
+    PostEvent,
+    TextDelta,
+    Waiting,
+)
 from gateway.memory.facts import Facts
 from gateway.memory.hub import Hub, News
 from gateway.memory.model import Filled
 from gateway.memory.tasks import TaskKeeper
-from gateway.memory.types import BudgetReport
 from gateway.memory.worker import Handler, Worker
-from gateway.redact import redact
+from gateway.redact import redact, redact_aside
 from gateway.store.conversations import (
     Conversation,
     add_conversation,
@@ -41,7 +53,6 @@ from gateway.store.conversations import (
 from gateway.store.forget import forget_speaker
 from gateway.store.jobs import Job, JobKind, add_job, finish_job
 from gateway.store.messages import (
-    MessageRole,
     NewMessage,
     StoredMessage,
     add_message,
@@ -49,81 +60,14 @@ from gateway.store.messages import (
     reply_to,
 )
 from gateway.store.summaries import add_summary
-from model_host.protocol import Delta, Finished, Lane, Queued
+from model_host.protocol import Delta, Finished, Queued
 
 log = structlog.get_logger(__name__)
 
 # Messages of one conversation that may wait for their turn.
 _MAX_HELD = 16
-
-
-class PostCall(Struct, frozen=True, kw_only=True):
-    """A message for a conversation. ``message_id`` makes sending it again harmless."""
-
-    id: str  # of the request
-    conversation: Conversation
-    text: str
-    speaker: str = ""
-    message_id: str | None = None
-    lane: Lane = "interactive"
-    max_tokens: int | None = None
-    role: MessageRole = "user"
-    reply: bool = True  # False: only keep the line, as a bot does with what it overhears
-
-
-class Held(Struct, frozen=True):
-    """The message waits until the conversation is free: ``reason`` is reply or compaction."""
-
-    reason: str
-
-
-class Accepted(Struct, frozen=True):
-    """The message is on disk."""
-
-    message: StoredMessage
-
-
-class Loading(Struct, frozen=True):
-    """The model is being started: ``fraction`` from 0 to 1."""
-
-    fraction: float
-
-
-class Waiting(Struct, frozen=True):
-    """Others are answered first. ``position`` 1 is the next one; ``wait_seconds`` is an estimate, None if unknown."""
-
-    position: int
-    wait_seconds: float | None
-
-
-class Compacting(Struct, frozen=True):
-    """The history has to be compacted before this message can be answered."""
-
-    levels: list[str]
-    tokens: int
-
-
-class BudgetKnown(Struct, frozen=True):
-    """What the prompt consists of."""
-
-    report: BudgetReport
-
-
-class TextDelta(Struct, frozen=True):
-    """More of the reply."""
-
-    text: str
-
-
-class Done(Struct, frozen=True):
-    """The reply is on disk; None when none was wanted. ``compaction`` tells whether one is due."""
-
-    message: StoredMessage | None
-    report: BudgetReport | None
-    compaction: Literal["none", "queued"]
-
-
-PostEvent = Held | Accepted | Loading | Waiting | Compacting | BudgetKnown | TextDelta | Done
+# While a message waits for a compaction, so often its end is estimated anew.
+_LOOK_AGAIN_SECONDS = 0.05
 
 
 class Conversations:
@@ -164,15 +108,11 @@ class Conversations:
             raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
         if self._locks[name].locked():
             yield Held("reply")
-        elif name in self._compactor.running:
+        elif call.reply and name in self._compactor.running:
             yield Held("compaction")
         self._waiting[name] += 1
         try:
-            async with (
-                self._locks[name],
-                self._worker.holding(name),
-                aclosing(self._answer(call)) as events,
-            ):
+            async with self._locks[name], self._room_for(call), aclosing(self._answer(call)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -181,6 +121,23 @@ class Conversations:
                 del self._waiting[name]
             if not self._locks[name].locked():
                 del self._locks[name]
+
+    @asynccontextmanager
+    async def _room_for(self, call: PostCall) -> AsyncIterator[None]:
+        """No job runs inside the block, but for a line that is only kept: summaries are of what was said before it."""
+        if not call.reply:  # else a lively channel would never be compacted
+            yield
+            return
+        await self._let_finish(call.conversation.id)
+        async with self._worker.holding(call.conversation.id):
+            yield
+
+    async def _let_finish(self, name: str) -> None:
+        """Wait for a compaction that ends soon: stopping it then would cost more than it saves."""
+        until = time.monotonic() + self._parts.settings.patience_seconds
+        while (left := self._compactor.seconds_left(name)) is not None and time.monotonic() + left < until:
+            if await self._worker.ended(name, _LOOK_AGAIN_SECONDS):
+                return
 
     async def context(self, conversation: Conversation) -> Context:
         """The prompt that the next message would get, as far as it is known without that message."""
@@ -297,7 +254,7 @@ class Conversations:
         Raises DuplicateMessageError when its id is another message's.
         """
         parts, conversation = self._parts, call.conversation
-        text, redactions = redact(call.text)
+        text, redactions = await redact_aside(call.text)
         speaker, more = redact(call.speaker)
         [tokens] = await parts.inference.count([_shown(call, speaker, text)])
         new = NewMessage(
@@ -350,7 +307,7 @@ class Conversations:
 
     async def _keep_reply(self, conversation: Conversation, text: str, *, failed: bool) -> StoredMessage:
         """Store a reply, and with it the jobs that it causes: its message's may have run while another one waited."""
-        clean, redactions = redact(text.strip())
+        clean, redactions = await redact_aside(text.strip())
         # A failed line is in no prompt, and the model that could count it may be the one that has just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
         reply = NewMessage(

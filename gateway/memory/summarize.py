@@ -236,9 +236,11 @@ class Summarizer:
         # Twice the words that are asked for: a summary may be longer, but must come to an end.
         most = room if len(parts) == 1 else min(room, 64 + 4 * share)
         written: list[str] = []
-        for part in parts:
+        for number, part in enumerate(parts, 1):
             filled = Filled(prompt, {"words": str(share), "dialogue": part})
-            reply, stopped = await self._model.write(filled, max_tokens=most, again=attempt)
+            reply, stopped = await self._model.write(
+                filled, max_tokens=most, again=attempt, following=len(parts) - number
+            )
             if not stopped:
                 return None
             written.append(reply.strip())

@@ -15,7 +15,8 @@ from gateway.memory.hub import Hub
 from gateway.memory.model import Filled
 from gateway.memory.policies import time_zone
 from gateway.memory.reading import close, unread
-from gateway.memory.types import Block
+from gateway.memory.types import Block, LeftOut, Offer
+from gateway.redact import redact
 from gateway.store.conversations import Conversation
 from gateway.store.jobs import Job
 from gateway.store.tasks import NewTask, Task, add_task, get_task, save_task, tasks_named, tasks_of_day
@@ -37,11 +38,11 @@ class TaskKeeper:
             datetime.fromtimestamp(time.time(), time_zone(self._parts.settings.time_zone)).date().isoformat()
         )
 
-    async def blocks(self, conversation: Conversation, asked: str) -> list[Block]:
+    async def offer(self, conversation: Conversation, asked: str) -> Offer:
         """Today's tasks, finished ones too, and those that the last message mentions."""
         room = self._parts.settings.task_tokens
         if not room or conversation.kind == "channel":  # a channel is no place for its owner's private list
-            return []
+            return Offer()
         names = mentions(asked)
         today, named = await self._parts.database.read(
             lambda c: (
@@ -50,11 +51,14 @@ class TaskKeeper:
             )
         )
         shown = {task.id for task in today}
-        blocks = [
-            await self._block("tasks", "Tasks of today:", today, room),
-            await self._block("recalled", "Tasks mentioned:", [t for t in named if t.id not in shown], room),
+        offers = [
+            await self._offer("tasks", "Tasks of today:", today, room),
+            await self._offer("recalled", "Tasks mentioned:", [t for t in named if t.id not in shown], room),
         ]
-        return [block for block in blocks if block is not None]
+        return Offer(
+            [block for offer in offers for block in offer.blocks],
+            [left for offer in offers for left in offer.left_out],
+        )
 
     async def run(self, job: Job) -> None:
         """Read what was said since the last time; tasks, watermark and the job's end are one transaction."""
@@ -98,16 +102,18 @@ class TaskKeeper:
         change, now = accepted.change, time.time()
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
+            title, redactions = redact(change.title.strip())
             new = NewTask(
                 owner=conversation.owner,
                 level="checklist" if parent else "task",
                 parent=parent,
                 archetype="user",
-                title=change.title.strip(),
+                title=title,
                 day=self.today(),
                 now=now,
                 conversation=conversation.id,
                 message=accepted.message,
+                redactions=redactions,
             )
             return add_task(connection, new).id
         task = get_task(connection, change.id, conversation.owner)
@@ -117,14 +123,17 @@ class TaskKeeper:
         )
         return task.id
 
-    async def _block(self, name: str, heading: str, tasks: Sequence[Task], room: int) -> Block | None:
-        """The tasks that fit ``room`` tokens; what does not is counted in a last line."""
-        lines = await self._within([heading, *as_lines(tasks)], room)
+    async def _offer(self, name: str, heading: str, tasks: Sequence[Task], room: int) -> Offer:
+        """The tasks that fit ``room`` tokens; what does not is counted in a last line, and left out."""
         if not tasks:
-            return None
+            return Offer()
+        every = [heading, *as_lines(tasks)]
+        lines = await self._within(every, room)
         text = "\n".join(lines)
         [tokens] = await self._parts.inference.count([text])
-        return Block(name, tokens, text)
+        left = len(every) - len(lines) + 1 if lines != every else 0
+        why = f"no room: memory.task_tokens is {room}"
+        return Offer([Block(name, tokens, text)], [LeftOut(f"{left} lines of {name}", why)] if left else [])
 
     async def _within(self, lines: Sequence[str], room: int) -> list[str]:
         """The first lines that fit ``room`` tokens, and a last one with the number of the others."""

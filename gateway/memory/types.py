@@ -54,6 +54,13 @@ class LeftOut(Struct, frozen=True):
     why: str
 
 
+class Offer(Struct, frozen=True):
+    """Blocks for a prompt, named ``facts``, ``tasks`` or ``recalled``, and what found no room in them."""
+
+    blocks: list[Block] = []
+    left_out: list[LeftOut] = []
+
+
 class BudgetReport(Struct, frozen=True, kw_only=True):
     """What a reply tells of its prompt. ``limit``, ``ceiling`` and ``floor`` are those of the budget."""
 

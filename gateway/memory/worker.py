@@ -77,6 +77,13 @@ class Worker:
         """Conversations with a running job."""
         return list(self._running)
 
+    async def ended(self, conversation: str, seconds: float) -> bool:
+        """Wait until no job of the conversation runs, at most so long; whether that is so."""
+        task = self._running.get(conversation)
+        if task is not None:
+            await asyncio.wait({task}, timeout=seconds)
+        return conversation not in self._running
+
     @contextlib.asynccontextmanager
     async def holding(self, conversation: str) -> AsyncIterator[None]:
         """No job of this conversation runs inside the block; one that does is interrupted first."""

@@ -36,6 +36,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     updated_at: float
     archived_at: float | None = None
     counted_by: str = ""  # the model that has counted its messages' tokens
+    redactions: int = 0  # secrets taken out of its title, names, persona and instructions
 
 
 def add_conversation(connection: apsw.Connection, conversation: Conversation) -> None:

@@ -34,6 +34,7 @@ class NewFact(Struct, frozen=True, kw_only=True):
     message: int | None
     reason: str
     valid_from: float
+    redactions: int = 0  # secrets taken out of its text
 
 
 class Fact(NewFact, frozen=True, kw_only=True):
@@ -121,6 +122,13 @@ def facts_in_scope(
 ) -> list[Fact]:
     """Live facts of these scopes, the newest first."""
     return load_all(Fact, _select(connection, *in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
+
+
+def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]]) -> int:
+    """How many live facts these scopes have."""
+    where, values = in_scope(owner, scopes, 0)
+    found: int = connection.execute(f"SELECT count(*) FROM facts WHERE {where}", values[:2]).get
+    return found
 
 
 def search_facts(

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from gateway.errors import InvalidRequestError, NotFoundError
 from gateway.redact import redact_value
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import columns, converted, load_all, load_one
 
 # Those from `summary` on are the model's work for a conversation, which nobody has asked for in so many words.
 Kind = Literal["ask", "chat", "generate", "embed", "summary", "reflection", "facts", "tasks"]
@@ -122,7 +122,7 @@ def add_record(
     limit. Returns its ``seq``. Run it in a write transaction.
     """
     plain, redactions = redact_value(msgspec.to_builtins(record))
-    clean = msgspec.convert(plain, RequestRecord)
+    clean = converted(plain, RequestRecord)
     size = len(msgspec.json.encode(clean))
     seq = _insert(connection, clean, redactions, size)
     connection.execute("UPDATE request_totals SET records = records + 1, bytes = bytes + ?", (size,))
@@ -259,7 +259,7 @@ def _generations(connection: apsw.Connection, seq: int) -> list[GenerationRecord
         values: dict[str, Any] = dict(zip(names, row, strict=True))
         for name in ("messages", "sampling", "variables", "obeyed"):
             values[name] = msgspec.json.decode(values[name])
-        found.append(msgspec.convert(values, GenerationRecord))
+        found.append(converted(values, GenerationRecord))
     return found
 
 

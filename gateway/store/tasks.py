@@ -46,6 +46,7 @@ class NewTask(Struct, frozen=True, kw_only=True):
     question: str | None = None
     conversation: str | None = None
     message: int | None = None
+    redactions: int = 0
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -66,6 +67,7 @@ class Task(Struct, frozen=True, kw_only=True):
     message: int | None
     created_at: float
     updated_at: float
+    redactions: int = 0  # secrets taken out of its texts
 
 
 def add_task(connection: apsw.Connection, new: NewTask) -> Task:
@@ -97,6 +99,7 @@ def add_task(connection: apsw.Connection, new: NewTask) -> Task:
         message=new.message,
         created_at=new.now,
         updated_at=new.now,
+        redactions=new.redactions,
     )
     values = _stored(task)
     connection.execute(

@@ -5,19 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import msgspec
 
 from gateway.errors import InvalidRequestError
-from gateway.redact import redact, without_secrets
+from gateway.redact import redact_value, without_secrets
+from gateway.store.conversations import Conversation
+from gateway.store.facts import Fact
 from gateway.store.messages import StoredMessage
 from gateway.store.summaries import Summary
+from gateway.store.tasks import Task
 from gateway.store.transfer import LATEST, UNCOUNTED, Archive, FactRow, TaskRow
+
+Row = TypeVar("Row", Conversation, StoredMessage, Fact, Task)
 
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TASK = re.compile(r"[OT]-[0-9]{8}-[0-9]{2}(\.c[0-9]{1,3})?")
 _MOST = 2**53  # what JSON numbers hold exactly
+# Fields with what people or the model wrote.
+_TEXTS = {
+    "title", "participants", "persona", "instructions", "speaker", "key", "text", "quote", "reason", "tool",
+    "question",
+}  # fmt: skip
 
 
 def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
@@ -28,7 +39,8 @@ def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
         fact = line.fact
         _name("fact.id", fact.id)
         _times("fact", [fact.valid_from, fact.ended_at or 0.0])
-        return FactRow(without_secrets(fact))
+        _count("fact.redactions", fact.redactions)
+        return FactRow(_redacted(fact))
     task = line.task
     if not _TASK.fullmatch(task.id):
         raise _wrong("task.id", "has the form T-20261120-03 or T-20261120-03.c2")
@@ -39,26 +51,28 @@ def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
     ):
         raise _wrong("task.parent", "names the task of a checklist's item")
     _times("task", [task.created_at, task.updated_at])
-    return TaskRow(without_secrets(task))
+    _count("task.redactions", task.redactions)
+    return TaskRow(_redacted(task))
 
 
 def _archive(archive: Archive) -> Archive:
     _name("conversation.id", archive.conversation.id)
+    _count("conversation.redactions", archive.conversation.redactions)
     _times("conversation", [archive.conversation.created_at, archive.conversation.updated_at])
     _messages(archive.messages)
     _summaries(archive.messages, archive.summaries)
     return Archive(
-        conversation=without_secrets(archive.conversation),
+        conversation=_redacted(archive.conversation),
         messages=[_redacted(message) for message in archive.messages],
-        summaries=[without_secrets(summary) for summary in archive.summaries],
+        summaries=[without_secrets(summary)[0] for summary in archive.summaries],
     )
 
 
-def _redacted(message: StoredMessage) -> StoredMessage:
-    text, count = redact(message.text)
-    speaker, more = redact(message.speaker)
-    total = message.redactions + count + more
-    return msgspec.structs.replace(message, text=text, speaker=speaker, redactions=total)
+def _redacted(row: Row) -> Row:
+    """The row without secrets, with those that it had counted. Names and ids are no texts: others refer to them."""
+    values = {name: getattr(row, name) for name in row.__struct_fields__ if name in _TEXTS}
+    clean, count = redact_value(values)
+    return msgspec.structs.replace(row, **clean, redactions=row.redactions + count)
 
 
 def _messages(messages: Sequence[StoredMessage]) -> None:
@@ -70,8 +84,9 @@ def _messages(messages: Sequence[StoredMessage]) -> None:
         raise _wrong("messages.id", "is another one for each message")
     for message in messages:
         _name("messages.id", message.id)
-        if not UNCOUNTED <= message.tokens <= _MOST or not 0 <= message.redactions <= _MOST:
+        if not UNCOUNTED <= message.tokens <= _MOST:
             raise _wrong("messages.tokens", "is a number of tokens")
+        _count("messages.redactions", message.redactions)
     _times("messages", (message.created_at for message in messages))
 
 
@@ -108,6 +123,11 @@ def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) 
 def _rising(field: str, numbers: Sequence[int]) -> None:
     if any(not 0 <= number <= _MOST for number in numbers) or any(a >= b for a, b in pairwise(numbers)):
         raise _wrong(field, "rises from one to the next")
+
+
+def _count(field: str, number: int) -> None:
+    if not 0 <= number <= _MOST:
+        raise _wrong(field, "counts from 0")
 
 
 def _name(field: str, name: str) -> None:

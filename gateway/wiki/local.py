@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import apsw
-import msgspec
 
 from gateway.errors import NotFoundError
 from gateway.settings import WikiSettings
@@ -15,7 +14,7 @@ from gateway.store.db import Database
 from gateway.store.wiki_search import sketch_of
 from gateway.wiki.extract import normal_title, plain_title
 from gateway.wiki.hybrid import HybridSearch
-from gateway.wiki.source import Hits, Page, PageRef, Section, WikiHealth
+from gateway.wiki.source import SECTIONS, Hits, Page, PageRef, WikiHealth
 from gateway.wiki.texts import search_text
 from gateway.wiki.titles import search_titles
 from gateway.wiki.vectors import Meaning
@@ -51,7 +50,7 @@ class LocalWiki:
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for redirects in a circle."""
         row = await self._database.read(lambda connection: _find(connection, title))
-        sections = msgspec.json.decode(row.sections, type=list[Section])
+        sections = SECTIONS.decode(row.sections)
         return Page(row.title, row.revision, self.url(row.title), sections)
 
     async def health(self) -> WikiHealth:

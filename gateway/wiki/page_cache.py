@@ -16,7 +16,7 @@ from gateway.store.db import Database
 from gateway.wiki.api_values import PageInfo
 from gateway.wiki.html_page import VERSION
 from gateway.wiki.sketch import sketch
-from gateway.wiki.source import Page, Section
+from gateway.wiki.source import SECTIONS, Page
 
 # A page's revision is asked for again when it was told longer ago than this.
 _FRESH_SECONDS = 30.0
@@ -84,9 +84,7 @@ class PageCache:
             return None
         self.hits += 1
         page, _ = found
-        return Page(
-            page.title, page.revision, page.url, msgspec.json.decode(page.sections, type=list[Section])
-        )
+        return Page(page.title, page.revision, page.url, SECTIONS.decode(page.sections))
 
     async def put(self, page: Page) -> None:
         """Keep the page; the longest unused ones go."""

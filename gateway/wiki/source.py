@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 
 
@@ -33,6 +34,10 @@ class Section(Struct, frozen=True):
     anchor: str  # fragment of the page URL
     level: int
     text: str  # paragraphs separated by blank lines; lists, tables (" | " rows) and code kept line by line
+
+
+# Of a page as it is stored; made here: threads use it (docs/decisions/0010-first-conversion.md).
+SECTIONS = msgspec.json.Decoder(list[Section])
 
 
 class Page(Struct, frozen=True):

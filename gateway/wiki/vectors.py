@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import apsw
-import msgspec
 
 from gateway.store import wiki_vectors as store
 from gateway.store.db import Database
@@ -13,7 +12,7 @@ from gateway.store.vectors import PageTables
 from gateway.vectors.queries import Queries
 from gateway.vectors.source import Count, Document, Part, Vectors
 from gateway.wiki.pieces import VERSION, pieces
-from gateway.wiki.source import Hits, PageRef, Section
+from gateway.wiki.source import SECTIONS, Hits, PageRef
 
 
 class WikiPages:
@@ -96,7 +95,7 @@ class Meaning:
 
 
 def _document(page: store.PendingPage) -> Document:
-    sections = msgspec.json.decode(page.sections, type=list[Section])
+    sections = SECTIONS.decode(page.sections)
     parts = [
         Part(piece.text, f"{page.title} - {piece.heading}" if piece.heading else page.title, piece.section)
         for piece in pieces(sections)

@@ -66,6 +66,7 @@ class ConversationReply(Struct, frozen=True, kw_only=True):
     created_at: float
     updated_at: float
     archived_at: float | None
+    redactions: int
 
     @classmethod
     def of(cls, conversation: Conversation) -> ConversationReply:

@@ -14,7 +14,7 @@ from gateway.api.endpoint import JSON
 from gateway.api.errors import envelope
 from gateway.api.services import services_of
 from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
-from gateway.memory.service import (
+from gateway.memory.events import (
     Accepted,
     BudgetKnown,
     Compacting,

@@ -65,7 +65,7 @@ class ForgetQuery(Struct, frozen=True):
 async def create(request: Request) -> Response:
     """A new conversation."""
     services = services_of(request)
-    new = without_secrets(parse_new(await request.body()))
+    new, redactions = without_secrets(parse_new(await request.body()))
     now = time.time()
     conversation = Conversation(
         id=str(uuid4()),
@@ -81,6 +81,7 @@ async def create(request: Request) -> Response:
         created_at=now,
         updated_at=now,
         counted_by=services.model.name,
+        redactions=redactions,
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
     return _json(ConversationReply.of(conversation), 201)

@@ -13,6 +13,7 @@ import pytest
 
 from gateway.inference.interface import GenerateCall
 from gateway.settings import Settings
+from model_host.protocol import Delta, Finished
 from tests.gateway.api.conftest import Client, changed, live
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.api.test_conversations import say, start, talker, text_of
@@ -122,6 +123,93 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
             assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
             await client.delete(f"/v1/conversations/{name}")
             await until(news, "erased")
+
+
+async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
+    settings: Settings, inference: Patient
+) -> None:
+    small = changed(
+        settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, facts=False, tasks=False
+    )
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                    "compaction"
+                ] == "queued":
+                    break
+            await until(news, "compacting")
+            for number in range(3):
+                said = await say(client, name, f"Overheard line {number}", reply=False, speaker="Bob")
+                assert said["message"] is None
+            assert inference.summaries_begun == 1
+            inference.may_go_on.set()
+            await until(news, "compacted")
+            assert not [kind for kind, _ in news if kind == "compaction_stopped"]
+            [summary] = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+            assert summary["last"] < said["accepted"]["seq"] - 3
+            context = (await client.get(f"/v1/conversations/{name}/context")).json()
+            assert "Overheard line 2" in context["blocks"][-1]["text"]
+
+
+class Measured(Patient):
+    """The model host tells its speeds: it writes ``speed`` tokens a second. Summaries wait after their first piece."""
+
+    speed = 100.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_piece = asyncio.Event()
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[Any]:
+        async for event in ScriptedInference.generate(self, call):
+            if isinstance(event, Finished):
+                spent = event.completion_tokens / self.speed
+                event = msgspec.structs.replace(event, prefill_seconds=0.01, decode_seconds=spent)
+            yield event
+            if summarizing(call) and isinstance(event, Delta):
+                self.first_piece.set()
+                await self.may_go_on.wait()
+
+
+@pytest.mark.parametrize(("speed", "stopped"), [(1000.0, False), (1.0, True)])
+async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_that_does_not(
+    settings: Settings, speed: float, stopped: bool
+) -> None:
+    small = changed(
+        settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, patience_seconds=30.0
+    )
+    inference = Measured()
+    inference.speed = speed
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                    "compaction"
+                ] == "queued":
+                    break
+            await asyncio.wait_for(inference.first_piece.wait(), 20)
+            asked = asyncio.create_task(say(client, name, "Who has apples?"))
+            if not stopped:
+                await asyncio.sleep(0.2)
+                assert not asked.done() and not any(kind == "compaction_stopped" for kind, _ in news)
+                inference.may_go_on.set()
+            said = await asked
+            assert said["message"]["text"] == "So be it."
+            assert ("now" in said["budget"]["blocks"]) == (not stopped)
+            inference.may_go_on.set()
+            await until(news, "compacted")
+            kinds = [kind for kind, _ in news if kind.startswith("compact")]
+            begun = ["compacting", "compaction_stopped"] if stopped else []
+            assert kinds[: len(begun) + 2] == [*begun, "compacting", "compacted"]
 
 
 async def test_a_rejected_summary_is_told_and_keeps_everything(

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.inference.interface import GenerateCall
 from gateway.settings import Settings
-from tests.gateway.api.conftest import Client, in_process, make_key
+from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.api.test_conversations import say, start, text_of
 
@@ -85,3 +85,26 @@ async def test_facts_belong_to_their_owner(settings: Settings, inference: Script
         conversation = await start(client)
         await say(client, conversation, "What pet do I have?")
         assert not any("Has a cat" in text_of(call) for call in inference.calls)
+
+
+async def test_facts_without_room_are_recalled_when_asked_for_and_else_listed(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    """A word is a token here: of forty-eight, two long facts leave no room for the older one."""
+    async with in_process(changed(settings, "memory", fact_tokens=48), inference) as client:
+        for key, text in (
+            ("pet", "Has a cat named Miu."),
+            ("work", "word " * 18),
+            ("home", "word " * 16),
+            ("trip", "Goes."),
+        ):
+            assert (await client.post("/v1/facts", json={"key": key, "text": text})).status_code == 201
+        name = await start(client)
+        said = await say(client, name, "Hello there")
+        assert {"what": "1 fact", "why": said["budget"]["left_out"][0]["why"]} in said["budget"]["left_out"]
+        assert "memory.fact_tokens (48)" in said["budget"]["left_out"][0]["why"]
+        assert said["budget"]["blocks"]["facts"] <= 48 and "recalled" not in said["budget"]["blocks"]
+        said = await say(client, name, "What is my cat called?")
+        assert said["budget"]["blocks"]["recalled"] <= 12 and not said["budget"]["left_out"]
+        replies = [call for call in inference.calls if call.lane == "interactive"]
+        assert "Miu" not in text_of(replies[0]) and "You also know:\n- pet: Has a cat" in text_of(replies[1])

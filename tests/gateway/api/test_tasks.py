@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gateway.inference.interface import GenerateCall
 from gateway.settings import Settings
 from gateway.tasks.values import Change, accept, mentions
-from tests.gateway.api.conftest import Client, in_process, make_key
+from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.api.test_conversations import say, start, text_of
 from tests.gateway.memory.test_compose import line
@@ -123,3 +123,17 @@ def test_mentions_are_ids(text: str) -> None:
 def test_only_users_make_tasks() -> None:
     talk = [line(1, text="hello"), line(2, "assistant", "You should buy milk.")]
     assert accept([Change("add", "", "Buy milk", "buy milk")], talk, []) == []
+
+
+async def test_tasks_without_room_are_counted_in_the_prompt_and_listed(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(changed(settings, "memory", task_tokens=40), inference) as client:
+        for number in range(9):
+            await make(client, f"Pack box number {number}")
+        said = await say(client, await start(client), "Hello")
+        [left] = said["budget"]["left_out"]
+        assert left["why"] == "no room: memory.task_tokens is 40"
+        number = int(left["what"].removesuffix(" lines of tasks"))
+        prompt = text_of(next(call for call in inference.calls if call.lane == "interactive"))
+        assert f"({number} more)" in prompt and prompt.count("Pack box") == 9 - number

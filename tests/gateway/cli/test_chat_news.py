@@ -59,7 +59,7 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
     assert "forgotten: Huế" in typed("/forget home_city")
     assert "home_city" not in typed("/facts").replace("/facts", "")
     assert "home_city: Huế" in typed("/undo home_city")
-    assert "/forget FACT: " in typed("/forget") and "0 facts" in typed("/forget nothing")
+    assert "/forget FACT: " in typed("/forget") and "of no fact" in typed("/forget nothing")
     assert "there are no tasks" in typed("/tasks")
     assert "no task" in typed("/done T-20261120-01")
     assert "/rollover" in typed("/help")
@@ -68,6 +68,35 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
     terminal.type("\x04")
     assert terminal.end() == 0
     assert b"Traceback" not in terminal.shown
+
+
+def test_a_line_is_not_lost_when_the_gateway_is_gone(tmp_path: Path, environment: dict[str, str]) -> None:
+    settings_for(tmp_path / "data", 0)
+    gateway = Gateway(tmp_path / "data")
+    terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", gateway.url)
+
+    def typed(line: str) -> str:
+        terminal.type(f"{line}\n")
+        return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
+
+    try:
+        terminal.wait_for(at_prompt)
+        assert "no line was typed yet" in typed("/again")
+        assert "So be it." in typed("Hello there")
+        gateway.end(signal.SIGKILL)
+        gone = typed("Is anybody there?")
+        assert "no server answers" in gone and "/again sends your line again" in gone
+        gateway = Gateway(tmp_path / "data", port=int(gateway.url.rpartition(":")[2]))
+        assert "So be it." in typed("/again")
+        assert "So be it." in typed("/again"), "answered once, shown twice"
+        terminal.type("\x04")
+        assert terminal.end() == 0
+    finally:
+        gateway.end(signal.SIGTERM)
+    database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
+    lines = [row[0] for row in database.execute("SELECT text FROM messages ORDER BY seq")]
+    database.close()
+    assert lines == ["Hello there", "So be it.", "Is anybody there?", "So be it."]
 
 
 @pytest.mark.parametrize(

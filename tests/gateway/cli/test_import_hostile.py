@@ -58,7 +58,9 @@ def test_the_documents_go_out_and_in(exported: Path, tmp_path: Path) -> None:
     for source in (exported / "documents", exported / "documents" / "Daily_chat.json"):
         target = tmp_path / source.name
         done = run(target, "import", str(source), "--owner", "ann")
-        assert (done.exit_code, done.output) == (0, "2 added, 0 were there already\n"), done.exception
+        assert (done.exit_code, done.output) == (
+            0, "2 added, 0 were there already; secrets replaced in them: 1\n",
+        ), done.exception  # fmt: skip
         before, after = content(exported / "data"), content(target)
         assert after["messages"] == before["messages"]
         assert after["live"] == before["live"]
@@ -235,3 +237,48 @@ def test_backups_say_what_is_wrong(exported: Path, tmp_path: Path) -> None:
         refused = run(source, "backup", str(target)).exception
         assert isinstance(refused, HearthError) and says in refused.message, refused
         assert not target.exists() and not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (json.dumps(OPENAI, indent=1).encode()[:-30], "truncated"),
+        (json.dumps(OPENAI, indent=1).encode().replace(b'"title": "Trains"', b'"title": Trains'), "line 4, byte "),
+        (b'{"messages": [}\n', "line 1, byte 15"),
+        (b'{"messages": []}\n\n{"messages": [1\n{"messages": []}', "line 3: "),
+        (b'{"messages": []}\n\n[1]', "line 3 is no conversation"),
+        (b'[{"messages": []}, 7]', "item 2 is no conversation"),
+        (b"PK\x03\x04 and so on", "conversations.json"),
+    ],
+)  # fmt: skip
+def test_damaged_chats_are_refused_with_the_place(tmp_path: Path, raw: bytes, says: str) -> None:
+    (tmp_path / "conversations.json").write_bytes(raw)
+    refused = run(tmp_path / "data", "import", str(tmp_path / "conversations.json")).exception
+    assert isinstance(refused, InvalidRequestError) and says in refused.message, refused
+
+
+def test_what_is_not_taken_over_is_counted(tmp_path: Path) -> None:
+    def said(role: str, content: Any, **fields: Any) -> dict[str, Any]:
+        return {"author": {"role": role}, "content": content} | fields
+
+    nodes: dict[str, Any] = {"root": {"parent": None, "message": None}}
+    for name, parent, message in (
+        ("a", "root", said("system", {"parts": ["hidden"]})),
+        ("b", "a", said("user", {"content_type": "text", "parts": ["Draw Huế"]})),
+        ("c", "b", said("assistant", {"content_type": "code", "text": "draw()"}, recipient="python")),
+        ("d", "c", said("tool", {"content_type": "execution_output", "text": "drawn"})),
+        ("e", "d", said("assistant", {"content_type": "multimodal_text", "parts": [{"image": 1}]})),
+        ("f", "e", said("assistant", {"content_type": "code", "text": "print(1)"}, recipient="all")),
+        ("x", "b", said("assistant", {"parts": ["No."]})),
+    ):
+        nodes[name] = {"parent": parent, "message": message}
+    file = tmp_path / "conversations.json"
+    file.write_text("\ufeff" + json.dumps([{"id": "1", "mapping": nodes, "current_node": "f"}]))
+    done = run(tmp_path / "data", "import", str(file))
+    assert "1 added" in done.output and (
+        "left out: 1 of branches that were not shown last, 3 of systems and tools, 1 without text"
+        in done.output
+    )
+    database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
+    assert [row[0] for row in database.execute("SELECT text FROM messages")] == ["Draw Huế", "print(1)"]
+    database.close()

@@ -89,6 +89,7 @@ def test_export_and_import_lose_nothing(source: Path, tmp_path: Path) -> None:
     assert isinstance(refused.exception, ConfigurationError), "a file that is there is not replaced"
     done = run(target, "import", str(file))
     assert done.exit_code == 0, done.output
+    assert "secrets replaced in them: 1" in done.output
     assert content(target) == content(source)
     again = run(target, "import", str(file))
     assert again.exit_code == 0 and "0 added" in again.output
@@ -206,3 +207,21 @@ def test_backup_while_somebody_writes(source: Path, tmp_path: Path) -> None:
     copy.close()
     assert isinstance(run(source, "backup", str(tmp_path / "copy.db")).exception, ConfigurationError)
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_a_backup_is_put_back_in_the_place_of_the_database(source: Path, tmp_path: Path) -> None:
+    before = content(source)
+    assert run(source, "backup", str(tmp_path / "copy.db")).exit_code == 0
+    database = Database(source / "hearth.db")
+    database.open()
+    database.write_sync(lambda c: say(c, "later"))
+    database.close()
+    assert content(source) != before
+    for file in source.glob("hearth.db*"):
+        file.unlink()
+    (tmp_path / "copy.db").rename(source / "hearth.db")
+    assert content(source) == before
+    database = Database(source / "hearth.db")
+    database.open()
+    database.write_sync(lambda c: say(c, "goes on"))
+    database.close()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -78,17 +79,18 @@ def settings_for(data_dir: Path, port: int) -> Settings:
     )
 
 
-async def main(data_dir: Path, port: int, seconds: float) -> None:
-    """Serve until killed; prints a line when it listens."""
+async def serve(data_dir: Path, port: int, seconds: float, listens: Callable[[str], None]) -> None:
+    """Serve until stopped or killed; ``listens`` gets the address."""
     settings = settings_for(data_dir, port)
     inference = SlowSummaries(seconds)
     inference.delay = 0.002
     app = create_app(settings, inference=inference)
-    server = GatewayServer(settings, app, lambda url: print(url, flush=True))
+    server = GatewayServer(settings, app, listens)
     with listening_socket(settings.server) as sock:
         async with app.router.lifespan_context(app):
             await server.serve(sockets=[sock])
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0.0))
+    pause = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
+    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2]), pause, partial(print, flush=True)))

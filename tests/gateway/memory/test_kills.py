@@ -19,21 +19,22 @@ import apsw
 import httpx2
 import pytest
 
+from tests.gateway.memory.forked import Nursery
 from tests.gateway.memory.scripted_server import settings_for
 
 ROOT = Path(__file__).parents[3]
 CLIENTS = 8
 POLICIES = ("ceiling", "rounds", "window", "conversations")
 # More by hand: HEARTH_TEST_KILLS=1000 python -m pytest tests/gateway/memory/test_kills.py
-KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "25"))
+KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "100"))
 
 
 class Gateway:
     """One gateway process, whose summaries take so many seconds."""
 
-    def __init__(self, data_dir: Path, seconds: float = 0.0) -> None:
+    def __init__(self, data_dir: Path, seconds: float = 0.0, port: int = 0) -> None:
         command = [
-            sys.executable, "-m", "tests.gateway.memory.scripted_server", str(data_dir), "0", str(seconds),
+            sys.executable, "-m", "tests.gateway.memory.scripted_server", str(data_dir), str(port), str(seconds),
         ]  # fmt: skip
         self.log = (data_dir.parent / "log").open("ab")
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self.log)
@@ -58,9 +59,13 @@ class Gateway:
 
 
 @contextmanager
-def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Iterator[None]:
-    """Eight clients that post until the server is gone; a message counts once its ``accepted`` event was read."""
+def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Iterator[list[str]]:
+    """Eight clients that post until the server is gone; a message counts once its ``accepted`` event was read.
+
+    What they come back with is why each of them has ended.
+    """
     stop = threading.Event()
+    ends: list[str] = []
 
     def write(conversation: str) -> None:
         with httpx2.Client(base_url=url, timeout=20) as client:
@@ -79,14 +84,15 @@ def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Itera
                         for line in reply.iter_lines():
                             if line == "event: accepted":
                                 acknowledged.add(name)
-                except httpx2.HTTPError:
+                except httpx2.HTTPError as error:
+                    ends.append(repr(error))
                     return
 
     threads = [threading.Thread(target=write, args=(name,)) for name in conversations]
     for thread in threads:
         thread.start()
     try:
-        yield
+        yield ends
     finally:
         stop.set()
         for thread in threads:
@@ -147,24 +153,42 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path)
     settings_for(data_dir, 0)
     chance = random.Random(4)
     acknowledged: set[str] = set()
-    gateway = Gateway(data_dir)
+    nursery = Nursery(data_dir)
+    gateway = nursery.start()
     with httpx2.Client(base_url=gateway.url) as client:
         conversations = [
             str(client.post("/v1/conversations", json={"policy": POLICIES[n % 4]}).json()["id"])
             for n in range(CLIENTS)
         ]
     for number in range(KILLS):
-        with writing(gateway.url, conversations, acknowledged):
-            time.sleep(chance.uniform(0.05, 1.0))
+        with writing(gateway.url, conversations, acknowledged) as ends:
+            wanted = len(acknowledged) + chance.randint(0, 30)
+            if not _await(acknowledged, wanted):
+                gateway.show_stacks()
+                time.sleep(1.0)
+                log = (tmp_path / "log").read_text()[-6000:]
+                gateway.end(signal.SIGKILL)
+                raise AssertionError(f"no more messages are taken; clients: {ends}; {log}")
+            time.sleep(chance.uniform(0.0, 0.05))
             gateway.end(signal.SIGKILL)
         if number % 10 == 0:
-            check(data_dir, acknowledged)
-        gateway = Gateway(data_dir)
+            print(number, check(data_dir, acknowledged), flush=True)
+        gateway = nursery.start()
     _settle(data_dir)
     gateway.end(signal.SIGTERM)
+    nursery.close()
     counts = check(data_dir, acknowledged)
     assert counts["summaries"] >= KILLS // 4 and counts["jobs"] == 0, counts
     print(f"{KILLS} kills, {len(acknowledged)} acknowledged messages, {counts}")
+
+
+def _await(acknowledged: set[str], count: int) -> bool:
+    """Whether so many are acknowledged within a minute; however slow the machine is, that much shall be done."""
+    for _ in range(6000):
+        if len(acknowledged) >= count:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def _settle(data_dir: Path) -> None:
