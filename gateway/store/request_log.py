@@ -180,7 +180,7 @@ def erase_records_of(connection: apsw.Connection, owner: str, user: str) -> int:
     ).fetchall()
     connection.execute(
         "UPDATE request_totals SET records = records - ?, bytes = bytes - ?",
-        (len(gone), sum(size for (size,) in gone)),
+        (len(gone), sum(int(str(size)) for (size,) in gone)),
     )
     return len(gone)
 
