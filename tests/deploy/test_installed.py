@@ -71,7 +71,7 @@ def test_the_first_client_starts_the_service_and_gets_an_answer(machine: Booted,
 
 def test_doctor_finds_nothing_broken(machine: Booted, url: str) -> None:
     httpx2.get(f"{url}/healthz", timeout=60)
-    done = machine.run("/opt/hearth/.venv/bin/hearth", "doctor", "--systemd", "--json")
+    done = machine.run("hearth", "doctor", "--systemd", "--json")
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert (done.returncode, {check["verdict"] for check in checks.values()}) == (0, {"ok"}), checks
     # What the check of the network reads.
@@ -147,7 +147,7 @@ async def test_the_irc_client_as_a_service(machine: Booted, url: str, tmp_path: 
             ).stdout
             alice.say("hearth", "!forget me")
             assert "records of 1 questions are gone" in await alice.expect_from("hearth", "done")
-        status = machine.run("/opt/hearth/.venv/bin/hearth", "doctor", "--systemd", "--json")
+        status = machine.run("hearth", "doctor", "--systemd", "--json")
         found = {check["name"]: check["verdict"] for check in json.loads(status.stdout)["checks"]}
         assert [found[name] for name in ("irc client", "irc program", "irc configuration")] == ["ok"] * 3
         assert machine.run("stat", "-c", "%a", "/var/lib/hearth-irc/state.json").stdout.strip() == "600"
