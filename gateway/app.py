@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import embeddings, facts, tasks, tokens
+from gateway.api import embeddings, facts, requests, tasks, tokens
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import ask
 from gateway.api.ask_input import AskRequest
@@ -79,6 +79,7 @@ ENDPOINTS = (
     Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
     Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),
     *conversations.ENDPOINTS,
+    *requests.ENDPOINTS,
     *ollama.ENDPOINTS,
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,

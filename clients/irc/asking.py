@@ -13,7 +13,7 @@ import structlog
 from clients.irc.answer import shaped, told
 from clients.irc.company import company
 from clients.irc.config import ChannelConfig, Config, Mode
-from clients.irc.gateway import Answer, Gateway, GatewayError, QueuePlace
+from clients.irc.gateway import Answer, Asker, Gateway, GatewayError, QueuePlace
 from clients.irc.limits import Buckets
 from clients.irc.memory import Memory, instructions_of
 from clients.irc.network import Network
@@ -96,6 +96,21 @@ class Asking:
             request.reply(text)
 
     async def _answer(self, request: Request, text: str, mode: Mode) -> None:
+        asker = self._memory.asker(request.person)
+        said = await self._attempt(request, text, mode, asker)
+        try:
+            if said is not None and mode == "wiki" and self._remembers(request):
+                await self._memory.keep_exchange(
+                    request.place, request.person, text, said, self.instructions(request)
+                )
+            await self._memory.catch_up(asker)
+        except (GatewayError, StateError) as error:
+            log.warning(
+                "an exchange was not kept, or not erased", place=request.place.key, problem=str(error)
+            )
+
+    async def _attempt(self, request: Request, text: str, mode: Mode, asker: Asker) -> str | None:
+        """Reply; returns the text of an answer, None when there was none."""
         request_id = secrets.token_hex(4)
         began = time.monotonic()
         ticket = Ticket()
@@ -104,26 +119,23 @@ class Asking:
                 company(request, ticket, self.queue, self._replies.patience_seconds),
                 self.queue.turn(ticket),
             ):
-                answer = await self._model(request, text, mode, request_id, ticket)
+                answer = await self._model(request, text, mode, request_id, ticket, asker)
             self._stats.answer(time.monotonic() - began, answer.model)
-            said = self._reply(request, answer)
+            return self._reply(request, answer)
         except GatewayError as error:
             self._stats.failed += 1
             log.warning("no answer", request_id=request_id, code=error.code, problem=str(error))
             request.reply(told(error, request_id))
-            return
         except StateError as error:
             self._stats.failed += 1
             log.error("no answer", request_id=request_id, problem=str(error))
             request.reply(f"something is wrong with my notes. [#{request_id}]")
-            return
         finally:
             self._close(request)
-        if mode == "wiki" and self._remembers(request):
-            await self._keep(request, text, said)
+        return None
 
     async def _model(
-        self, request: Request, text: str, mode: Mode, request_id: str, ticket: Ticket
+        self, request: Request, text: str, mode: Mode, request_id: str, ticket: Ticket, asker: Asker
     ) -> Answer:
         """The answer. A gateway that says when to try again is tried again."""
         person, place = request.person, request.place
@@ -132,13 +144,13 @@ class Asking:
             ticket.there = place
 
         if mode == "wiki":
-            return await self._patiently(lambda: self._gateway.ask(text, request_id, told_place))
+            return await self._patiently(lambda: self._gateway.ask(text, asker, request_id, told_place))
         instructions = self.instructions(request)
         if self._remembers(request):
             return await self._patiently(
                 lambda: self._memory.converse(place, person, text, instructions, request_id, told_place)
             )
-        return await self._patiently(lambda: self._gateway.complete(instructions, text, request_id))
+        return await self._patiently(lambda: self._gateway.complete(instructions, text, asker, request_id))
 
     async def _patiently(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         for left in range(_TRIES - 1, -1, -1):
@@ -161,14 +173,6 @@ class Asking:
         self.recent.answered(request.place, answer.citations)
         self.recent.left_over(request.place, request.person, rest)
         return text
-
-    async def _keep(self, request: Request, question: str, answer: str) -> None:
-        try:
-            await self._memory.keep_exchange(
-                request.place, request.person, question, answer, self.instructions(request)
-            )
-        except (GatewayError, StateError) as error:
-            log.warning("an exchange could not be remembered", place=request.place.key, problem=str(error))
 
     def _close(self, request: Request) -> None:
         for key in [key for key, open_request in self._open.items() if open_request is request]:

@@ -118,8 +118,11 @@ async def _stats(desk: Desk, request: Request, arguments: str) -> str:
 async def _forget(desk: Desk, request: Request, arguments: str) -> str:
     if arguments.casefold() != "me":
         return f"say {desk.mark}forget me, and I forget what you have told me."
-    gone = await desk.memory.forget(request.person)
-    return f"done, {gone} lines are gone, and I will not remember you until you say {desk.mark}remember me."
+    lines, questions = await desk.memory.forget(request.person)
+    return (
+        f"done, {lines} lines and the records of {questions} questions are gone, and I will not remember you until "
+        f"you say {desk.mark}remember me."
+    )
 
 
 async def _remember(desk: Desk, request: Request, arguments: str) -> str:

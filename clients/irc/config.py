@@ -172,9 +172,16 @@ def api_key(config: GatewayConfig) -> str:
 
 
 def _path(kind: type, value: object) -> Path:
+    """A path. It may begin with a variable, such as `$CREDENTIALS_DIRECTORY` and `$STATE_DIRECTORY` of systemd."""
     if kind is not Path or not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("Expected a path as text")
-    return Path(value)
+    first, slash, rest = value.partition("/")
+    if not first.startswith("$"):
+        return Path(value)
+    folder = os.environ.get(first[1:], "")
+    if not folder:
+        raise ValueError(f"`{first}` is not set: a service manager sets it, elsewhere write the path")
+    return Path(folder + slash + rest)
 
 
 def _readable(message: str) -> str:

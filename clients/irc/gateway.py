@@ -45,6 +45,18 @@ class Answer(Struct, frozen=True):
     model: str = ""
 
 
+class Asker(Struct, frozen=True):
+    """For whom a question is. Unless ``recorded``, the gateway's request log keeps nothing of it."""
+
+    key: str
+    recorded: bool
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """Of a request's body."""
+        return {"user": self.key} if self.recorded else {"store": False}
+
+
 class QueuePlace(Struct, frozen=True):
     """A place in the gateway's queue: 0 for none, 1 is the next one. The wait is an estimate in seconds."""
 
@@ -84,6 +96,10 @@ class _Forgotten(Struct, frozen=True):
     messages: int
 
 
+class _ErasedRequests(Struct, frozen=True):
+    requests: int
+
+
 class _Message(Struct, frozen=True):
     content: str | None
 
@@ -114,10 +130,11 @@ class Gateway:
         """Close the connections."""
         await self._http.aclose()
 
-    async def ask(self, question: str, request_id: str, told: Told) -> Answer:
+    async def ask(self, question: str, asker: Asker, request_id: str, told: Told) -> Answer:
         """Answer from the wiki. ``told`` hears of the request's place in the gateway's queue."""
         done: _Asked | None = None
-        async with self._deadline(), self._stream("/ask", self._question(question), request_id) as events:
+        body = {"question": question, "style": self._config.style, **asker.fields}
+        async with self._deadline(), self._stream("/ask", body, request_id) as events:
             async for event in events:
                 if event.event == "stage":
                     stage = _decoded(event.data, _Stage)
@@ -128,13 +145,11 @@ class Gateway:
             raise GatewayError("the answer broke off", code="broken")
         return Answer(done.answer, done.citations, done.model)
 
-    def _question(self, question: str) -> dict[str, str]:
-        return {"question": question, "style": self._config.style}
-
-    async def complete(self, instructions: str, text: str, request_id: str) -> Answer:
+    async def complete(self, instructions: str, text: str, asker: Asker, request_id: str) -> Answer:
         """Answer without any memory."""
         messages = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
         body = {"model": "default", "messages": messages, "max_tokens": self._config.reply_tokens}
+        body |= asker.fields
         done = await self._call("POST", "/v1/chat/completions", _Completed, body, request_id)
         return Answer(done.choices[0].message.content or "", model=done.model)
 
@@ -174,6 +189,13 @@ class Gateway:
         path = f"/v1/conversations/{conversation}/messages"
         gone: _Forgotten = await self._call("DELETE", path, _Forgotten, params={"speaker": speaker})
         return gone.messages
+
+    async def erase_requests(self, user: str) -> int:
+        """Erase what the gateway's request log has of a person's questions; how many of them went."""
+        gone: _ErasedRequests = await self._call(
+            "DELETE", "/v1/requests", _ErasedRequests, params={"user": user}
+        )
+        return gone.requests
 
     async def erase(self, conversation: str) -> None:
         """Erase a conversation."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 import structlog
 
 from clients.irc.config import ChannelConfig
-from clients.irc.gateway import Answer, Gateway, GatewayError, Told
+from clients.irc.gateway import Answer, Asker, Gateway, GatewayError, Told
 from clients.irc.people import Person, Place
 from clients.irc.state import StateFile
 
@@ -48,6 +48,10 @@ class Memory:
     def remembers(self, place: Place, person: Person) -> bool:
         """Whether what this person says in this place is kept. Without an account, private talk never is."""
         return person.key not in self._state.state.forgotten and (not place.private or bool(person.account))
+
+    def asker(self, person: Person) -> Asker:
+        """A question's author, for the gateway's request log: it has nothing of those who are to be forgotten."""
+        return Asker(person.key, person.key not in self._state.state.forgotten)
 
     async def converse(
         self, place: Place, person: Person, text: str, instructions: str, request_id: str, told: Told
@@ -92,13 +96,14 @@ class Memory:
         async with self._locks[place.key]:
             await self._hand_over(place, instructions)
 
-    async def forget(self, person: Person) -> int:
+    async def forget(self, person: Person) -> tuple[int, int]:
         """Erase what a person said on their network, and remember nothing of theirs from now on.
 
-        Returns how many messages went.
+        Returns how many messages went, and how many records of questions.
         """
         self._state.state.forgotten.add(person.key)
         self._state.save()
+        records = await self._gateway.erase_requests(person.key)
         gone = 0
         keys = {*self._state.state.conversations, *self._gathered}
         for key in sorted(key for key in keys if key.startswith(f"{person.network}/")):
@@ -107,7 +112,12 @@ class Memory:
                 self._gathered[key] = deque(line for line in lines if line[0] != person.speaker)
                 gone += len(lines) - len(self._gathered[key])
                 gone += await self._forget_in(key, person)
-        return gone
+        return gone, records
+
+    async def catch_up(self, asker: Asker) -> None:
+        """After a question that its author wanted to be forgotten meanwhile: its record goes as well."""
+        if asker.recorded and asker.key in self._state.state.forgotten:
+            await self._gateway.erase_requests(asker.key)
 
     def remember(self, person: Person) -> bool:
         """Remember a person again; whether they were forgotten."""

@@ -48,6 +48,8 @@ def _call(request: Request, asked: AskRequest) -> AskCall:
         priority=asked.priority or "interactive",
         keep_alive=parse_keep_alive(asked.keep_alive),
         owner=caller_of(request).owner,
+        user=asked.user or "",
+        store=asked.store is not False,
     )
 
 

@@ -6,9 +6,10 @@ from typing import Annotated
 from urllib.parse import parse_qsl
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gateway.api.endpoint import FORM, JSON
-from gateway.api.fields import convert, decode_object
+from gateway.api.fields import User, convert, decode_object
 from gateway.errors import InvalidRequestError, TooLargeError
 from model_host.protocol import Lane
 
@@ -20,6 +21,8 @@ class AskRequest(Struct, frozen=True, forbid_unknown_fields=True):
     style: Annotated[str, Meta(max_length=64)] | None = None
     priority: Lane | None = None
     keep_alive: float | str | None = None
+    user: User | None = None
+    store: bool | None = None
 
 
 def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> AskRequest:
@@ -34,7 +37,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
     if kind == JSON or (kind == FORM and body.lstrip().startswith(b"{")):
         asked = convert(decode_object(body), AskRequest)
     elif kind == FORM and _is_form(body):
-        asked = convert(_form_fields(body), AskRequest)
+        asked = convert(_form_fields(body), AskRequest, strict=False)
     else:
         asked = AskRequest(_text(body, parameters))
     question = asked.question.strip()
@@ -47,7 +50,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
             param="question",
             details={"bytes": size, "limit": max_question_bytes},
         )
-    return AskRequest(question, asked.style, asked.priority, asked.keep_alive)
+    return replace(asked, question=question)
 
 
 def _is_form(body: bytes) -> bool:

@@ -33,7 +33,9 @@ async def chat_completions(request: Request) -> ASGIApp:
     check_model(services, chat.model)
     request_id = request.state.request_id
     calls = choices_of(_to_call(chat, request_id, caller_of(request).owner), chat.n or 1)
-    relay: Relay[Numbered] = Relay(logged_generations(services, calls, chat.user), services.drain)
+    relay: Relay[Numbered] = Relay(
+        logged_generations(services, calls, chat.user, keep=chat.store is not False), services.drain
+    )
     reply = ChatReply(request_id, services.model.name)
     choices = [Choice(index) for index in range(len(calls))]
     if chat.stream:

@@ -31,11 +31,17 @@ async def logged_generation(
 
 
 async def logged_generations(
-    services: Services, calls: Sequence[GenerateCall], user: str | None, *, kind: Kind = "chat"
+    services: Services,
+    calls: Sequence[GenerateCall],
+    user: str | None,
+    *,
+    kind: Kind = "chat",
+    keep: bool = True,
 ) -> AsyncGenerator[tuple[int, GenerationEvent], None]:
     """The events of generations that answer one request side by side, each with its call's number.
 
-    The first error ends them all. When they end, in whatever way, one record of the request is kept.
+    The first error ends them all. When they end, in whatever way, one record of the request is kept,
+    unless the client does not want that.
     """
     entry = _Entry(calls, services.model.name, user, kind)
     sources = [
@@ -55,7 +61,8 @@ async def logged_generations(
     finally:
         if not entry.ended and entry.error is None and services.drain.stopping:
             entry.status, entry.error = 503, "shutting_down"
-        await _store(services, entry.record())
+        if keep:
+            await _store(services, entry.record())
 
 
 async def _numbered(

@@ -37,6 +37,7 @@ class ChatRequest(GenerationFields, frozen=True, forbid_unknown_fields=True, kw_
     top_logprobs: TopLogprobs | None = None
     n: ChoiceCount | None = None
     stream_options: StreamOptions | None = None
+    store: bool | None = None  # false: no record of it is kept in the request log
     # Ours.
     grammar: Grammar | None = None
     ignore_eos: bool | None = None
@@ -58,7 +59,6 @@ _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "reasoning_effort": ("none",),
     "safety_identifier": (),
     "service_tier": ("auto", "default"),
-    "store": (False,),
     "verbosity": ("medium",),
     "web_search_options": (),
 }
@@ -109,6 +109,13 @@ def _text_alone(message: dict[str, Any], place: str) -> dict[str, Any]:
 
 def _check(request: ChatRequest) -> None:
     """Rules over several fields."""
+    if request.store:
+        raise InvalidRequestError(
+            "`store: true` is not supported: replies cannot be fetched again; `store: false` keeps the request out of "
+            "the request log",
+            param="store",
+            code="unsupported_field",
+        )
     if request.stream_options is not None and not request.stream:
         raise InvalidRequestError("`stream_options` needs `stream: true`", param="stream_options")
     limits = {request.max_tokens, request.max_completion_tokens} - {None}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from gateway.errors import InvalidRequestError
 from gateway.inference.interface import KeepAlive
 
 T = TypeVar("T")
+
+# Whom a client asks for. Kept in the request log, and what DELETE /v1/requests erases records by.
+User = Annotated[str, Meta(max_length=256)]
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ms|s|m|h|d))+)")

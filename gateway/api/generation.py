@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Protocol
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from gateway.api.fields import parse_keep_alive
+from gateway.api.fields import User, parse_keep_alive
 from gateway.api.streams import Relay
 from gateway.errors import HearthError, InvalidRequestError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Progress
@@ -40,7 +40,7 @@ class GenerationFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
     stream: bool | None = None
-    user: Annotated[str, Meta(max_length=256)] | None = None  # kept in the request log
+    user: User | None = None
     # Ours.
     priority: Lane | None = None
     keep_alive: float | str | None = None

@@ -107,7 +107,7 @@ class AskFlow:
 
     async def _keep(self, journal: Journal, status: int, error: str | None) -> None:
         """Give the record away, once."""
-        if self._record is None or journal.recorded:
+        if self._record is None or journal.recorded or not journal.call.store:
             return
         journal.recorded = True
         try:

@@ -86,6 +86,7 @@ class Journal:
     def record(self, model: str, status: int, error: str | None) -> RequestRecord:
         """The record of this question as it stands."""
         skipped = [{"title": each.title, "reason": each.reason} for each in self.skipped]
+        user = {"user": self.call.user} if self.call.user else {}
         return RequestRecord(
             id=self.call.id,
             kind="ask",
@@ -97,7 +98,7 @@ class Journal:
             owner=self.call.owner,
             model=model,
             error=error,
-            details=self.details | {"skipped": skipped, "timings": self.timings()},
+            details=self.details | user | {"skipped": skipped, "timings": self.timings()},
             generations=list(self.generations),
             pages=list(self.pages),
         )

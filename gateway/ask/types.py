@@ -11,7 +11,10 @@ from model_host.protocol import Lane
 
 
 class AskCall(Struct, frozen=True, kw_only=True):
-    """A validated question. ``style`` None means the configured one; ``owner`` fences the model's KV cache."""
+    """A validated question. ``style`` None means the configured one; ``owner`` fences the model's KV cache.
+
+    ``user`` is whom the caller asks for, "" for nobody in particular; without ``store`` no record is kept.
+    """
 
     id: str
     question: str
@@ -19,6 +22,8 @@ class AskCall(Struct, frozen=True, kw_only=True):
     priority: Lane = "interactive"
     keep_alive: KeepAlive = None
     owner: str = ""
+    user: str = ""
+    store: bool = True
 
 
 class Citation(Struct, frozen=True):

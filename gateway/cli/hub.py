@@ -17,11 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub import (
+    constants,
+    get_hf_file_metadata,
+    hf_hub_url,
+    set_client_factory,
+    try_to_load_from_cache,
+)
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported lazily
 
 from gateway.cli.checksum import Checksum
+from gateway.cli.hub_client import guarded_client
 from gateway.cli.hub_errors import PullError, hub_errors
 from gateway.cli.text import size_text
 
@@ -29,6 +36,7 @@ from gateway.cli.text import size_text
 constants.HF_HUB_DISABLE_TELEMETRY = True
 # Bytes that wait for a full chunk are lost when the connection breaks; the default is 10 MB.
 constants.DOWNLOAD_CHUNK_SIZE = 64 * 1024
+set_client_factory(lambda: guarded_client(constants.ENDPOINT, own="HF_ENDPOINT" in os.environ))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 
-from gateway.errors import HearthError
+from gateway.errors import HearthError, InvalidRequestError
+from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
 
 _TOKEN = "set HF_TOKEN to a token that may read it"
 _GO_ON = "what has arrived is kept: run the same command to go on"
@@ -42,6 +43,14 @@ def hub_errors(repo: str, file: str) -> Iterator[None]:
         raise PullError(f"`{repo}` is no repository name: {error}") from None
     except HfHubHTTPError as error:
         raise _refused(error, repo, file) from None
+    except (WikiReplyError, InvalidRequestError) as error:
+        raise PullError(
+            f"{file} of {repo} is not downloaded: {error.message}", code="forbidden_address"
+        ) from None
+    except (httpx2.InvalidURL, httpx2.TooManyRedirects) as error:
+        raise PullError(f"{constants.ENDPOINT} redirects to nowhere: {error}") from None
+    except WikiUnavailableError as error:
+        raise PullError(f"{error.message}; {_GO_ON}", code="unreachable", status=503) from None
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
         raise PullError(

@@ -23,7 +23,7 @@ from gateway.errors import ConfigurationError, HearthError
 Verdict = Literal["ok", "warn", "fail"]
 Properties = Mapping[str, str]
 
-SERVICE, SOCKET = "hearth.service", "hearth.socket"
+SERVICE, SOCKET, IRC = "hearth.service", "hearth.socket", "hearth-irc.service"
 _BOOTED = Path("/run/systemd/system")  # there exactly when systemd is the init system, see sd_booted(3)
 _SHOWN = (
     "LoadState UnitFileState ActiveState Result NRestarts NeedDaemonReload Type WatchdogUSec User ExecStart "
@@ -51,6 +51,7 @@ def check_installation() -> list[Check]:
         *socket_checks(socket),
         *file_checks(service),
         *answers(service, socket),
+        *irc_checks(show(IRC)),
     ]
 
 
@@ -72,16 +73,7 @@ def service_checks(unit: Properties) -> Iterator[Check]:
         yield _missing(SERVICE, unit)
         return
     yield from _kept_up(SERVICE, unit)
-    state, result = unit.get("ActiveState", _UNKNOWN), unit.get("Result", _UNKNOWN)
-    if state == "failed":
-        yield Check(
-            "state", "fail", f"failed ({result}): see `journalctl -u hearth`, then `systemctl start hearth`"
-        )
-    else:
-        restarts = unit.get("NRestarts", "0")
-        calm = restarts in ("", "0")
-        why = state if calm else f"{state}; restarted {restarts} times by systemd: see `journalctl -u hearth`"
-        yield Check("state", "ok" if calm else "warn", why)
+    yield _state("state", "hearth", unit)
     notify = unit.get("Type") == "notify"
     yield _judge("readiness", notify, "systemd is told when the server listens", "set Type=notify")
     guarded = unit.get("WatchdogUSec", "0") not in ("0", "infinity")
@@ -111,10 +103,7 @@ def file_checks(unit: Properties) -> Iterator[Check]:
     """Program, account, data directory and configuration that the service names."""
     if unit.get("LoadState") != "loaded":
         return
-    program = re.search(r"path=(.+?) ;", unit.get("ExecStart", ""))
-    path = Path(program[1]) if program else Path()
-    there = path.is_file() and os.access(path, os.X_OK)
-    yield _judge("program", there, str(path), f"{path} is no program: run `make install` in /opt/hearth")
+    yield _program("program", unit)
     try:
         account = pwd.getpwnam(unit.get("User") or "root")
     except KeyError:
@@ -137,6 +126,19 @@ def file_checks(unit: Properties) -> Iterator[Check]:
     fits = not limit.isdecimal() or needed <= int(limit)
     wants = f"{model.name} needs {size_text(needed)} of memory"
     yield _judge("model", fits, wants, f"{wants}, more than MemoryMax= of the service allows")
+
+
+def irc_checks(unit: Properties) -> Iterator[Check]:
+    """The IRC client, where its unit is installed; with `hearth-irc --check` it judges its configuration itself."""
+    if unit.get("LoadState") != "loaded":
+        return
+    yield from _kept_up(IRC, unit)
+    yield _state("irc client", "hearth-irc", unit)
+    yield _program("irc program", unit)
+    if named := re.search(r"--config[ =](\S+)", unit.get("ExecStart", "")):
+        there = Path(named[1]).is_file()
+        remedy = f"{named[1]} is missing: begin with deploy/irc/hearth-irc.toml"
+        yield _judge("irc configuration", there, named[1], remedy)
 
 
 def data_directory(path: Path, account: pwd.struct_passwd) -> Check:
@@ -178,6 +180,25 @@ def _missing(name: str, unit: Properties) -> Check:
     state = unit.get("LoadState", _UNKNOWN)
     remedy = f"copy deploy/systemd/{name} to /etc/systemd/system and run `systemctl daemon-reload`"
     return Check(name, "fail", f"{state}: {remedy}")
+
+
+def _state(name: str, service: str, unit: Properties) -> Check:
+    state, result = unit.get("ActiveState", _UNKNOWN), unit.get("Result", _UNKNOWN)
+    if state == "failed":
+        remedy = f"see `journalctl -u {service}`, then `systemctl start {service}`"
+        return Check(name, "fail", f"failed ({result}): {remedy}")
+    restarts = unit.get("NRestarts", "0")
+    if restarts in ("", "0"):
+        return Check(name, "ok", state)
+    why = f"{state}; restarted {restarts} times by systemd: see `journalctl -u {service}`"
+    return Check(name, "warn", why)
+
+
+def _program(name: str, unit: Properties) -> Check:
+    found = re.search(r"path=(.+?) ;", unit.get("ExecStart", ""))
+    path = Path(found[1]) if found else Path()
+    there = path.is_file() and os.access(path, os.X_OK)
+    return _judge(name, there, str(path), f"{path} is no program: run `make install` in /opt/hearth")
 
 
 def _kept_up(name: str, unit: Properties) -> Iterator[Check]:

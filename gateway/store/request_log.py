@@ -177,6 +177,18 @@ def get_record(connection: apsw.Connection, which: str) -> RequestRecord:
     )
 
 
+def erase_records_of(connection: apsw.Connection, owner: str, user: str) -> int:
+    """Delete what is recorded of an owner's user, as the requests named them; returns how many records went."""
+    gone = connection.execute(
+        "DELETE FROM requests WHERE owner = ? AND details ->> '$.user' = ? RETURNING bytes", (owner, user)
+    ).fetchall()
+    connection.execute(
+        "UPDATE request_totals SET records = records - ?, bytes = bytes - ?",
+        (len(gone), sum(int(str(size)) for (size,) in gone)),
+    )
+    return len(gone)
+
+
 def _complete_id(connection: apsw.Connection, which: str) -> str:
     if connection.execute("SELECT EXISTS (SELECT 1 FROM requests WHERE id = ?)", (which,)).get:
         return which

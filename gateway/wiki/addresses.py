@@ -22,6 +22,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _KEPT_SECONDS = 60.0
 _RETRY_SECONDS = 10.0
+REMEDY = "; set wiki.private_address to true if that is meant"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # An address in which every reader sees the same host: no user name, escapes, or letters of other scripts.
 _PLAIN = re.compile(
@@ -72,9 +73,11 @@ class Rule:
     ``private`` to anything but link-local (where clouds keep their metadata), multicast and reserved addresses.
     """
 
-    def __init__(self, host: str, *, private: bool, meant: bool = True) -> None:
+    def __init__(self, host: str, *, private: bool, meant: bool = True, remedy: str = REMEDY) -> None:
+        """``remedy`` ends the error about an address that is not public."""
         self.host = host.removesuffix(".").lower()
         self._private = private
+        self._remedy = "" if private else remedy
         self.literal = _literal(host)
         plain = self.literal is not None and _bare(self.literal) == self.literal
         self._taken = meant and plain
@@ -84,9 +87,8 @@ class Rule:
         """Those of the addresses that may be connected to. Raises WikiReplyError when none may."""
         allowed = [text for text in found if self._taken or self._may(_bare(ipaddress.ip_address(text)))]
         if not allowed:
-            remedy = "" if self._private else "; set wiki.private_address to true if that is meant"
             raise WikiReplyError(
-                f"the host `{self.host}` leads to {', '.join(found)}, which is not public{remedy}",
+                f"the host `{self.host}` leads to {', '.join(found)}, which is not public{self._remedy}",
                 kind="elsewhere",
             )
         return allowed

@@ -7,7 +7,7 @@ import ssl
 import httpx2
 
 from gateway.errors import InvalidRequestError
-from gateway.wiki.addresses import Addresses, Rule, is_plain, resolve
+from gateway.wiki.addresses import REMEDY, Addresses, Rule, is_plain, resolve
 from gateway.wiki.trouble import WikiReplyError
 
 
@@ -49,13 +49,16 @@ class CheckedTransport(httpx2.BaseTransport):
     """For a download that may be redirected to other hosts: each hop's host is resolved, checked and pinned.
 
     ``given`` is the address that the user wrote; what :class:`Rule` grants to a host that is meant, it grants to
-    that host alone. Raises WikiReplyError for forbidden addresses, WikiUnavailableError for names that lead
-    nowhere, InvalidRequestError for a user name in an address.
+    that host alone, and with ``own`` this one host's name may lead into a private network. Raises WikiReplyError for
+    forbidden addresses, WikiUnavailableError for names that lead nowhere, InvalidRequestError for a user name in an
+    address.
     """
 
-    def __init__(self, given: str, *, private: bool) -> None:
+    def __init__(self, given: str, *, private: bool, own: bool = False, remedy: str = REMEDY) -> None:
         self._meant = httpx2.URL(given).raw_host if is_plain(given) else None
         self._private = private
+        self._own = own
+        self._remedy = remedy
         self._inner = httpx2.HTTPTransport(verify=ssl.create_default_context(), trust_env=False)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -66,8 +69,7 @@ class CheckedTransport(httpx2.BaseTransport):
                 "an address with a user name or password is not taken: it would be shown in logs",
                 param="source",
             )
-        host = request.url.raw_host
-        rule = Rule(host.decode("ascii"), private=self._private, meant=host == self._meant)
+        rule = self.rule(request.url)
         found = resolve(rule.host) if rule.literal is None else [str(rule.literal)]
         failure: httpx2.TransportError | None = None
         for address in rule.allowed(found):
@@ -78,6 +80,12 @@ class CheckedTransport(httpx2.BaseTransport):
                 failure = failure or error
         assert failure is not None, "there is at least one address"
         raise failure
+
+    def rule(self, url: httpx2.URL) -> Rule:
+        """Where the host of a hop may lead."""
+        meant = url.raw_host == self._meant
+        private = self._private or (meant and self._own)
+        return Rule(url.raw_host.decode("ascii"), private=private, meant=meant, remedy=self._remedy)
 
     def close(self) -> None:
         self._inner.close()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.deploy.debian import need
 
-BOOT_SECONDS = 30.0
+BOOT_SECONDS = 90.0
 # The Python of the tests may be built with a shared library that only its own place tells where to find.
 LIBRARIES = "/opt/python/lib"
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": LIBRARIES}
@@ -61,17 +61,21 @@ mount -t cgroup2 none sys/fs/cgroup
 rm -rf opt/hearth/.venv
 chroot . /opt/python/bin/python3 -m venv --without-pip /opt/hearth/.venv
 printf '/opt/hearth\n/opt/packages\n' > "$(echo opt/hearth/.venv/lib/python3*/site-packages)/here.pth"
-printf '#!/opt/hearth/.venv/bin/python\nfrom gateway.cli.main import main\nmain()\n' > opt/hearth/.venv/bin/hearth
-chmod +x opt/hearth/.venv/bin/hearth
+for command in hearth:gateway.cli.main hearth-irc:clients.irc.cli; do
+    printf '#!/opt/hearth/.venv/bin/python\nfrom %s import main\nmain()\n' "${command#*:}" \
+        > "opt/hearth/.venv/bin/${command%:*}"
+    chmod +x "opt/hearth/.venv/bin/${command%:*}"
+done
 
 # A machine that starts nothing by itself.
 rm -rf etc/systemd/system usr/lib/systemd/system/*.wants etc/hearth var/lib/hearth
-mkdir -p etc/systemd/system/{hearth.service.d,hearth.socket.d}
-cp "$folder.service.conf" etc/systemd/system/hearth.service.d/test.conf
-cp "$folder.socket.conf" etc/systemd/system/hearth.socket.d/test.conf
+mkdir -p etc/systemd/system
+cp -r "$folder.units"/. etc/systemd/system/
 printf '[Unit]\nDefaultDependencies=no\n' > etc/systemd/system/boot.target
 pivot_root . old
 umount -l old
+# As a container manager does: what systemd mounts for a unit, such as its credentials, is seen in all its namespaces.
+mount --make-rshared /
 exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=boot.target --show-status=0
 """
 )
@@ -102,16 +106,17 @@ class Booted:
 
 
 @contextmanager
-def booted(folder: Path, service: str, socket: str) -> Iterator[Booted]:
-    """Boot with these drop-ins for hearth.service and hearth.socket. Skips where namespaces are not to be had."""
+def booted(folder: Path, drop_ins: Mapping[str, str]) -> Iterator[Booted]:
+    """Boot with a drop-in for each of these units. Skips where namespaces are not to be had."""
     need("systemctl", "systemd")
     if os.geteuid() != 0:
         pytest.skip("only root can make the namespaces that systemd needs")
     cgroup = _make_cgroup(f"hearth-test-{os.getpid()}")
     (folder / "stage.sh").write_text(STAGE)
     (folder / "machine").mkdir()
-    (folder / "machine.service.conf").write_text(service)
-    (folder / "machine.socket.conf").write_text(socket)
+    for unit, text in drop_ins.items():
+        (folder / "machine.units" / f"{unit}.d").mkdir(parents=True)
+        (folder / "machine.units" / f"{unit}.d" / "test.conf").write_text(text)
     namespaces = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--uts", "--ipc"]
     places = [folder / "machine", ROOT, sys.base_prefix, sysconfig.get_path("purelib"), cgroup]
     command = [*namespaces, "bash", str(folder / "stage.sh"), *map(str, places), "1"]

@@ -8,16 +8,20 @@ import signal
 import socket
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
 
+from tests.clients.irc.ircd import Ngircd
+from tests.clients.irc.person import person
 from tests.conftest import ROOT
 from tests.deploy.booted import LIBRARIES, Booted, booted
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("demo_model")]
 
+IRC = f"[Service]\nEnvironment=LD_LIBRARY_PATH={LIBRARIES}\nStandardError=append:/run/hearth-irc.log\n"
 SERVICE = f"""
 [Service]
 Environment=LD_LIBRARY_PATH={LIBRARIES} HEARTH_MODEL__THREADS=1
@@ -48,7 +52,8 @@ def url() -> str:
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory, url: str) -> Iterator[Booted]:
     address = f"[Socket]\nListenStream=\nListenStream={url.removeprefix('http://')}\n"
-    with booted(tmp_path_factory.mktemp("boot"), SERVICE, address) as running:
+    units = {"hearth.service": SERVICE, "hearth.socket": address, "hearth-irc.service": IRC}
+    with booted(tmp_path_factory.mktemp("boot"), units) as running:
         running.shell(guide("cd /opt/hearth\ninstall"))
         running.shell("systemctl enable hearth.service && systemctl start hearth.socket")
         yield running
@@ -66,7 +71,7 @@ def test_the_first_client_starts_the_service_and_gets_an_answer(machine: Booted,
 
 def test_doctor_finds_nothing_broken(machine: Booted, url: str) -> None:
     httpx2.get(f"{url}/healthz", timeout=60)
-    done = machine.run("/opt/hearth/.venv/bin/hearth", "doctor", "--systemd", "--json")
+    done = machine.run("hearth", "doctor", "--systemd", "--json")
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert (done.returncode, {check["verdict"] for check in checks.values()}) == (0, {"ok"}), checks
     # What the check of the network reads.
@@ -109,6 +114,47 @@ def test_keys_backup_and_restore_as_the_guide_says(machine: Booted, url: str) ->
     machine.shell(guide("systemctl stop hearth.service hearth.socket\nrm"))
     assert "alice" not in machine.shell("hearth key list")
     assert httpx2.get(f"{url}/v1/models", headers=authorized, timeout=60).status_code == 200
+
+
+BOT = """
+[gateway]
+url = "{url}"
+key_file = "$CREDENTIALS_DIRECTORY/irc.key"
+[bot]
+state_dir = "$STATE_DIRECTORY"
+[[networks]]
+name = "test"
+host = "127.0.0.1"
+port = {port}
+tls = false
+channels = [{{name = "#test"}}]
+"""
+
+
+async def test_the_irc_client_as_a_service(machine: Booted, url: str, tmp_path: Path) -> None:
+    """With the account, the key and the folder that systemd gives it."""
+    ircd = Ngircd(tmp_path)
+    try:
+        async with person(ircd.port, "alice", "#test") as alice:
+            machine.shell(guide("cd /opt/hearth\n(umask"))
+            config = BOT.format(url=url, port=ircd.port)
+            machine.shell(f"cat > /etc/hearth/hearth-irc.toml << 'END'\n{config}END")
+            machine.shell(guide("CREDENTIALS_DIRECTORY="))
+            await alice.expect("JOIN")
+            alice.say("#test", "hearth: Who created Befunge?")
+            assert "Chris Pressey" in await alice.answer(seconds=60), machine.run(
+                "cat", "/run/hearth-irc.log"
+            ).stdout
+            alice.say("hearth", "!forget me")
+            assert "records of 1 questions are gone" in await alice.expect_from("hearth", "done")
+        status = machine.run("hearth", "doctor", "--systemd", "--json")
+        found = {check["name"]: check["verdict"] for check in json.loads(status.stdout)["checks"]}
+        assert [found[name] for name in ("irc client", "irc program", "irc configuration")] == ["ok"] * 3
+        assert machine.run("stat", "-c", "%a", "/var/lib/hearth-irc/state.json").stdout.strip() == "600"
+        machine.shell("systemctl stop hearth-irc")
+        assert machine.show("hearth-irc.service", "Result") == "success"
+    finally:
+        ircd.stop()
 
 
 def test_a_stop_is_clean(machine: Booted, url: str) -> None:

@@ -18,6 +18,7 @@ from gateway.cli.service_checks import (
     check_installation,
     data_directory,
     file_checks,
+    irc_checks,
     service_checks,
     socket_checks,
 )
@@ -40,23 +41,22 @@ def options(unit: str, section: str) -> dict[str, str]:
 
 def test_the_units_are_sound(tmp_path: Path) -> None:
     analyze = need("systemd-analyze", "systemd")
-    for unit in ("hearth.service", "hearth.socket"):
+    for unit in ("hearth.service", "hearth.socket", "hearth-irc.service"):
         text = (UNITS / unit).read_text()
         # The program is not installed where the tests run.
         (tmp_path / unit).write_text(
             re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", text, flags=re.MULTILINE)
         )
-    command = [analyze, "verify", "--man=no", "--recursive-errors=no", *map(str, tmp_path.glob("hearth.*"))]
+    command = [analyze, "verify", "--man=no", "--recursive-errors=no", *map(str, tmp_path.glob("hearth*"))]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_the_service_is_hardened() -> None:
+@pytest.mark.parametrize("unit", ["hearth.service", "hearth-irc.service"])
+def test_the_services_are_hardened(unit: str) -> None:
     command = [need("systemd-analyze", "systemd"), "security", "--offline=true", "--no-pager"]
-    done = subprocess.run(
-        [*command, str(UNITS / "hearth.service")], capture_output=True, text=True, check=True
-    )
-    level = re.search(r"Overall exposure level for hearth\.service: ([\d.]+)", done.stdout)
+    done = subprocess.run([*command, str(UNITS / unit)], capture_output=True, text=True, check=True)
+    level = re.search(rf"Overall exposure level for {re.escape(unit)}: ([\d.]+)", done.stdout)
     assert level is not None, done.stdout
     assert float(level[1]) <= MOST_EXPOSED, done.stdout
 
@@ -137,6 +137,21 @@ def test_a_healthy_service_has_nothing_to_mend() -> None:
 def test_what_is_wrong_with_a_service_is_named(changed: dict[str, str], verdict: str, remedy: str) -> None:
     found = [check for check in service_checks(HEALTHY | changed) if check.verdict != "ok"]
     assert [(check.verdict, remedy in check.why) for check in found] == [(verdict, True)], found
+
+
+def test_the_irc_client_s_unit_is_looked_at_where_it_is_installed(tmp_path: Path) -> None:
+    assert list(irc_checks({"LoadState": "not-found"})) == []
+    config = tmp_path / "irc.toml"
+    unit = HEALTHY | {
+        "ExecStart": f"{{ path={sys.executable} ; argv[]=hearth-irc --config {config} ; ignore_errors=no }}"
+    }
+    missing = {check.name: check for check in irc_checks(unit)}["irc configuration"]
+    assert (missing.verdict, "hearth-irc.toml" in missing.why) == ("fail", True)
+    config.touch()
+    assert {check.verdict for check in irc_checks(unit)} == {"ok"}
+    changed = {"ActiveState": "failed", "Result": "exit-code", "ExecStart": "{ path=/nowhere/x ; }"}
+    failed = {check.name for check in irc_checks(unit | changed) if check.verdict == "fail"}
+    assert failed == {"irc client", "irc program"}
 
 
 def test_a_socket_that_does_not_listen_is_named() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.errors import ModelUnavailableError, PromptTooLongError
+from gateway.errors import ModelUnavailableError, NotFoundError, PromptTooLongError
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
@@ -106,7 +106,6 @@ async def test_null_is_as_good_as_absent(client: Client, inference: ScriptedInfe
         {"response_format": {"type": "text"}},
         {"stop": []},
         {"service_tier": "auto"},
-        {"store": False},
     ],
 )
 async def test_fields_that_ask_for_nothing_are_accepted(client: Client, fields: dict[str, Any]) -> None:
@@ -294,3 +293,18 @@ async def test_requests_are_recorded(
     assert (generation.seed, generation.finish_reason, generation.prompt_tokens) == (3, "stop", 5)
     assert generation.messages == [{"role": "user", "content": "hi"}]
     assert (bad.status, bad.error, bad.answer) == (503, "model_unavailable", "Chris ")
+
+
+async def test_what_is_not_to_be_stored_leaves_no_record(client: Client, settings: Settings) -> None:
+    for name, more in (
+        ("kept", {}),
+        ("gone", {"store": False}),
+        ("streamed", {"store": False, "stream": True}),
+    ):
+        headers = {"X-Request-ID": name}
+        reply = await client.post("/v1/chat/completions", json={"messages": HI, **more}, headers=headers)
+        assert reply.status_code == 200
+    assert (await recorded(settings, "kept")).text == "hi"
+    for name in ("gone", "streamed"):
+        with pytest.raises(NotFoundError):
+            await recorded(settings, name)

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.inference.interface import GenerateCall
 from gateway.settings import Settings
-from tests.gateway.api.conftest import Client, changed, in_process
+from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.api.test_conversations import say, start, talker, text_of
 from tests.gateway.memory.test_kills import check_chain
@@ -117,3 +117,43 @@ async def test_a_reader_delays_the_log_but_does_not_keep_it(client: Client, sett
     reader.close()
     await start(client)  # any later write
     assert on_disk(settings) == 0
+
+
+async def test_records_of_a_user_are_erased(client: Client, settings: Settings) -> None:
+    """A client's users are told apart by `user`; what went is gone from the disk, and the others' stays."""
+    for user in ("net/nick:ann", "net/nick:bob"):
+        asked = {"question": f"Who made {WORD}?", "user": user}
+        assert (await client.post("/ask", json=asked)).status_code == 200
+        assert (await client.post("/ask", data=asked)).status_code == 200
+        chat = {"messages": [{"role": "user", "content": WORD}], "user": user}
+        assert (await client.post("/v1/chat/completions", json=chat)).status_code == 200
+    none = await client.post("/ask", data={"question": f"Who made {WORD}?", "store": "false"})
+    assert none.status_code == 200
+    database = apsw.Connection(str(settings.data_dir / "hearth.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    totals = (
+        "SELECT count(*), records, sum(requests.bytes) - request_totals.bytes FROM requests, request_totals"
+    )
+    assert database.execute(totals).get == (6, 6, 0)
+    for left in (3, 0):
+        reply = await client.delete("/v1/requests", params={"user": "net/nick:ann"})
+        assert reply.json() == {"user": "net/nick:ann", "requests": left}
+    assert database.execute(totals).get == (3, 3, 0)
+    database.close()
+    assert on_disk(settings) > 0
+    assert (await client.delete("/v1/requests", params={"user": "net/nick:bob"})).json()["requests"] == 3
+    assert on_disk(settings) == 0
+    for query in ("", "?user=", "?user=a&user=b", "?owner=x", "?user=a&x=y"):
+        assert (await client.delete(f"/v1/requests{query}")).status_code == 400
+
+
+async def test_records_of_another_owner_s_user_stay(settings: Settings, inference: ScriptedInference) -> None:
+    keys = {name: {"Authorization": f"Bearer {make_key(settings, name, 'user')}"} for name in ("ann", "bob")}
+    async with in_process(settings, inference) as client:
+        for headers in keys.values():
+            asked = {"question": "who?", "user": "x"}
+            assert (await client.post("/ask", json=asked, headers=headers)).status_code == 200
+        for _ in range(2):
+            gone = await client.delete("/v1/requests", params={"user": "x"}, headers=keys["ann"])
+        assert gone.json()["requests"] == 0
+        gone = await client.delete("/v1/requests", params={"user": "x"}, headers=keys["bob"])
+        assert gone.json()["requests"] == 1

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import ipaddress
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx2
 import pytest
+from huggingface_hub import set_client_factory
 
+from gateway.cli import hub
 from gateway.cli.dump_url import Download, Events
+from gateway.cli.hub import RemoteFile
+from gateway.cli.hub_client import guarded_client
+from gateway.cli.hub_errors import PullError
 from gateway.cli.main import run
 from gateway.errors import HearthError
 from gateway.settings import WikiSettings
@@ -142,6 +150,45 @@ def test_models_are_not_pulled_from_addresses(watch: Watch, tmp_path: Path) -> N
         assert watch.private == []
         assert watch.public == 0
         assert not watch.knocked()
+
+
+@pytest.mark.parametrize("hops", [0, 2])
+def test_redirects_of_a_hub_hop_by_hop(
+    watch: Watch, tmp_path: Path, hops: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A public hub, and one that the user has named: neither leads a download into a private network."""
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # huggingface-hub's, between its tries
+    with watch.listening() as port, contextlib.closing(guarded_hub("http://first.test")):
+        for line in each(watch, port):
+            watch.redirects = [ANOTHER] * hops + [line.url]
+            before = watch.public
+            with pytest.raises(PullError):
+                fetch("http://first.test/owner/repo/resolve/main/x.gguf", tmp_path)
+            assert watch.public - before >= hops + 1, line.url
+            assert watch.private == [], line.url
+        assert not watch.knocked()
+
+
+def test_a_hub_of_one_s_own_may_be_private(watch: Watch, tmp_path: Path) -> None:
+    """Its name, and nothing that it redirects to; the public one's name may not lead inside at all."""
+    for own, called in ((True, ["10.0.0.7"]), (False, [])):
+        watch.names["hub.test"] = ["10.0.0.7"]
+        with contextlib.closing(guarded_hub("http://hub.test", own=own)), pytest.raises(PullError):
+            fetch("http://hub.test/owner/repo/resolve/main/x.gguf", tmp_path)
+        assert sorted(set(watch.private)) == called
+        watch.private.clear()
+
+
+def guarded_hub(endpoint: str, *, own: bool = True) -> httpx2.Client:
+    """Make huggingface-hub use the client that `hearth pull` gives it, for this hub."""
+    client = guarded_client(endpoint, own=own)
+    set_client_factory(lambda: client)
+    return client
+
+
+def fetch(url: str, folder: Path) -> None:
+    remote = RemoteFile("owner/repo", "x.gguf", url, "0" * 64, 10, None, "c0ffee")
+    hub.download(remote, folder / "x.gguf")
 
 
 def test_the_watch_sees_what_it_should(watch: Watch) -> None:

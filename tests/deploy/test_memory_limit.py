@@ -1,0 +1,90 @@
+"""What `MemoryMax=` of the unit means: the kernel ends the model host, the gateway lives on and starts another one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from tests.deploy.memory_group import MemoryGroup, memory_group
+from tests.end_to_end.server import Server, eventually
+
+pytestmark = [pytest.mark.soak, pytest.mark.model]
+
+MIB = 2**20
+LONG = {"messages": [{"role": "user", "content": "hello there"}], "max_tokens": 6000, "ignore_eos": True}
+# Part of the service, like the gateway, and scored like it: it takes memory, waits for a word, and ends.
+HOG = """
+import sys
+from pathlib import Path
+group, size = sys.argv[1:]
+Path(group, "cgroup.procs").write_text("0")
+taken = bytearray(int(size))
+for place in range(0, len(taken), 4096):
+    taken[place] = 1
+print("taken", flush=True)
+sys.stdin.readline()
+"""
+
+
+def score(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
+def hog(group: MemoryGroup, size: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", HOG, str(group.folder), str(size)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def stream(server: Server) -> list[str]:
+    """The events of a long reply, to its end."""
+    with server.client.stream("POST", "/v1/chat/completions", json={**LONG, "stream": True}) as reply:
+        return [line.removeprefix("data: ") for line in reply.iter_lines() if line.startswith("data: ")]
+
+
+def test_the_model_host_goes_first_and_is_replaced(tmp_path: Path, tiny_model: Path) -> None:
+    with memory_group() as group:
+        server = Server(tmp_path / "data", tiny_model)
+        try:
+            gateway = server.process.pid
+            group.add(gateway)
+            server.client.post("/admin/host/warm").raise_for_status()
+            host = server.host_pid()
+            assert host is not None
+            # The unit's OOMScoreAdjust= widens the difference; to lower a score takes more than root has everywhere.
+            assert score(host) == 600 > score(gateway)
+            outgrow(server, group, psutil.Process(host).memory_info().rss)
+            assert server.process.poll() is None, "the gateway was ended"
+            assert group.killed == 1
+            reply = server.client.post("/v1/chat/completions", json={**LONG, "max_tokens": 3})
+            assert reply.status_code == 200, "the next host does not answer"
+            assert server.host_pid() not in (None, host)
+            assert server.health()["host"]["restarts"] == 1
+        finally:
+            server.stop()
+
+
+def outgrow(server: Server, group: MemoryGroup, host_size: int) -> None:
+    """Use up the limit while two requests are open: what they get can be tried again, and says so."""
+    with ThreadPoolExecutor(2) as pool:
+        streamed = pool.submit(stream, server)
+        whole = pool.submit(server.client.post, "/v1/chat/completions", json=LONG)
+        eventually(lambda: server.health()["queue"]["running"] == 2, 20, "the requests are not at work")
+        room = 8 * MIB
+        group.limit(group.used + room)
+        with hog(group, room + host_size // 2) as hungry:
+            assert hungry.stdout is not None
+            assert hungry.stdout.readline() == "taken\n", "the kernel took the wrong one"
+            refused: httpx2.Response = whole.result(30)
+            last = json.loads(streamed.result(30)[-2])
+            hungry.communicate("enough\n")
+    group.limit(None)
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) > 0
+    assert refused.json()["error"]["code"] == last["error"]["code"] == "model_unavailable"
