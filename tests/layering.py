@@ -68,6 +68,7 @@ MODEL_CODE = {
     "model_host.tuned_engine",
     "model_host.embedding",
     "model_host.sampling",
+    "model_host.constraint",
     "model_host.vocabulary",
 }
 MODEL_LIBRARIES = {"llama_cpp", "numpy"}

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from gateway.api.json_faults import find_fault
 from gateway.errors import InvalidRequestError
 from gateway.inference.interface import KeepAlive
 
@@ -58,6 +59,11 @@ def decode_object(body: bytes) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if (fault := find_fault(body)) is not None:
+            path, problem = fault
+            raise InvalidRequestError(
+                f"`{path}`: {problem}", param=path or None, code="invalid_json"
+            ) from None
         what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidRequestError(f"the body is no valid JSON: {what}", code="invalid_json") from None
     if not isinstance(value, dict):
