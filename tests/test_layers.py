@@ -18,6 +18,13 @@ def test_this_project_keeps_its_rules() -> None:
     assert violations(ROOT) == []
 
 
+@pytest.mark.parametrize("folder", ["tests", "benchmarks", "deploy", "models"])
+def test_other_files_are_no_longer_than_those_of_the_packages(folder: str) -> None:
+    files = list((ROOT / folder).rglob("*.py"))
+    assert files
+    assert [path for path in files if path.read_text(encoding="utf-8").count("\n") > MAX_LINES] == []
+
+
 @pytest.mark.parametrize(
     ("file", "text", "complaint"),
     [

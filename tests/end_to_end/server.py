@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -67,9 +68,15 @@ class Server:
         pid: int | None = self.health()["host"]["pid"]
         return pid
 
-    def tokens(self, kind: str) -> int:
-        """A counter of the present host: ``prompt_tokens`` it has read, ``completion_tokens`` it has made."""
-        return int(self.health()["host"]["stats"][kind])
+    def cells(self) -> int:
+        """Cells of the KV cache in use: one for each token that was read or made and may be needed again."""
+        return int(self.health()["kv"]["used"])
+
+    def finished_tokens(self) -> int:
+        """Tokens of all generations that came to their end."""
+        found = re.search(r"^generation_tokens_total (\S+)", self.client.get("/metrics").text, re.MULTILINE)
+        assert found is not None
+        return int(float(found[1]))
 
     def rss(self) -> int:
         """Resident bytes of the gateway process alone."""

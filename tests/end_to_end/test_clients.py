@@ -145,5 +145,7 @@ def leave_anthropic(server: Server) -> None:
 
 @pytest.mark.parametrize("leave", [leave_ollama, leave_anthropic])
 def test_a_client_that_leaves_stops_the_child(server: Server, leave: Callable[[Server], None]) -> None:
+    before = server.finished_tokens()
     leave(server)
-    eventually(lambda: running(server) == 0, "the generation went on after the client left")
+    eventually(lambda: running(server) == 0, "the request did not end")
+    assert server.finished_tokens() - before < 6000, "the generation went on after the client left"

@@ -131,6 +131,7 @@ def test_choices_of_the_same_seeds(ai: openai.OpenAI) -> None:
 
 
 def test_a_client_that_leaves_ends_all_choices(server: Server, ai: openai.OpenAI) -> None:
+    before = server.finished_tokens()
     stream = ai.chat.completions.create(
         model="default", messages=HI, n=4, stream=True, max_tokens=4000, extra_body={"ignore_eos": True}
     )
@@ -141,7 +142,8 @@ def test_a_client_that_leaves_ends_all_choices(server: Server, ai: openai.OpenAI
         if len(seen) == 4:
             break
     stream.close()
-    eventually(lambda: server.health()["host"]["open_requests"] == 0, "choices went on without a client")
+    eventually(lambda: server.health()["host"]["open_requests"] == 0, "the request did not end")
+    assert server.finished_tokens() - before < 4000, "choices went on without a client"
 
 
 def test_log_probabilities(ai: openai.OpenAI) -> None:

@@ -14,7 +14,7 @@ import pytest
 from clients.irc.bot import Bot
 from clients.irc.config import Config, parse
 from tests.clients.irc.ircd import Inspircd, Ngircd, folder
-from tests.clients.irc.person import person
+from tests.clients.irc.person import Person, person
 from tests.gateway.api.conftest import inference, server, settings
 from tests.waiting import until
 
@@ -94,3 +94,15 @@ async def in_channels(bot: Bot, task: asyncio.Task[None] | None = None) -> None:
         return joined == wanted and all(network.connected for network in bot.networks)
 
     await until(there)
+
+
+@pytest.fixture
+async def alice(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
+    async with person(shared_ngircd.port, "alice", CHANNEL) as made:
+        yield made
+
+
+@pytest.fixture
+async def bob(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
+    async with person(shared_ngircd.port, "bob", CHANNEL) as made:
+        yield made

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 import httpx2
-import pytest
 
 from clients.irc.waits import WAITS
-from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.settings import Settings
-from model_host.protocol import Queued
 from tests.clients.irc.conftest import CHANNEL, configured, running
-from tests.clients.irc.ircd import Ngircd, free_port
-from tests.clients.irc.person import Person, person
-from tests.gateway.api.conftest import LiveServer, changed, live, make_key
+from tests.clients.irc.ircd import Ngircd
+from tests.clients.irc.person import Person
+from tests.gateway.api.conftest import LiveServer, changed, live
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import until
 
 CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
-
-
-@pytest.fixture
-async def alice(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
-    async with person(shared_ngircd.port, "alice", CHANNEL) as made:
-        yield made
-
-
-@pytest.fixture
-async def bob(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
-    async with person(shared_ngircd.port, "bob", CHANNEL) as made:
-        yield made
 
 
 async def conversations(server: LiveServer) -> dict[str, list[tuple[str, str, str]]]:
@@ -347,120 +331,3 @@ async def test_nobody_commands_by_a_nick(
             alice.say("hearth", order)
             assert "services account" in await alice.answer()
         assert bot.networks[0].connections == 1
-
-
-async def test_a_gateway_that_is_not_there(shared_ngircd: Ngircd, tmp_path: Path, alice: Person) -> None:
-    nowhere = f"http://127.0.0.1:{free_port()}"
-    async with running(configured(shared_ngircd.port, nowhere, tmp_path, network=CHAT)):
-        for text in ("!wiki who?", "!chat hi"):
-            alice.say(CHANNEL, text)
-            found = await alice.answer()
-            assert found.startswith("alice: I cannot reach my server") and found[-11:-9] == "[#"
-        alice.say(CHANNEL, "!forget me")
-        found = await alice.answer()
-        assert found.startswith("alice: I cannot reach my server"), "nothing is said to be gone that is not"
-
-
-async def test_a_slow_gateway_and_the_place_in_the_queue(
-    shared_ngircd: Ngircd,
-    server: LiveServer,
-    inference: ScriptedInference,
-    tmp_path: Path,
-    alice: Person,
-    bob: Person,
-) -> None:
-    inference.delay = 1.5
-    config = configured(
-        shared_ngircd.port, server.url, tmp_path, gateway={"max_concurrent": 1, "max_waiting": 1},
-        replies={"patience_seconds": 0.3},
-    )  # fmt: skip
-    async with running(config), person(shared_ngircd.port, "carol", CHANNEL) as carol:
-        alice.say("hearth", "who made Befunge?")
-        assert await alice.answer() == "I am still working on it."
-        bob.say(CHANNEL, "hearth: who made Chef?")
-        assert await bob.answer() == "bob: one other question is before yours, please bear with me."
-        carol.say(CHANNEL, "hearth: and Malbolge?")
-        assert "too many questions" in await carol.expect_from("hearth", "carol: ")
-        inference.delay = 0.0
-        assert await alice.private() == "The wiki does not say."
-        assert (
-            await bob.answer()
-            == "carol: too many questions are waiting already, please try again in a while."
-        )
-        assert await bob.answer() == "bob: The wiki does not say."
-
-
-class Queueing(ScriptedInference):
-    """Others are answered first."""
-
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
-        yield Queued(call.id, 3, 42.0)
-        await asyncio.sleep(0.5)
-        async for event in super().generate(call):
-            yield event
-
-
-async def test_the_place_in_the_queue_of_the_gateway(
-    shared_ngircd: Ngircd, settings: Settings, tmp_path: Path, alice: Person
-) -> None:
-    patient = {"patience_seconds": 0.3}
-    async with (
-        live(settings, Queueing()) as server,
-        running(configured(shared_ngircd.port, server.url, tmp_path, replies=patient)),
-    ):
-        for order in ("!wiki who made Befunge?", "!chat hello"):
-            alice.say(CHANNEL, order)
-            told = "alice: 3 other questions are before yours (about 42 s), please bear with me."
-            assert await alice.answer() == told
-            assert await alice.answer() != told
-
-
-async def test_a_gateway_that_gives_up(
-    shared_ngircd: Ngircd,
-    settings: Settings,
-    inference: ScriptedInference,
-    tmp_path: Path,
-    alice: Person,
-    bob: Person,
-) -> None:
-    """Its deadline, ours, and a key that is not taken."""
-    inference.delay = 5.0
-    async with (
-        live(changed(settings, "ask", deadline_seconds=0.3), inference) as server,
-        running(configured(shared_ngircd.port, server.url, tmp_path)),
-    ):
-        alice.say(CHANNEL, "hearth: who made Befunge?")
-        assert (await alice.answer()).startswith("alice: that took too long")
-    impatient = {"timeout_seconds": 0.3}
-    async with (
-        live(settings, inference) as server,
-        running(configured(shared_ngircd.port, server.url, tmp_path, gateway=impatient, network=CHAT)),
-    ):
-        alice.say(CHANNEL, "hearth: hello")
-        assert (await alice.answer()).startswith("alice: that took too long")
-        alice.say(CHANNEL, "!wiki who made Befunge?")
-        assert (await alice.answer()).startswith("alice: that took too long")
-    make_key(settings, "somebody", "user")
-    async with (
-        live(settings, inference) as server,
-        running(configured(shared_ngircd.port, server.url, tmp_path)),
-    ):
-        alice.say(CHANNEL, "hearth: who made Befunge?")
-        assert (await alice.answer()).startswith("alice: my server does not let me in")
-
-
-@pytest.mark.soak  # the gateway wants a pause of five seconds
-async def test_a_busy_gateway_is_tried_again(
-    shared_ngircd: Ngircd, settings: Settings, inference: ScriptedInference, tmp_path: Path, alice: Person
-) -> None:
-    inference.delay = 0.5
-    settings = changed(settings, "ask", max_concurrent=1)
-    async with live(settings, inference) as server, httpx2.AsyncClient(base_url=server.url) as http:
-        other = asyncio.create_task(http.post("/ask", json={"question": "who?"}, timeout=30))
-        await inference.begun.acquire()
-        async with running(configured(shared_ngircd.port, server.url, tmp_path)):
-            alice.say(CHANNEL, "hearth: who made Befunge?")
-            assert await alice.answer() == "alice: The wiki does not say.", (
-                "after the pause that was asked for"
-            )
-        assert (await other).status_code == 200

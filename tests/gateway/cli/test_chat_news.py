@@ -37,16 +37,19 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         # What is typed is echoed; what the command prints, and the next prompt, come after it.
         return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
 
+    def news(text: str, shown: str) -> str:
+        """All that is shown until the news come; they may have come already, before the prompt."""
+        return shown if text in shown else shown + terminal.wait_for(lambda more: text in more)
+
     terminal.wait_for(at_prompt)
-    assert "remembered: fruit" in typed("Ann has 10 apples") + terminal.wait_for(lambda text: "fruit" in text)
+    assert "remembered: fruit" in news("fruit", typed("Ann has 10 apples"))
     shown = ""
     for number in range(60):
         shown = typed(f"Ann has {number % 7 + 10} apples " * 5)
         assert "So be it." in shown and re.search(r"\[\d+ of \d+ tokens", shown)
         if "compacted now" in shown:
             break
-    shown += terminal.wait_for(lambda text: "compacted: 1 summary made" in text)
-    assert re.search(r"compacting \d+ tokens: now", shown)
+    shown = news("compacted: 1 summary made", shown)
     assert terminal.shown.endswith(b"> "), "the prompt stands below the news"
     context = typed("/context")
     assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)
@@ -104,6 +107,7 @@ def test_a_line_is_not_lost_when_the_gateway_is_gone(tmp_path: Path, environment
     [
         ("state", {"compacting": True}, "are being compacted"),
         ("state", {"compacting": False}, ""),
+        ("compacting", {"tokens": 300, "levels": ["now"]}, "compacting 300 tokens: now"),
         ("compacted", {"summaries": 2}, "2 summaries"),
         ("compaction_failed", {"code": "x", "message": "no \x1b[2Jend"}, "no [2Jend"),
         ("compaction_stopped", {}, "goes on later"),

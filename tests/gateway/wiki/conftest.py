@@ -1,13 +1,18 @@
-"""An open database in the test's own folder."""
+"""An open database in the test's own folder; a wiki's API, and sources that ask it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gateway.settings import WikiSettings
 from gateway.store.db import Database
+from gateway.wiki import politeness
+from gateway.wiki.mediawiki import MediaWiki
+from tests.gateway.wiki.api_server import ApiServer, serving
 
 
 @pytest.fixture
@@ -16,3 +21,31 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.open()
     yield opened
     opened.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ApiServer]:
+    async with serving() as api:
+        yield api
+
+
+class Wikis:
+    """Sources that are closed in the end, and do not wait long before they try again."""
+
+    def __init__(self) -> None:
+        self.made: list[MediaWiki] = []
+
+    def __call__(self, api_url: str, **values: Any) -> MediaWiki:
+        self.made.append(
+            MediaWiki(WikiSettings(**{"api_url": api_url, "fetch_timeout_seconds": 30} | values))
+        )
+        return self.made[-1]
+
+
+@pytest.fixture
+async def wikis(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Wikis]:
+    monkeypatch.setattr(politeness, "_FIRST_BACKOFF", 0.01)
+    made = Wikis()
+    yield made
+    for wiki in made.made:
+        await wiki.close()
