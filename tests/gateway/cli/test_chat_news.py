@@ -37,15 +37,19 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         # What is typed is echoed; what the command prints, and the next prompt, come after it.
         return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
 
+    def with_news(shown: str, news: str) -> str:
+        """News come above the next prompt, or after it."""
+        return shown if news in shown else shown + terminal.wait_for(lambda text: news in text)
+
     terminal.wait_for(at_prompt)
-    assert "remembered: fruit" in typed("Ann has 10 apples") + terminal.wait_for(lambda text: "fruit" in text)
+    with_news(typed("Ann has 10 apples"), "remembered: fruit")
     shown = ""
     for number in range(60):
         shown = typed(f"Ann has {number % 7 + 10} apples " * 5)
         assert "So be it." in shown and re.search(r"\[\d+ of \d+ tokens", shown)
         if "compacted now" in shown:
             break
-    shown += terminal.wait_for(lambda text: "compacted: 1 summary made" in text)
+    shown = with_news(shown, "compacted: 1 summary made")
     assert re.search(r"compacting \d+ tokens: now", shown)
     assert terminal.shown.endswith(b"> "), "the prompt stands below the news"
     context = typed("/context")
