@@ -7,7 +7,7 @@ grow at their end. Nothing is cut within a block: it is in, or it is left out an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -32,9 +32,9 @@ HEADINGS: dict[SummaryLevel, str] = {
 _LEVELS: tuple[SummaryLevel, ...] = ("reflection", "month", "today", "now", "round", "conversation")
 # Templates want the user to speak first.
 _RESUMED = "(The messages before this are summarized above.)"
-# What leaves the prompt when it is over the limit, the first to go first; messages come last of all.
-_DROPPED_FIRST = (
-    "recalled",
+# What leaves the prompt when it is over the limit, the first to go first: what was recalled, then the oldest messages
+# but for the last ones, which nobody could do without, then these blocks, then messages again.
+_DROPPED = (
     "facts",
     "tasks",
     "conversation",
@@ -45,8 +45,10 @@ _DROPPED_FIRST = (
     "round",
     "persona",
 )
-# Lines go in steps, so that the next prompts begin where this one does and share what the model has read.
-_DROPPED_LINES = 8
+_LAST_LINES = 8
+# Lines go in steps of such a share of the limit, counted from the first of them, so that the next prompts begin where
+# this one does and share what the model has read.
+_STEP_SHARE = 0.25
 _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 
 
@@ -157,18 +159,19 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
     """
     optional, lines = _optional_blocks(ingredients), _lines(ingredients)
     no_room: list[LeftOut] = []
+    steps = _steps(ingredients, optional, lines, max(1, int(budget.limit * _STEP_SHARE)))
     while (total := _total(ingredients, optional, _turns(lines))) > budget.limit:
-        name = next((name for name in _DROPPED_FIRST if any(block.name == name for block in optional)), None)
-        if name is not None:
-            gone = next(block for block in optional if block.name == name)
+        gone = next(steps, None)
+        if isinstance(gone, Block):
             optional.remove(gone)
-            no_room.append(LeftOut(name, f"no room: {gone.tokens} tokens, and the limit is {budget.limit}"))
-        elif len(lines) > 1:
-            step = min(_DROPPED_LINES, len(lines) - 1)
-            tokens = sum(line.tokens for line in lines[:step])
-            what = f"messages {lines[0].first} to {lines[step - 1].last}"
+            no_room.append(
+                LeftOut(gone.name, f"no room: {gone.tokens} tokens, and the limit is {budget.limit}")
+            )
+        elif gone is not None:
+            tokens = sum(line.tokens for line in lines[:gone])
+            what = f"messages {lines[0].first} to {lines[gone - 1].last}"
             no_room.append(LeftOut(what, f"no room: {tokens} tokens, and the limit is {budget.limit}"))
-            lines = lines[step:]
+            lines = lines[gone:]
         else:
             raise PromptTooLongError(
                 f"the message and what belongs to it have {total} tokens; the prompt may have {budget.limit}",
@@ -177,6 +180,35 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
             )
     left_out = [*_not_considered(ingredients), *no_room]
     return _composition(ingredients, optional, _turns(lines), left_out, total)
+
+
+def _steps(
+    ingredients: Ingredients, optional: Sequence[Block], lines: Sequence[Turn], step: int
+) -> Iterator[Block | int]:
+    """What to leave out, one after the other: a block, or so many of the lines that are left."""
+    by_name = {name: [block for block in optional if block.name == name] for name in ("recalled", *_DROPPED)}
+    yield from by_name.pop("recalled")
+    old = len(lines) - max(ingredients.verbatim, _LAST_LINES)
+    done = 0
+    for cut in _cuts(lines, step, old):
+        yield cut - done
+        done = cut
+    for blocks in by_name.values():
+        yield from blocks
+    for cut in _cuts(lines, step, len(lines) - 1):
+        if cut > done:
+            yield cut - done
+            done = cut
+
+
+def _cuts(lines: Sequence[Turn], step: int, most: int) -> Iterator[int]:
+    """Where the first ``most`` lines can be cut: behind every ``step`` tokens, and at last behind all of them."""
+    used = passed = 0
+    for number, line in enumerate(lines[: max(0, most)], 1):
+        used += line.tokens + _SEPARATOR_TOKENS
+        if number == most or used // step > passed:
+            passed = used // step
+            yield number
 
 
 def _composition(

@@ -37,19 +37,20 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         # What is typed is echoed; what the command prints, and the next prompt, come after it.
         return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
 
-    def news(text: str, shown: str) -> str:
-        """All that is shown until the news come; they may have come already, before the prompt."""
-        return shown if text in shown else shown + terminal.wait_for(lambda more: text in more)
+    def with_news(shown: str, news: str) -> str:
+        """News come above the next prompt, or after it."""
+        return shown if news in shown else shown + terminal.wait_for(lambda text: news in text)
 
     terminal.wait_for(at_prompt)
-    assert "remembered: fruit" in news("fruit", typed("Ann has 10 apples"))
+    with_news(typed("Ann has 10 apples"), "remembered: fruit")
     shown = ""
     for number in range(60):
         shown = typed(f"Ann has {number % 7 + 10} apples " * 5)
         assert "So be it." in shown and re.search(r"\[\d+ of \d+ tokens", shown)
         if "compacted now" in shown:
             break
-    shown = news("compacted: 1 summary made", shown)
+    shown = with_news(shown, "compacted: 1 summary made")
+    assert re.search(r"compacting \d+ tokens: now", shown)
     assert terminal.shown.endswith(b"> "), "the prompt stands below the news"
     context = typed("/context")
     assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)

@@ -126,7 +126,7 @@ def test_lines_leave_even_a_single_turn() -> None:
     assert made.total <= BUDGET.limit
     assert [turn.role for turn in made.turns] == ["user"]
     assert made.turns[0].text.endswith("Ann: line 400") and made.turns[0].first > 250
-    assert made.left_out[0].what == "messages 1 to 8"
+    assert made.left_out[0].what == "messages 1 to 28", "a quarter of the limit goes at once"
     assert all(each.why.startswith("no room") for each in made.left_out)
 
 
@@ -195,6 +195,40 @@ def test_most_of_each_prompt_is_shared_with_the_one_before() -> None:
     assert len(talk.summaries) > 20
     assert over <= BUDGET.limit
     assert shared / total > 0.85, shared / total
+
+
+def test_a_conversation_that_cannot_be_compacted_shares_its_beginning_too() -> None:
+    """Every summary is refused: old messages leave in steps, what is known of the user stays."""
+    chance = random.Random(12)
+    budget = ContextBudget(context=4096, ceiling=2600, floor=1000, answer=341)
+    talk: list[Any] = []
+    before, shared, total = "", 0, 0
+    for number in range(400):
+        for role, mean in (("user", 50), ("assistant", 60)):
+            tokens = 1 + int(chance.expovariate(1 / mean))
+            seq = len(talk) + 1
+            talk.append(line(seq, role, (f"{seq} " * tokens * 4)[: tokens * 4], tokens=tokens))
+        facts, persona = Block("facts", 40, "the facts"), Block("persona", 200, "a bard")
+        made = compose(Ingredients(core=CORE, persona=persona, facts=facts, messages=talk[:-1]), budget)
+        assert made.total <= budget.limit and {"facts", "persona"} <= set(names(made))
+        assert all(each.what.startswith("messages 1 to") for each in made.left_out[:1])
+        prompt = "\0".join(f"{turn.role}{turn.text}" for turn in [*_opening(made), *made.turns])
+        if number > 50:  # from here on it is over the limit
+            assert made.left_out and made.total > budget.limit // 2
+            shared += _common(before, prompt)
+            total += len(prompt)
+        before = prompt
+    assert shared / total > 0.85, shared / total
+
+
+def test_blocks_leave_before_the_last_messages() -> None:
+    talk = [line(n, "user" if n % 2 else "assistant", "x", tokens=500) for n in range(1, 20)]
+    budget = ContextBudget(context=5000, ceiling=3000, floor=1000, answer=500)
+    blocks = {name: Block(name, 200, name) for name in ("persona", "tasks", "facts", "recalled")}
+    made = compose(Ingredients(core=CORE, messages=talk, **blocks), budget)
+    assert made.turns[-8].first >= 12 and made.turns[-1].last == 19
+    assert made.left_out[0].what == "recalled"
+    assert "messages 1 to" in made.left_out[1].what
 
 
 def _opening(made: Composition) -> list[Any]:
