@@ -88,4 +88,4 @@ class QueueReporter:
 
     def _waits(self, queue: Sequence[request.Sequence]) -> list[float | None]:
         waits = self._estimator.waits(self._scheduler.running, queue, *self._meter.speeds())
-        return [None if wait is None else round(wait, 1) for wait in waits]
+        return [None if wait is None else round(wait, 3) for wait in waits]
