@@ -140,6 +140,8 @@ def encode_tree(tree: Tree, tokenizer: Tokenizer) -> Encoded:
         # The first tokens of a reply choose the sentence or the name; what follows is copying.
         for i in range(len(asked) - 1, min(len(asked) + 4, len(weight) - 1)):
             weight[i] = 2.0
+        if tree.job == "terms":  # a name's end matters as much as its beginning
+            weight[len(asked) + 4 : -1] = [2.0] * len(weight[len(asked) + 4 : -1])
         if b.pages:
             weight[-4] = 2.0  # the page number of the final citation
         out.ids.extend(ids)
