@@ -26,15 +26,15 @@ _SINGLE = (
     "{q} {h} {N} {v} {w}", "{h} {N} {d} {v} {w}", "{h} {N} {v}", "{q} {vs} {N}", "{N} {vs} {w}, {q}", "{w} {p} {N}",
     "{N} {p} {w}", "the {n} of {N} {p} {w}", "{v} {N}", "{v} {N} {p} {w}", "{q} {h} {N} {vd} {p} {w}",
     "{q} {h} one {v} {N}", "{q} {h} i {v} {w} {p} {N}", "{q} {h} {w} {v} {N}", "if {N} {vs} {w}, {q} {h} it {v}",
-    "{N} {d} {vd}", "{N}, {q}", "{N} {a}", "{h} {N} be {a}", "{q} {h} {N} be", "{h} {N} {a} {p} {w}", "{q} {n} {h} {N} {v}",
-    "i {v} {N} {p} {w}, {q}", "{N} {vs} and {vs}", "{q} about {N} and its {n}", "{vs} {N} {w}", "{q} {h} {N} not {v}",
-    "{N}: {q} {h} it {v}", "my {n} {vs} {N}", "{q} {h} all the {ns} {p} {N}", "{d} {v} {N}", "{q} {p} {N}", "{N} again",
+    "{N} {d} {vd}", "{N}, {q}", "{N} {a}", "{h} {N} be {a}", "{q} {h} {N} be", "{h} {N} {a} {p} {w}",
+    "{q} {n} {h} {N} {v}", "i {v} {N} {p} {w}, {q}", "{N} {vs} and {vs}", "{q} about {N} and its {n}", "{vs} {N} {w}",
+    "{q} {h} {N} not {v}", "{N}: {q} {h} it {v}", "my {n} {vs} {N}", "{q} {h} all the {ns} {p} {N}", "{d} {v} {N}", "{q} {p} {N}", "{N} again",
 )  # fmt: skip
 _DOUBLE = (
     "{q} {h} {N} {v} {M}", "{h} {N} {v} {M}", "{N} {vs} {M}", "{v} {N} {p} {M}", "{v} {M} and {N}", "{N} {p} {M}, {q}",
     "{q} {h} {N} and {M} {v}", "{h} {N} or {M} {v} {w}", "{q} {vs} both {N} and {M}", "{p} {N}, {q} {h} {M} {v}",
-    "{N} {vd} {p} {M}", "{q} {h} {M} {v} that {N} {vs}", "neither {N} nor {M}", "{N} {vs}, {M} {vs}", "{a} {p} {N} and {M}",
-    "the {n} of {N} and the {n} of {M}", "{N} {v} {w} {p} {M}",
+    "{N} {vd} {p} {M}", "{q} {h} {M} {v} that {N} {vs}", "neither {N} nor {M}", "{N} {vs}, {M} {vs}",
+    "{a} {p} {N} and {M}", "the {n} of {N} and the {n} of {M}", "{N} {v} {w} {p} {M}",
 )  # fmt: skip
 
 

@@ -26,13 +26,15 @@ SMALL = LISTS["small"]
 _ASKED = {w for k in KINDS.values() for r in k.rows for q in r.questions for w in re.findall(r"[a-z]+", q)}
 LOOSE = frozenset({*NOUNS, *TECH_NOUNS, *map(plural, NOUNS), *map(plural, TECH_NOUNS)} - _ASKED)
 _BEFORE, _AFTER = re.compile(r"(?<!\S)([^\W\d_]+) $"), re.compile(r" ([^\W\d_]+)(?![^\s?.!,])")
+_BRACKETS = re.compile(r"(?<=\w) \([^()]*\)$")
 _JOINED = re.compile(r", | & | / ")
 
 
 def core(name: str) -> str:
-    """A name of several words without its common ones at the ends; the name itself where nothing would be left."""
-    words = name.split()
-    loose = [w.strip("()").lower() in COMMON | LOOSE and (w == w.lower() or name.isupper()) for w in words]
+    """A name without what stands in brackets after it, and without common words at its ends; the name itself where
+    nothing would be left."""
+    words = _BRACKETS.sub("", name).split()
+    loose = [w.lower() in COMMON | LOOSE and (w == w.lower() or name.isupper()) for w in words]
     if all(loose):
         return name
     first, last = loose.index(False), len(loose) - loose[::-1].index(False)
