@@ -28,7 +28,8 @@ _SINGLE = (
     "{q} {h} one {v} {N}", "{q} {h} i {v} {w} {p} {N}", "{q} {h} {w} {v} {N}", "if {N} {vs} {w}, {q} {h} it {v}",
     "{N} {d} {vd}", "{N}, {q}", "{N} {a}", "{h} {N} be {a}", "{q} {h} {N} be", "{h} {N} {a} {p} {w}",
     "{q} {n} {h} {N} {v}", "i {v} {N} {p} {w}, {q}", "{N} {vs} and {vs}", "{q} about {N} and its {n}", "{vs} {N} {w}",
-    "{q} {h} {N} not {v}", "{N}: {q} {h} it {v}", "my {n} {vs} {N}", "{q} {h} all the {ns} {p} {N}", "{d} {v} {N}", "{q} {p} {N}", "{N} again",
+    "{q} {h} {N} not {v}", "{N}: {q} {h} it {v}", "my {n} {vs} {N}", "{q} {h} all the {ns} {p} {N}", "{d} {v} {N}",
+    "{q} {p} {N}", "{N} again",
 )  # fmt: skip
 _DOUBLE = (
     "{q} {h} {N} {v} {M}", "{h} {N} {v} {M}", "{N} {vs} {M}", "{v} {N} {p} {M}", "{v} {M} and {N}", "{N} {p} {M}, {q}",
