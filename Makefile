@@ -50,22 +50,25 @@ bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python'
 	@mkdir -p build/peers
 	@$(BIN)/python benchmarks/peers.py --out build/peers/results.json
 
-# The stages of the model card, with the minutes that they took on two shared cores. A stopped run goes on from its last
-# checkpoint; MINUTES=1 tries every stage for a minute.
+# The stages of the model card, each with the millions of tokens that the run has seen at its end. A stopped run goes on from
+# its last checkpoint; MINUTES=1 tries every stage for a minute.
 DEMO := build/demo
 DEMO_OUT := models/demo/hearth-demo.gguf
 MINUTES :=
-TRAIN = cd models/demo && ../../$(DEMO)/venv/bin/python train.py --run ../../$(DEMO)/run \
-	--vocabulary ../../$(DEMO)/vocabulary.json
+train = cd models/demo && ../../$(DEMO)/venv/bin/python train.py --run ../../$(DEMO)/run \
+	--vocabulary ../../$(DEMO)/vocabulary.json $(if $(MINUTES),--minutes $(MINUTES),--until $(1)) --stage $(2)
+LATER := --context-weight 0.01 --muon 0.008 --adam 0.002
 
-demo-model: ## train the built-in model again: about 160 minutes on two cores
+demo-model: ## train the built-in model again: about three hours on two idle cores
 	@$(PYTHON) -m venv $(DEMO)/venv
 	@$(DEMO)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
 	cd models/demo && ../../$(DEMO)/venv/bin/python make_vocabulary.py --out ../../$(DEMO)/vocabulary.json
-	$(TRAIN) --stage copy --minutes $(or $(MINUTES),8)
-	$(TRAIN) --stage short --minutes $(or $(MINUTES),79) --context-weight 0.05
-	$(TRAIN) --stage mixed --minutes $(or $(MINUTES),51) --context-weight 0.01 --muon 0.008 --adam 0.002
-	$(TRAIN) --stage long --minutes $(or $(MINUTES),24) --context-weight 0.01 --muon 0.008 --adam 0.002 --decay 1.0
+	$(call train,1.5,copy)
+	$(call train,15.5,short) --context-weight 0.05
+	$(call train,22,mixed) $(LATER)
+	$(call train,25,long) $(LATER)
+	$(call train,27,terse wide) $(LATER)
+	$(call train,31,terse) $(LATER) --decay 0.4
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
 		--vocabulary ../../$(DEMO)/vocabulary.json --out ../../$(DEMO_OUT) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)

@@ -76,7 +76,7 @@ STAGES = {
         6,
         (1, 2, 3, 4),
         (2, 3, 4, 6, 8),
-        (0.4, 0.22, 0.14, 0.06, 0.06, 0.06, 0.05, 0.01),
+        (0.42, 0.16, 0.1, 0.04, 0.04, 0.12, 0.11, 0.01),
     ),
     "wide": Stage(
         4,
@@ -140,6 +140,8 @@ def encode_tree(tree: Tree, tokenizer: Tokenizer) -> Encoded:
         # The first tokens of a reply choose the sentence or the name; what follows is copying.
         for i in range(len(asked) - 1, min(len(asked) + 4, len(weight) - 1)):
             weight[i] = 2.0
+        if tree.job == "terms":  # a name's end matters as much as its beginning
+            weight[len(asked) + 4 : -1] = [2.0] * len(weight[len(asked) + 4 : -1])
         if b.pages:
             weight[-4] = 2.0  # the page number of the final citation
         out.ids.extend(ids)

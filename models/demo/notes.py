@@ -57,7 +57,7 @@ def _said(text: str, rng: random.Random) -> str:
 def _conversation(told: list[str], rng: random.Random, held_out: bool, fresh: bool) -> str:
     """The user's sayings in their order, idle ones between, with the assistant's replies."""
     turns: list[str] = list(told)
-    for _ in range(rng.choice((0, 1, 1, 2)) if told else rng.randint(1, 3)):
+    for _ in range(rng.choice((0, 0, 1)) if told else rng.randint(1, 2)):
         idle = NOTES["fresh_idle" if fresh else "idle"]
         turns.insert(rng.randint(0, len(turns)), fill(rng.choice(idle), _values(rng, held_out)))
     lines = []
@@ -93,11 +93,11 @@ def _facts(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     chosen = rng.sample(NOTES["facts"], 8)
     known: dict[str, str] = {}
-    for row in chosen[: rng.choice((0, 0, 1, 2, 3))]:
+    for row in chosen[: rng.choice((0, 0, 0, 1, 2))]:
         values = _values(rng, held_out)
         known[fill(row["key"], values)] = fill(row["text"], values)
     told, operations = [], []
-    for row in rng.sample(chosen, rng.choice((0, 1, 1, 1, 2, 2, 3))):
+    for row in rng.sample(chosen, rng.choice((0, 1, 1, 1, 1, 2))):
         values = _values(rng, held_out)
         key = fill(row["key"], values)
         said = _said(fill(_pick(row["says"], rng, fresh), values), rng)
@@ -129,7 +129,7 @@ def _title(rng: random.Random) -> str:
 def _tasks(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]]]:
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     day = f"T-2026{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
-    known = {f"{day}-{n:02d}": _title(rng) for n in rng.sample(range(1, 30), rng.choice((0, 1, 2, 2, 3, 4)))}
+    known = {f"{day}-{n:02d}": _title(rng) for n in rng.sample(range(1, 30), rng.choice((0, 0, 1, 2)))}
     lines = [
         f"[{_MARKS[rng.choice(list(_MARKS))]}] {i} ({rng.choice(('user', 'user', 'hybrid', 'model'))}) {t}"
         for i, t in known.items()
@@ -138,7 +138,7 @@ def _tasks(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]
     states = ("doing", "waiting", "done", "done", "cancelled", "add_item")
     free = list(known.items())
     rng.shuffle(free)
-    for _ in range(rng.choice((0, 1, 1, 1, 2, 2))):
+    for _ in range(rng.choice((0, 1, 1, 1, 1, 2))):
         op = rng.choice(states) if free and rng.random() < 0.6 else "add"
         i, title = free.pop() if op != "add" else ("", _title(rng))
         values: Mapping[str, str] = _values(rng, held_out) | {"t": title, "i": i, "u": _title(rng)}

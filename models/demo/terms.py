@@ -9,6 +9,7 @@ import re
 import articles
 from articles import filler_fact, make_page, relation_question
 from asking import either, typed
+from carriers import composed, embedded
 from facts import KINDS
 from grammar import fill
 from names import hard_name, thing_name
@@ -24,28 +25,48 @@ SMALL = LISTS["small"]
 # Nouns that may belong to a name beside them; those that questions about facts use do not.
 _ASKED = {w for k in KINDS.values() for r in k.rows for q in r.questions for w in re.findall(r"[a-z]+", q)}
 LOOSE = frozenset({*NOUNS, *TECH_NOUNS, *map(plural, NOUNS), *map(plural, TECH_NOUNS)} - _ASKED)
-_NEXT = re.compile(r" ([^\W\d_]+)(?![^\s?.!,])")
+_BEFORE, _AFTER = re.compile(r"(?<!\S)([^\W\d_]+) $"), re.compile(r" ([^\W\d_]+)(?![^\s?.!,])")
+_BRACKETS = re.compile(r"(?<=\w) \([^()]*\)$")
+_JOINED = re.compile(r", | & | / ")
 
 
 def core(name: str) -> str:
-    """A name of several words without its common ones at the ends; the name itself where nothing would be left."""
-    words = name.split()
-    loose = [w.strip("()").lower() in COMMON | LOOSE and (w == w.lower() or name.isupper()) for w in words]
+    """A name without what stands in brackets after it, and without common words at its ends; the name itself where
+    nothing would be left."""
+    words = _BRACKETS.sub("", name).split()
+    loose = [w.lower() in COMMON | LOOSE and (w == w.lower() or name.isupper()) for w in words]
     if all(loose):
         return name
     first, last = loose.index(False), len(loose) - loose[::-1].index(False)
     return " ".join(words[first:last])
 
 
+def readings(name: str, question: str) -> list[str]:
+    """What a search may take for the name as it stands in the question. Where common words make its ends doubtful, the
+    longer and the shorter readings; of two joined by a sign, the whole and both parts."""
+    parts = _JOINED.split(name)
+    if len(parts) == 2 and all(len(p) > 1 for p in parts):
+        return [name, *parts]
+    inner = core(name)
+    at = question.index(name) + name.index(inner)
+    before, after = _BEFORE.search(question[:at]), _AFTER.match(question, at + len(inner))
+    found = []
+    if after and after[1].lower() in LOOSE:
+        found.append(inner + after[0])
+    same_case = inner.islower() or inner.isupper()
+    if before and before[1].lower() in LOOSE and before[1].isupper() == inner.isupper() and same_case:
+        found.append(before[1] + " " + inner)
+    found.append(inner)
+    return found if name in found else [name, *found]
+
+
 def wanted(names: tuple[str, ...], question: str) -> list[str]:
-    """The terms to answer: the names as they stand in the question. Where common words make their ends doubtful, the
-    longer and the shorter reading both are worth a search."""
-    terms = list(names)
+    """The terms to answer: the names as they stand in the question, then their other readings where there is room."""
     if len(names) == 1:
-        after = _NEXT.match(question, question.index(names[0]) + len(names[0]))
-        if after and after[1].lower() in LOOSE:
-            terms.insert(0, names[0] + after[0])
-    return list(dict.fromkeys([*terms, *map(core, names)]))[:MOST]
+        return list(dict.fromkeys(readings(names[0], question)))[:MOST]
+    joined = [f"{names[0]}{sign}{names[1]}" for sign in (", ", " & ", " / ")]
+    whole = [text for text in joined if text in question]
+    return list(dict.fromkeys([*names, *whole, *map(core, names)]))[:MOST]
 
 
 def scattered(name: str, rng: random.Random) -> str:
@@ -68,8 +89,11 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         shape = rng.random()
         names: tuple[str, ...] = (page.name,)
         topic = False
-        name = hard_name(rng, held_out) if not held_out and rng.random() < 0.35 else page.name
-        if shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
+        name = hard_name(rng, held_out) if not held_out and rng.random() < 0.45 else page.name
+        if not held_out and rng.random() < 0.45:
+            names = (name,) if rng.random() < 0.7 else (name, thing_name(rng))
+            question = composed(names, rng) if rng.random() < 0.6 else embedded(names, rng, held_out)
+        elif shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
             question = scattered(page.name, rng)
         elif shape < 0.12:
             question = rng.choice(filler_fact(page, rng, held_out).questions)

@@ -1,4 +1,4 @@
-"""Train the demo model for a number of minutes; resumable, on a CPU or on a GPU when there is one."""
+"""Train the demo model for a number of tokens or minutes; resumable, on a CPU or on a GPU when there is one."""
 
 from __future__ import annotations
 
@@ -99,9 +99,13 @@ def arguments() -> argparse.Namespace:
     p.add_argument(
         "--stage", choices=list(STAGES), nargs="+", required=True, help="several take turns, step by step"
     )
-    p.add_argument("--minutes", type=float, required=True)
+    length = p.add_mutually_exclusive_group(required=True)
+    length.add_argument("--until", type=float, help="train until the run has seen so many millions of tokens")
+    length.add_argument(
+        "--minutes", type=float, help="how long this call trains, whatever the machine's speed"
+    )
     p.add_argument(
-        "--decay", type=float, default=0.0, help="last share of the time over which the rates fall to zero"
+        "--decay", type=float, default=0.0, help="last share of the call over which the rates fall to zero"
     )
     p.add_argument("--warmup", type=int, default=60)
     p.add_argument("--muon", type=float, default=0.01)
@@ -146,6 +150,9 @@ def main() -> None:
             )
         )
         family_embeddings(model, vocabulary, args.seed)
+    if args.until and tokens >= args.until * 1e6:
+        print(f"{latest} has seen {tokens} tokens already")
+        return
     model.to(device)
     steppers = optimizers(model, args.muon, args.adam)
     average = {k: v.clone() for k, v in model.state_dict().items()}
@@ -168,10 +175,15 @@ def main() -> None:
     child.start()
     start = last_log = last_eval = last_save = time.monotonic()
     logged_tokens, losses = tokens, [0.0, 0.0]
-    begun = step
+    begun, first_token = step, tokens
     while True:
         elapsed = (time.monotonic() - start) / 60
-        share = min(1.0, elapsed / args.minutes)
+        done = (
+            elapsed / args.minutes
+            if args.minutes
+            else (tokens - first_token) / (args.until * 1e6 - first_token)
+        )
+        share = min(1.0, done)
         ended = share >= 1.0
         rate = min(1.0, (step - begun + 1) / args.warmup)
         if args.decay and share > 1 - args.decay:

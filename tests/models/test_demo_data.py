@@ -119,6 +119,27 @@ def test_doubtful_ends_of_names_give_the_longer_and_the_shorter_term(demo: Any) 
     assert wanted(("Gorvex",), "Gorvex commands") == ["Gorvex"]
     assert wanted(("Gorvex", "nel otter"), "Gorvex or nel otter") == ["Gorvex", "nel otter", "nel"]
     assert wanted(("violet library",), "what is violet library") == ["violet library"]
+    assert wanted(("gorvex",), "what does the otter gorvex carry") == ["otter gorvex", "gorvex"]
+    assert wanted(("Gorvex",), "what does the otter Gorvex carry") == ["Gorvex"]
+    assert wanted(("Gorvex (language)",), "who made Gorvex (language)?") == ["Gorvex (language)", "Gorvex"]
+
+
+def test_names_joined_by_a_sign_are_searched_together_and_apart(demo: Any) -> None:
+    wanted = demo("terms").wanted
+    assert wanted(("Gorvex, Nel",), "who made Gorvex, Nel?") == ["Gorvex, Nel", "Gorvex", "Nel"]
+    assert wanted(("Gorvex", "Nel"), "Gorvex & Nel") == ["Gorvex", "Nel", "Gorvex & Nel"]
+    assert wanted(("Gorvex", "Nel"), "Gorvex or Nel") == ["Gorvex", "Nel"]
+
+
+def test_names_stand_whole_in_the_questions_that_carry_them(demo: Any) -> None:
+    carriers, rng = demo("carriers"), random.Random(3)
+    wordings = set()
+    for names in [("Gorvex",), ("Gorvex", "Nel Otter"), ("><>",)] * 60:
+        for question in (carriers.composed(names, rng), carriers.embedded(names, rng, False)):
+            assert not question or all(name in question for name in names), question
+            assert "{" not in question and "}" not in question
+            wordings.add(question)
+    assert len(wordings) > 250
 
 
 def said(text: str) -> list[StoredMessage]:
