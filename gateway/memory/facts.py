@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.model import Filled
-from gateway.memory.reading import close, unread
+from gateway.memory.reading import conclude, unread
 from gateway.memory.recall import Recall
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.redact import redact_value
@@ -153,14 +153,11 @@ class Facts:
             proposed = await self._propose(conversation, text, shown)
             accepted += accept(proposed, reading.messages, [fact.key for fact in known])
 
-        def store(connection: apsw.Connection) -> list[str]:
+        def keep(connection: apsw.Connection) -> list[str]:
             changed = [each for each in accepted if _apply(connection, conversation, each, known)]
-            close(connection, job, reading, time.time())
             return [each.operation.key for each in changed]
 
-        changed = await self._parts.database.write(store)
-        if changed:
-            self._hub.tell(conversation.id, "facts", changed=changed)
+        await conclude(self._parts.database, self._hub, job, reading, keep)
 
     async def _propose(self, conversation: Conversation, text: str, known: Block | None) -> list[Operation]:
         prompt = self._parts.prompts.get("facts")

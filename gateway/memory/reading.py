@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import apsw
 import structlog
 from msgspec import Struct
 
+from gateway.aio import finish
 from gateway.memory.context import MemoryParts
 from gateway.memory.dialogue import dialogue, split_dialogue
+from gateway.memory.hub import Hub
 from gateway.store.conversations import Conversation, any_conversation
+from gateway.store.db import Database
 from gateway.store.jobs import Job, add_job, finish_job, set_watermark, watermark
 from gateway.store.messages import StoredMessage, messages_between
 
@@ -64,8 +68,29 @@ async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) 
     )
 
 
-def close(connection: apsw.Connection, job: Job, reading: Reading, now: float) -> None:
-    """End the job that has read this; what waits after it gets the next one. Part of the result's transaction."""
+async def conclude(
+    database: Database, hub: Hub, job: Job, reading: Reading, keep: Callable[[apsw.Connection], list[str]]
+) -> None:
+    """Write what was found and end the job, in one transaction; then tell what ``keep`` says it has changed.
+
+    A job that is interrupted while it writes has written all the same: its news are told, too.
+    """
+
+    def store(connection: apsw.Connection) -> list[str]:
+        changed = keep(connection)
+        _close(connection, job, reading, time.time())
+        return changed
+
+    async def write_and_tell() -> None:
+        changed = await database.write(store)
+        if changed:
+            hub.tell(reading.conversation.id, job.kind, changed=changed)
+
+    await finish(write_and_tell())
+
+
+def _close(connection: apsw.Connection, job: Job, reading: Reading, now: float) -> None:
+    """End the job that has read this; what waits after it gets the next one."""
     assert job.kind != "compact"
     if reading.through:
         set_watermark(connection, job.conversation, job.kind, reading.through)

@@ -14,7 +14,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.model import Filled
 from gateway.memory.policies import time_zone
-from gateway.memory.reading import close, unread
+from gateway.memory.reading import conclude, unread
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.redact import redact
 from gateway.store.conversations import Conversation
@@ -77,14 +77,10 @@ class TaskKeeper:
         for text in reading.texts if reading.by_users and conversation.kind != "channel" else []:
             accepted += accept(await self._propose(conversation, text, shown), reading.messages, known)
 
-        def store(connection: apsw.Connection) -> list[str]:
-            changed = [self._apply(connection, conversation, each) for each in accepted]
-            close(connection, job, reading, time.time())
-            return changed
+        def keep(connection: apsw.Connection) -> list[str]:
+            return [self._apply(connection, conversation, each) for each in accepted]
 
-        changed = await self._parts.database.write(store)
-        if changed:
-            self._hub.tell(conversation.id, "tasks", changed=changed)
+        await conclude(self._parts.database, self._hub, job, reading, keep)
 
     async def _propose(self, conversation: Conversation, text: str, known: Sequence[str]) -> list[Change]:
         prompt = self._parts.prompts.get("tasks")

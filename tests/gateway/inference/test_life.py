@@ -75,13 +75,13 @@ async def test_who_comes_while_a_start_is_given_up_gets_the_next_one(
 
 
 async def test_a_start_that_takes_too_long_fails(make_host: MakeHost) -> None:
-    host = make_host("--hang-on-load", start_timeout_seconds=0.4)
-    with pytest.raises(ModelUnavailableError, match=r"not ready within 0\.4 s.*loading") as caught:
+    host = make_host("--hang-on-load", start_timeout_seconds=2.0)
+    with pytest.raises(ModelUnavailableError, match=r"not ready within 2 s.*loading") as caught:
         await collect(host)
     assert caught.value.retry_after is not None
     await until(lambda: state(host) == "stopped")
     assert host.health().restarts == 1
-    assert "0.4 s" in (host.health().problem or "")
+    assert "within 2 s" in (host.health().problem or "")
 
 
 async def test_another_protocol_version_is_refused(make_host: MakeHost, tmp_path: Path) -> None:

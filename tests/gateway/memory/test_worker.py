@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from gateway.errors import HearthError
 from gateway.memory import worker as module
+from gateway.memory.hub import Hub, News
+from gateway.memory.reading import Reading, conclude
 from gateway.memory.worker import Worker
 from gateway.store.conversations import add_conversation
 from gateway.store.db import Database
-from gateway.store.jobs import Job, add_job, finish_job
+from gateway.store.jobs import Job, add_job, finish_job, next_job_at
 from tests.gateway.store.test_conversations import make
+from tests.waiting import PATIENCE, until
 
 
 class Failing(Database):
@@ -47,7 +52,41 @@ async def test_jobs_go_on_after_the_database_failed(tmp_path: Path, monkeypatch:
         await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
         database.failures = 3
         worker.wake()
-        await asyncio.wait_for(done.wait(), 20)
+        await asyncio.wait_for(done.wait(), PATIENCE)
     finally:
+        await worker.close()
+        database.close()
+
+
+async def test_what_an_interrupted_job_was_writing_is_told(tmp_path: Path) -> None:
+    database, hub = Database(tmp_path / "hearth.db"), Hub()
+    database.open()
+    writing, may_go_on = threading.Event(), threading.Event()
+
+    async def handle(job: Job) -> None:
+        def keep(_: apsw.Connection) -> list[str]:
+            writing.set()
+            assert may_go_on.wait(PATIENCE)
+            return ["fruit"]
+
+        reading = Reading(conversation=make(), messages=[], texts=[], through=0, more=False)
+        await conclude(database, hub, job, reading, keep)
+
+    worker = Worker(database, {"facts": handle})
+    try:
+        await worker.start()
+        await database.write(lambda c: add_conversation(c, make()))
+        async with hub.listen("c1") as listener:
+            await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
+            worker.wake()
+            await until(writing.is_set)
+            closing = asyncio.create_task(worker.close())
+            await asyncio.sleep(0.01)
+            may_go_on.set()
+            await closing
+            assert await asyncio.wait_for(listener.next(), PATIENCE) == News("facts", {"changed": ["fruit"]})
+        assert await database.read(next_job_at) is None, "it was done"
+    finally:
+        may_go_on.set()
         await worker.close()
         database.close()
