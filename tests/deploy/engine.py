@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.deploy.debian import need
+from tests.end_to_end.server import eventually
 
 # Limits of the system's configuration may be over what this account may set.
 _CONFIGURATION = "[containers]\ndefault_ulimits = []\n"
@@ -21,7 +22,10 @@ _WRAPPER = '#!/bin/sh\nCONTAINERS_CONF={folder}/containers.conf exec {command} "
 
 
 class Engine:
-    """``podman`` is a program that works on this folder alone: for those that call podman themselves."""
+    """``podman`` is a program that works on this folder alone: for those that call podman themselves.
+
+    Its bridges and packet filters are in a network namespace of their own, which ``inside`` enters.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -30,7 +34,19 @@ class Engine:
         self._driver = "overlay" if self._works("overlay") else "vfs"
         (folder / "containers.conf").write_text(_CONFIGURATION)
         (folder / "networks").mkdir()
-        command = [need("podman", "podman"), *self._store, self._driver, "--runtime", need("runc", "runc")]
+        self._holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        self.inside = ["nsenter", "-t", str(self._holder.pid), "-n"]
+        own, holder = Path("/proc/self/ns/net"), Path(f"/proc/{self._holder.pid}/ns/net")
+        eventually(lambda: holder.readlink() != own.readlink(), 10, "no network namespace can be made")
+        subprocess.run([*self.inside, need("ip", "iproute2"), "link", "set", "lo", "up"], check=True)
+        command = [
+            *self.inside,
+            need("podman", "podman"),
+            *self._store,
+            self._driver,
+            "--runtime",
+            need("runc", "runc"),
+        ]
         command += ["--cgroup-manager", "cgroupfs", "--events-backend", "file", "--tmpdir", f"{folder}/tmp"]
         command += ["--network-config-dir", f"{folder}/networks"]
         self.podman = folder / "podman"
@@ -83,10 +99,10 @@ class Engine:
         shutil.rmtree(root)
 
     def close(self) -> None:
-        """End and remove everything: containers, networks, mounts."""
+        """End and remove everything: containers, mounts, and with their namespace the networks."""
         self.run("rm", "-f", "-a", "-t", "5")
-        for network in self.run("network", "ls", "-q").stdout.split():
-            self.run("network", "rm", "-f", network)
+        self._holder.kill()
+        self._holder.wait()
         places = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
         for place in reversed([place for place in places if place.startswith(f"{self.folder}/")]):
             subprocess.run(["umount", "-l", place], check=True)

@@ -32,7 +32,7 @@ class Proxy:
 
     def client(self, address: str = OUTSIDE) -> httpx2.Client:
         """An HTTPS client that calls from ``address``."""
-        transport = named_transport(self.trust, address)
+        transport = _Named(httpx2.HTTPTransport(verify=self.trust, local_address=address))
         base = f"https://127.0.0.1:{self.secure}"
         return httpx2.Client(transport=transport, base_url=base, headers={"Host": NAME}, timeout=30)
 
@@ -44,11 +44,6 @@ class Proxy:
     def errors(self) -> str:
         """nginx's own log."""
         return (self.folder / "error.log").read_text()
-
-
-def named_transport(trust: ssl.SSLContext, address: str | None = None) -> httpx2.BaseTransport:
-    """A transport that speaks TLS to our name wherever it connects to, and calls from ``address``."""
-    return _Named(httpx2.HTTPTransport(verify=trust, local_address=address))
 
 
 class _Named(httpx2.BaseTransport):
@@ -71,7 +66,7 @@ def proxy(folder: Path, gateway: str, **changed: str) -> Iterator[Proxy]:
     nginx = need("nginx", "nginx-light")
     shutil.copytree(ROOT / "deploy" / "nginx", folder, dirs_exist_ok=True)
     # Workers run under an account of their own; pytest's folders are closed to it, but nothing here is read late.
-    plain, secure = free_port(), free_port()
+    plain, secure = _free_port(), _free_port()
     certificate(folder, "key.pem", "cert.pem")
     changes = {
         r"listen 80\b": f"listen 127.0.0.1:{plain}",
@@ -143,7 +138,7 @@ def certificate(folder: Path, key: str, chain: str) -> None:
     subprocess.run([*command, "-addext", f"subjectAltName=DNS:{NAME}"], check=True, capture_output=True)
 
 
-def free_port() -> int:
+def _free_port() -> int:
     """A port that nobody listens on at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
