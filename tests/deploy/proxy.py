@@ -63,11 +63,11 @@ class _Named(httpx2.BaseTransport):
 @contextmanager
 def proxy(folder: Path, gateway: str, **changed: str) -> Iterator[Proxy]:
     """Start Debian's nginx for the gateway at this URL. ``changed`` directives get other values."""
-    nginx, openssl = need("nginx", "nginx-light"), need("openssl", "openssl")
+    nginx = need("nginx", "nginx-light")
     shutil.copytree(ROOT / "deploy" / "nginx", folder, dirs_exist_ok=True)
     # Workers run under an account of their own; pytest's folders are closed to it, but nothing here is read late.
     plain, secure = _free_port(), _free_port()
-    _certificate(openssl, folder)
+    certificate(folder, "key.pem", "cert.pem")
     changes = {
         r"listen 80\b": f"listen 127.0.0.1:{plain}",
         r"listen 443\b": f"listen 127.0.0.1:{secure}",
@@ -113,13 +113,23 @@ def _own_folders(folder: Path) -> None:
     path.write_text(path.read_text().replace("http {\n", "http {\n" + "\n".join(lines) + "\n", 1))
 
 
-def _certificate(openssl: str, folder: Path) -> None:
-    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+def certificate(folder: Path, key: str, chain: str) -> None:
+    """Make a key and a self-signed certificate for our name, as files of ``folder``."""
+    command = [
+        need("openssl", "openssl"),
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+    ]
     command += [
         "-keyout",
-        folder / "key.pem",
+        folder / key,
         "-out",
-        folder / "cert.pem",
+        folder / chain,
         "-days",
         "2",
         "-subj",
@@ -129,6 +139,7 @@ def _certificate(openssl: str, folder: Path) -> None:
 
 
 def _free_port() -> int:
+    """A port that nobody listens on at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
         return port

@@ -103,7 +103,7 @@ def test_what_is_copied_is_there() -> None:
 
 
 def test_the_image_runs_on_any_processor_and_without_privileges() -> None:
-    build = next(rest for name, rest in instructions() if name == "ENV")
+    build = next(rest for name, rest in instructions() if name == "ARG")
     for option in ("GGML_NATIVE=OFF", "GGML_BACKEND_DL=ON", "GGML_CPU_ALL_VARIANTS=ON"):
         assert option in build
     stage = last_stage()
@@ -120,13 +120,15 @@ def test_settings_in_images_are_real_settings() -> None:
             key = name.removeprefix("HEARTH_").lower().replace("__", ".")
             assert key in FIELDS
             convert_value(key, value, "image", text=True)
-    assert services["hearth"]["environment"]["HEARTH_SERVER__TRUSTED_PROXIES"] == subnet()
+    assert shlex.split(services["hearth"]["healthcheck"]["test"]) == health_check()
     assert f"EXPOSE {ServerSettings().port}" in (CONTAINER / "Containerfile").read_text()
 
 
-def subnet() -> str:
-    [network] = compose()["networks"]["inside"]["ipam"]["config"]
-    return str(network["subnet"])
+def health_check() -> list[str]:
+    """The command of HEALTHCHECK."""
+    [rest] = [rest for name, rest in last_stage() if name == "HEALTHCHECK"]
+    found: list[str] = json.loads(rest[rest.index("[") :])
+    return found
 
 
 def test_compose_gives_nothing_away() -> None:
@@ -215,9 +217,8 @@ def script(folder: Path) -> str:
     [install] = [each for each in runs if "pip install" in each]
     account = " && ".join(part for part in runs[-1].split(" && ") if part.startswith(("useradd", "install ")))
     environment = variables() | {"LD_LIBRARY_PATH": "/opt/python/lib", "HEARTH_MODEL__THREADS": "1"}
-    [health] = [rest for name, rest in last_stage() if name == "HEALTHCHECK"]
     environment["HEALTHCHECK"] = "/data/health"
-    check = shlex.join(json.loads(health[health.index("[") :]))
+    check = shlex.join(health_check())
     places = {
         "folder": folder / "machine",
         "checkout": folder / "context",

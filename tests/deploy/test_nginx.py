@@ -134,6 +134,11 @@ def test_names_that_are_not_ours(front: Proxy) -> None:
     assert plain.status_code == 421
     moved = httpx2.get(f"http://127.0.0.1:{front.plain}/ask?q=1", headers={"Host": NAME})
     assert (moved.status_code, moved.headers["location"]) == (308, f"https://{NAME}/ask?q=1")
+    # A file that is not there: looked for here and not sent to TLS, which a new machine does not have yet.
+    challenge = httpx2.get(
+        f"http://127.0.0.1:{front.plain}/.well-known/acme-challenge/none", headers={"Host": NAME}
+    )
+    assert challenge.status_code == 404
 
 
 INSIDE = (
