@@ -76,7 +76,8 @@ def send(server: Server, endpoint: Endpoint, body: tuple[str, str], credential: 
     """Send it and read the beginning of the reply: its status."""
     host, port = server.url.removeprefix("http://").split(":")
     content, kind = body
-    lines = [f"{endpoint.method} {path_of(endpoint)}?q={CANARY}query HTTP/1.1", f"Host: {host}", credential]
+    query = f"user={CANARY}user" if endpoint.path == "/v1/requests" else f"q={CANARY}query"
+    lines = [f"{endpoint.method} {path_of(endpoint)}?{query} HTTP/1.1", f"Host: {host}", credential]
     lines += [f"{name}: {value}" for name, value in HEADERS.items()]
     lines += [f"Content-Type: {kind}", f"Content-Length: {len(content)}", "Connection: close", "", content]
     with socket.create_connection((host, int(port)), timeout=30) as connection:

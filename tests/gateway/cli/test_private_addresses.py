@@ -179,6 +179,30 @@ def test_a_hub_of_one_s_own_may_be_private(watch: Watch, tmp_path: Path) -> None
         watch.private.clear()
 
 
+def test_a_proxy_is_used_and_asked_for_no_private_address(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are the proxy's to resolve and to refuse; an address is refused here."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://{PUBLIC}:3128")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    for target in (
+        "http://127.0.0.1/x",
+        "http://[::1]/x",
+        "http://169.254.169.254/x",
+        "http://[::ffff:10.0.0.1]/x",
+    ):
+        watch.redirects = [ANOTHER, target]
+        before = watch.public
+        with (
+            contextlib.closing(guarded_hub("http://first.test")),
+            pytest.raises(PullError, match="not public"),
+        ):
+            fetch("http://first.test/owner/repo/resolve/main/x.gguf", tmp_path)
+        assert watch.public - before == 2, "both hops by name, each through the proxy"
+        assert watch.private == []
+
+
 def guarded_hub(endpoint: str, *, own: bool = True) -> httpx2.Client:
     """Make huggingface-hub use the client that `hearth pull` gives it, for this hub."""
     client = guarded_client(endpoint, own=own)
