@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from model_host.gbnf.syntax import GrammarError, Range, others
 from model_host.markers import Markers
 from model_host.protocol import Tool
-from model_host.schema.converter import schema_to_grammar
+from model_host.schema.converter import MAX_GRAMMAR_CHARACTERS, schema_to_grammar
 from model_host.schema.gemma_notation import GemmaNotation, Quoting
 from model_host.schema.json_notation import JsonNotation
 from model_host.schema.notation import character_set, literal
@@ -21,7 +21,6 @@ from model_host.tool_forms import ToolForm
 # Literals and character classes stay; the names of rules get a prefix.
 _NAME = re.compile(r"""("(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|!?<\[[0-9]+\]>)|([A-Za-z][A-Za-z0-9-]*)""")
 
-MAX_GRAMMAR_CHARACTERS = 2**19  # reading more would keep others waiting for seconds
 _ELSEWHERE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})  # there the type is said within
 
 

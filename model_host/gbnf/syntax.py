@@ -89,10 +89,10 @@ def joined(ranges: list[Range]) -> tuple[Range, ...]:
     return tuple(made)
 
 
-def others(ranges: list[Range], lowest: int = 1) -> tuple[Range, ...]:
-    """All other characters from ``lowest`` on; NUL is none that anybody wants."""
+def others(ranges: list[Range]) -> tuple[Range, ...]:
+    """All other characters but NUL, which is none that anybody wants."""
     made: list[Range] = []
-    at = lowest
+    at = 1
     for first, last in joined([*ranges, SURROGATES]):
         if at < first:
             made.append((at, first - 1))

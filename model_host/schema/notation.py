@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from model_host.gbnf.syntax import Characters, Choice, Literal, Node, Range, Reference, Repeat, joined, others
+from model_host.gbnf.syntax import Characters, Choice, Node, Range, Repeat, joined, others
 from model_host.gbnf.syntax import Sequence as Row
 
 
@@ -84,10 +84,8 @@ def text_of(node: Node, notation: Notation) -> str:
             return f"({' | '.join(text_of(way, notation) for way in node.alternatives)})"
         case Repeat():
             return f"({text_of(node.item, notation)}){times(node.least, node.most)}"
-        case Literal() | Reference():
-            raise AssertionError("patterns consist of characters")
         case _:
-            raise AssertionError(node)
+            raise AssertionError("patterns consist of characters")
 
 
 def times(least: int, most: int | None) -> str:

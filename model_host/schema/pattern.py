@@ -49,23 +49,19 @@ def length(node: Node) -> tuple[int, int | None]:
     match node:
         case Sequence():
             sizes = [length(item) for item in node.items]
-            return sum(low for low, _ in sizes), _total([high for _, high in sizes])
+            highs = [high for _, high in sizes if high is not None]
+            return sum(low for low, _ in sizes), sum(highs) if len(highs) == len(sizes) else None
         case Choice():
             sizes = [length(way) for way in node.alternatives]
-            highs = [high for _, high in sizes]
-            return min(low for low, _ in sizes), None if None in highs else max(h or 0 for h in highs)
+            highs = [high for _, high in sizes if high is not None]
+            return min(low for low, _ in sizes), max(highs) if len(highs) == len(sizes) else None
         case Repeat():
             low, high = length(node.item)
-            return low * node.least, 0 if high == 0 else None if None in (
-                high,
-                node.most,
-            ) else high * node.most  # type: ignore[operator]
+            if high == 0:
+                return 0, 0
+            return low * node.least, None if high is None or node.most is None else high * node.most
         case _:
             return 1, 1
-
-
-def _total(sizes: list[int | None]) -> int | None:
-    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 class _Parser:
