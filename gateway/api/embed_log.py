@@ -57,7 +57,7 @@ async def logged_embedding(
             started_at=started_at,
             seconds=time.monotonic() - begun,
             status=200 if made is not None else status,
-            text=generation.messages[0]["content"],
+            text=generation.messages[0]["content"] if generation.messages else "",
             answer=generation.output,
             owner=owner,
             model=services.embedding.name or "",

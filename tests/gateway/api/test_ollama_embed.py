@@ -94,3 +94,8 @@ async def test_without_an_embedding_model(server: LiveServer) -> None:
         assert missing.value.status_code == 404
         with pytest.raises(ollama.ResponseError, match="no embedding model"):
             await ai.embeddings("embeddinggemma", "a")
+
+
+async def test_no_texts_give_no_vectors(client: Client) -> None:
+    reply = await client.post("/api/embed", json={"model": "words", "input": []})
+    assert (reply.status_code, reply.json()["embeddings"]) == (200, [])
