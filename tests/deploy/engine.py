@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.deploy.debian import need
-from tests.end_to_end.server import eventually
+from tests.waiting import eventually
 
 # Limits of the system's configuration may be over what this account may set.
 _CONFIGURATION = "[containers]\ndefault_ulimits = []\n"
@@ -37,7 +37,7 @@ class Engine:
         self._holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         self.inside = ["nsenter", "-t", str(self._holder.pid), "-n"]
         own, holder = Path("/proc/self/ns/net"), Path(f"/proc/{self._holder.pid}/ns/net")
-        eventually(lambda: holder.readlink() != own.readlink(), 10, "no network namespace can be made")
+        eventually(lambda: holder.readlink() != own.readlink(), "no network namespace can be made")
         subprocess.run([*self.inside, need("ip", "iproute2"), "link", "set", "lo", "up"], check=True)
         command = [
             *self.inside,

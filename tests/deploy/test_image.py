@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 from tests.deploy.debian import need
 from tests.deploy.engine import Engine, engine
 from tests.deploy.proxy import NAME, certificate
-from tests.end_to_end.server import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.soak, pytest.mark.model, pytest.mark.timeout(600)]
 
@@ -123,7 +123,7 @@ def test_from_a_key_to_an_answer_and_a_clean_end(composed: Composed) -> None:
     assert made is not None
     started = composed.run("up", "-d")
     key = f"Authorization: Bearer {made[0]}"
-    eventually(lambda: composed.call("/healthz")[0] == 200, 60, started)
+    eventually(lambda: composed.call("/healthz")[0] == 200, started, 60)
     assert composed.call("/ask", "--data", "x")[0] == 401
     status, answer = composed.call("/ask", "--data", "Who created Befunge?", "-H", key)
     assert (status, "Chris Pressey" in answer) == (200, True), answer

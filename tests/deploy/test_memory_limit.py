@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from tests.deploy.memory_group import MemoryGroup, memory_group
-from tests.end_to_end.server import Server, eventually
+from tests.end_to_end.server import Server
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.soak, pytest.mark.model]
 
@@ -75,7 +76,7 @@ def outgrow(server: Server, group: MemoryGroup, host_size: int) -> None:
     with ThreadPoolExecutor(2) as pool:
         streamed = pool.submit(stream, server)
         whole = pool.submit(server.client.post, "/v1/chat/completions", json=LONG)
-        eventually(lambda: server.health()["queue"]["running"] == 2, 20, "the requests are not at work")
+        eventually(lambda: server.health()["queue"]["running"] == 2, "the requests are not at work")
         room = 8 * MIB
         group.limit(group.used + room)
         with hog(group, room + host_size // 2) as hungry:

@@ -25,6 +25,7 @@ from clients.irc.config import (
     NetworkConfig,
     ReplyConfig,
     SaslConfig,
+    api_key,
     load,
     parse,
     secret,
@@ -184,3 +185,20 @@ async def test_from_a_question_on_irc_to_a_cited_answer(
                 await bot.wait()
             log.close()
     assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_paths_of_a_service_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit's credentials and state are where systemd says; elsewhere such a path is refused by name."""
+    file = tmp_path / "bot.toml"
+    file.write_text(
+        '[gateway]\nkey_file = "$CREDENTIALS_DIRECTORY/irc.key"\n[bot]\nstate_dir = "$STATE_DIRECTORY"\n'
+        '[[networks]]\nname = "test"\nhost = "127.0.0.1"\n'
+    )
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    (tmp_path / "irc.key").write_text("hk_x\n")
+    config = load(file)
+    assert (api_key(config.gateway), config.bot.state_dir) == ("hk_x", tmp_path / "state")
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    with pytest.raises(ConfigError, match=r"gateway\.key_file: .*CREDENTIALS_DIRECTORY.* is not set"):
+        load(file)

@@ -63,11 +63,15 @@ async def test_a_slow_gateway_and_the_place_in_the_queue(
 
 
 class Queueing(ScriptedInference):
-    """Others are answered first."""
+    """Others are answered first, until ``turn`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turn = asyncio.Event()
 
     async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
         yield Queued(call.id, 3, 42.0)
-        await asyncio.sleep(0.5)
+        await self.turn.wait()
         async for event in super().generate(call):
             yield event
 
@@ -75,15 +79,17 @@ class Queueing(ScriptedInference):
 async def test_the_place_in_the_queue_of_the_gateway(
     shared_ngircd: Ngircd, settings: Settings, tmp_path: Path, alice: Person
 ) -> None:
-    patient = {"patience_seconds": 0.3}
+    patient, queueing = {"patience_seconds": 0.3}, Queueing()
     async with (
-        live(settings, Queueing()) as server,
+        live(settings, queueing) as server,
         running(configured(shared_ngircd.port, server.url, tmp_path, replies=patient)),
     ):
         for order in ("!wiki who made Befunge?", "!chat hello"):
+            queueing.turn.clear()
             alice.say(CHANNEL, order)
             told = "alice: 3 other questions are before yours (about 42 s), please bear with me."
             assert await alice.answer() == told
+            queueing.turn.set()
             assert await alice.answer() != told
 
 
