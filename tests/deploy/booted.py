@@ -42,6 +42,8 @@ mount --bind "$prefix" opt/python
 mount --bind "$packages" opt/packages
 mount -t proc none proc; mount -t sysfs none sys
 mount -t tmpfs none run; mount -t tmpfs none tmp; mount --rbind /dev dev
+# Its own: systemd clears /dev/shm of a service's user (RemoveIPC=), and the upper layer may lie in this machine's.
+mount -t tmpfs none dev/shm
 """
 
 STAGE = (

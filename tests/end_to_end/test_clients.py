@@ -97,7 +97,7 @@ def test_ollama_names_what_is_wrong(llama: ollama.Client) -> None:
     assert long.value.status_code == 400
     with pytest.raises(ollama.ResponseError, match=r"options\.num_ctx"):
         llama.chat("default", HI, options={"num_ctx": 1_000_000})
-    with pytest.raises(ollama.ResponseError, match='`type` is "nothing"'):
+    with pytest.raises(ollama.ResponseError, match='`format`: the JSON schema has the type "nothing"'):
         llama.chat("default", HI, format={"type": "nothing"})
 
 
