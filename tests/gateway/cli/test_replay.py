@@ -23,6 +23,7 @@ from gateway.cli.runfile import running
 from gateway.errors import InvalidRequestError
 from gateway.inference.interface import GenerateCall
 from gateway.memory.model import Filled, MemoryModel
+from gateway.memory.pace import Pace
 from gateway.prompts import Prompt, load_prompts
 from gateway.store.request_log import GenerationRecord, RequestRecord
 from model_host.protocol import Delta, Finished, Message, Sampling, TextPart, Tool, ToolCall, ToolDelta
@@ -77,7 +78,9 @@ def test_a_chat_is_asked_again_as_it_was(call: GenerateCall) -> None:
     again = call_of(logged(call), None)
     assert again.path == "/v1/chat/completions"
     made = chat_call(parse_chat(msgspec.json.encode(again.body)), "r", "")
-    wanted = msgspec.structs.replace(call, messages=plain(call.messages), lane="background")
+    wanted = msgspec.structs.replace(
+        call, messages=plain(call.messages), lane="background", schema_field="response_format"
+    )
     assert made == wanted
 
 
@@ -93,7 +96,9 @@ def test_a_plain_prompt_is_asked_again_as_it_was(call: GenerateCall, limit: int)
     again = call_of(logged(call), None)
     assert again.path == "/v1/completions"
     [made] = completion_calls(parse_completion(msgspec.json.encode(again.body)), [call.prompt or ""], "r", "")
-    assert made == msgspec.structs.replace(call, max_tokens=limit, lane="background")
+    assert made == msgspec.structs.replace(
+        call, max_tokens=limit, lane="background", schema_field="response_format"
+    )
 
 
 def test_the_seed_that_was_drawn_is_used_again() -> None:
@@ -143,7 +148,7 @@ async def remembered(filled: Filled, messages: list[Message] | None = None) -> R
     async def keep(record: RequestRecord) -> None:
         records.append(msgspec.json.decode(msgspec.json.encode(record), type=RequestRecord))
 
-    model = MemoryModel(ScriptedInference(), keep, owner="o", conversation="c", model="m")
+    model = MemoryModel(ScriptedInference(), keep, owner="o", conversation="c", model="m", pace=Pace())
     await model.write(filled, messages=messages, max_tokens=9)
     [record] = records
     return record
