@@ -232,10 +232,15 @@ class SlotTable:
     def _thin_out(self) -> None:
         """Give up idle slots until few enough cells are idle, nobody's conversations first.
 
-        The one used last stays, however long it is, and so does what cannot be saved at the moment.
+        The one used last stays, however long it is, and so does what cannot be saved at the moment. The conversation
+        used last stays too: a summary made beside it must not cost its next prompt what has been read of it.
         """
         active = {cell for slot in self._slots if slot.active for cell in slot.cells}
-        for slot in sorted(self.cached()[1:], key=lambda slot: (slot.kept, slot.used_at)):
+        resting = self.cached()
+        staying = {slot.id for slot in (*resting[:1], *[slot for slot in resting if slot.kept][:1])}
+        for slot in sorted(resting, key=lambda slot: (slot.kept, slot.used_at)):
+            if slot.id in staying:
+                continue
             if self.used - len(active) <= self._idle:
                 return
             self._evict(slot, lose=False)

@@ -91,7 +91,7 @@ class SnapshotFolder:
 
     def load(self, snapshot: Snapshot) -> bytes | None:
         """The verified state of a snapshot; None (and it is forgotten) when it is damaged or gone."""
-        state = read_state(snapshot)
+        state = self.writer.queued(snapshot.path) or read_state(snapshot)
         if state is None:
             self._known.pop(snapshot.path, None)
             delete_file(snapshot.path)
@@ -128,6 +128,11 @@ class SnapshotWriter:
             self._jobs.append((snapshot, state, replaced))
             self._changed.notify_all()
             return True
+
+    def queued(self, path: Path) -> bytes | None:
+        """The state that is to be written to this file, if it waits for that."""
+        with self._changed:
+            return next((bytes(state) for each, state, _ in self._jobs if each.path == path), None)
 
     def flush(self, seconds: float) -> bool:
         """Wait until everything is written; False when that took too long."""

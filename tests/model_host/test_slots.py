@@ -118,3 +118,23 @@ def test_books_that_contradict_the_model_cost_the_cache() -> None:
     assert "disagrees" in str(table.repair())
     assert (table.used, table.find([1, 2, 3, 4, 5], 2, "a")[1], memory.length(placed[0].id)) == (0, 0, 0)
     assert table.repair() is None
+
+
+def test_work_in_the_background_does_not_push_the_conversation_out() -> None:
+    memory = FakeMemory()
+    table = SlotTable(8, 100, memory, idle=4)
+
+    def turn(first: int, length: int, *, keep: bool) -> None:
+        placed = table.acquire([first] * length, 0, "a", length)
+        assert placed is not None
+        table.append(placed[0], [first] * length, 0)
+        memory.lengths[placed[0].id] = length
+        table.release(placed[0], prompt=length, keep=keep)
+
+    turn(1, 20, keep=True)
+    for part in range(2, 9):  # a long text is read in parts
+        turn(part, 15, keep=False)
+        assert table.find([1] * 21, 0, "a")[1] == 20
+    assert len(table.cached()) == 2, "of the parts only the last one rests"
+    turn(9, 20, keep=True)
+    assert [slot.tokens[0] for slot in table.cached()] == [9]

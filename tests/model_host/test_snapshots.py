@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,20 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     snapshot = saved(tmp_path, [1, 2, 3])
     assert snapshot.path.name.startswith(owner_digest("o"))
     assert snapshot.path.stat().st_mode & 0o077 == 0
+
+
+def test_what_waits_to_be_written_is_there_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_write = threading.Event()
+
+    def slow(snapshot: Snapshot, state: bytes) -> None:
+        assert may_write.wait(20)
+        write_file(snapshot, state)
+
+    monkeypatch.setattr("model_host.snapshots.write_file", slow)
+    folder = folder_of(tmp_path)
+    assert folder.save("o", 2, [1, 2, 3, 4], b"state")
+    snapshot, _ = folder.find([1, 2, 3, 4, 5], 0, "o")
+    assert snapshot is not None and folder.load(snapshot) == b"state"
+    may_write.set()
+    assert folder.writer.flush(10)
+    assert folder.load(snapshot) == b"state" and snapshot.path.exists()
