@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -28,8 +29,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("model")
 
 
+def pytest_collection_finish() -> None:
+    """The garbage collector rests while tests are collected, and never looks at what stays to the end."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_configure() -> None:
     """What makes tests quick, and independent of how busy the machine is."""
+    gc.disable()
     # Hundreds of databases would wait for a disk at every write.
     if _memory_has_room():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))

@@ -16,7 +16,7 @@ from model_host import protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-FOLDERS = "gateway|model_host|clients|models|prompts|tests|docs|deploy|benchmarks"
+FOLDERS = "gateway|model_host|clients|models|prompts|eval|tests|docs|deploy|benchmarks"
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:lock|toml))`")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
@@ -44,6 +44,16 @@ def test_there_are_pages() -> None:
 @every_page
 def test_named_files_exist(page: Path) -> None:
     assert [name for name in PATH.findall(page.read_text()) if not (ROOT / name).exists()] == []
+
+
+def test_the_architecture_names_every_unit_and_every_folder() -> None:
+    named = set(PATH.findall((ROOT / "docs" / "ARCHITECTURE.md").read_text()))
+    units = {path.name for path in (ROOT / "gateway").iterdir() if path.is_dir() or path.suffix == ".py"}
+    missing = units - {Path(name).parts[1] for name in named if name.startswith("gateway/")}
+    assert {name for name in missing if not name.startswith("_")} == set()
+    assert {
+        f"{folder}/" for folder in ("prompts", "models", "eval", "benchmarks", "deploy", "tests")
+    } <= named
 
 
 @every_page

@@ -96,14 +96,6 @@ class AnswerChecker:
         return text
 
 
-def check_answer(text: str, evidence: Evidence) -> str:
-    """A whole answer, checked."""
-    checker = AnswerChecker(evidence)
-    checker.feed(text)
-    checker.end()
-    return checker.answer
-
-
 def is_refusal(text: str) -> bool:
     """Whether the sentence says that the wiki has no answer."""
     return _REFUSAL.match(text.strip()) is not None

@@ -127,13 +127,3 @@ def pick_passages(draft: Draft, query: str, limit: int) -> Selection:
             chosen.append(index)
             left -= draft.costs[index]
     return selection(draft, chosen)
-
-
-def first_passages(draft: Draft, limit: int) -> Selection:
-    """As many passages from the beginning as ``limit`` tokens hold."""
-    left = limit - draft.head
-    count = 0
-    while count < len(draft.costs) and draft.costs[count] <= left:
-        left -= draft.costs[count]
-        count += 1
-    return selection(draft, range(count))

@@ -70,7 +70,6 @@ class HostLink:
         self.ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         self.stats: Stats | None = None
         self.started_at = time.monotonic()
-        self.garbage = 0  # bad lines in all
         self._on_loading = on_loading
         self._conclude = conclude
         self._recent_garbage: deque[float] = deque(maxlen=GARBAGE_LINES)
@@ -199,7 +198,6 @@ class HostLink:
 
     def _bad_line(self, line: bytes, problem: str) -> None:
         now = time.monotonic()
-        self.garbage += 1
         log.warning("host_bad_line", pid=self.process.pid, problem=problem, line=repr(line[:200]))
         # It may have been somebody's last event: tell the reader rather than let it wait for ever.
         self.requests.fail(_named_id(line), _lost_event())

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
 
 import structlog
@@ -17,7 +16,6 @@ from gateway.errors import ModelUnavailableError
 
 log = structlog.get_logger(__name__)
 
-STDERR_LINES = 40  # kept for error reports
 STDERR_LINE_BYTES = 4096  # longer lines are logged in pieces
 EOF_SECONDS = 1.0  # for pipes that somebody outside the group still holds open
 
@@ -33,7 +31,7 @@ class HostProcess:
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._popen = popen
         self._loop = asyncio.get_running_loop()
-        self._tail: deque[str] = deque(maxlen=STDERR_LINES)
+        self.last_words: str | None = None  # the last line on stderr, for error messages
         self._transports: list[asyncio.ReadTransport | asyncio.WriteTransport] = []
         self._stderr: asyncio.Task[None] | None = None
         threading.Thread(target=self._wait, name=f"wait-{self.pid}", daemon=True).start()
@@ -104,20 +102,10 @@ class HostProcess:
         for line in lines:
             text = line.decode("utf-8", "replace").rstrip()
             if text:
-                self._tail.append(text)
+                self.last_words = text
                 # A log that cannot be written must not end the draining: the child would block.
                 with contextlib.suppress(OSError, ValueError):
                     log.info("host_stderr", pid=self.pid, line=text)
-
-    @property
-    def last_words(self) -> str | None:
-        """The last line on stderr, for error messages."""
-        return self._tail[-1] if self._tail else None
-
-    @property
-    def stderr_tail(self) -> list[str]:
-        """The last lines on stderr, oldest first."""
-        return list(self._tail)
 
     # --------------------------------------------------------------------------------- end of life
 

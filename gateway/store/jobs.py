@@ -95,11 +95,6 @@ def finish_job(connection: apsw.Connection, job: Job) -> None:
     _check_mine(connection)
 
 
-def give_up_job(connection: apsw.Connection, job: Job, problem: str, now: float) -> None:
-    """End a job that failed for good; ``problem`` is kept for people."""
-    _end(connection, job, "state = 'failed', problem = ?, ended_at = ?", (problem, now))
-
-
 def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, problem: str | None) -> None:
     """Let a job wait again: it was interrupted (``problem`` None; this run does not count) or it failed.
 

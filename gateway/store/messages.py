@@ -135,11 +135,6 @@ def set_tokens(connection: apsw.Connection, counts: Mapping[int, int]) -> None:
     )
 
 
-def mark_failed(connection: apsw.Connection, message: int) -> None:
-    """Take a line (by ``seq``) out of prompts and summaries; it stays in the log."""
-    connection.execute("UPDATE messages SET failed = 1 WHERE seq = ?", (message,))
-
-
 class _Row(StoredMessage, frozen=True, kw_only=True):
     """As stored: SQLite has no booleans."""
 

@@ -16,7 +16,7 @@ from tests.deploy.memory_group import MemoryGroup, memory_group
 from tests.end_to_end.server import Server
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.soak, pytest.mark.model]
+pytestmark = pytest.mark.soak
 
 MIB = 2**20
 LONG = {"messages": [{"role": "user", "content": "hello there"}], "max_tokens": 6000, "ignore_eos": True}

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.gateway.conftest import database
 from tests.mediawiki.install import MissingPackagesError
 from tests.mediawiki.server import RealMediaWiki
+
+__all__ = ["database"]
 
 
 @pytest.fixture(scope="session")

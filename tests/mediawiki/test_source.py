@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import httpx2
 import msgspec
@@ -29,14 +28,6 @@ from tests.mediawiki.server import RealMediaWiki
 
 # The first test waits for the installation.
 pytestmark = pytest.mark.timeout(900)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "data" / "hearth.db")
-    opened.open()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

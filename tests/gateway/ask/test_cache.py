@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import apsw
 import pytest
 
@@ -17,14 +14,6 @@ FACT = "The fact number 3 of Befunge is term3."
 QUESTION = "Which is fact number 3 of Befunge?"
 FIRST = " ".join(f"The fact number {n} of Befunge is word{n}." for n in range(25))
 LIMITS = {"prompt_tokens": 380, "answer_tokens": 200}
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "hearth.db")
-    opened.open()
-    yield opened
-    opened.close()
 
 
 def asked(database: Database, model: Model, revision: int = 7, more: str = "") -> Asked:

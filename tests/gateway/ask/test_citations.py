@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ask.citations import REFUSAL, AnswerChecker, check_answer, is_refusal
+from gateway.ask.citations import REFUSAL, AnswerChecker, is_refusal
 from gateway.ask.evidence import Evidence
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
@@ -29,6 +29,13 @@ def evidence_of(pages: list[Page]) -> Evidence:
 
 
 EVIDENCE = evidence_of(PAGES)
+
+
+def checked_as_a_whole(text: str, evidence: Evidence) -> str:
+    checker = AnswerChecker(evidence)
+    checker.feed(text)
+    checker.end()
+    return checker.answer
 
 
 @pytest.mark.parametrize(
@@ -77,12 +84,12 @@ EVIDENCE = evidence_of(PAGES)
     ],
 )
 def test_answers(answer: str, checked: str | None) -> None:
-    assert check_answer(answer, EVIDENCE) == (answer if checked is None else checked)
+    assert checked_as_a_whole(answer, EVIDENCE) == (answer if checked is None else checked)
 
 
 def test_layout_is_kept() -> None:
     answer = "- Chris Pressey created Befunge.\n- It has 25 rows.\n\nThat is all."
-    assert check_answer(answer, EVIDENCE) == (
+    assert checked_as_a_whole(answer, EVIDENCE) == (
         "- Chris Pressey created Befunge. [1]\n- It has 25 rows. [1]\n\nThat is all."
     )
 
@@ -135,15 +142,15 @@ SENTENCES = st.builds(
 
 @given(st.lists(SENTENCES, max_size=5))
 def test_markers_are_in_range_and_checking_twice_changes_nothing(parts: list[str]) -> None:
-    checked = check_answer(" ".join(parts), EVIDENCE)
+    checked = checked_as_a_whole(" ".join(parts), EVIDENCE)
     assert {int(n) for n in re.findall(r"\[(\d+)\]", checked)} <= {1, 2, 3}
-    assert check_answer(checked, EVIDENCE) == checked
+    assert checked_as_a_whole(checked, EVIDENCE) == checked
     assert checked
 
 
 @given(st.text(alphabet=st.sampled_from("[]0123 ,.!\n\tBefunge1993Chris…\"'(){}"), max_size=80))
 def test_any_text_is_checked(text: str) -> None:
-    checked = check_answer(text, EVIDENCE)
+    checked = checked_as_a_whole(text, EVIDENCE)
     for found in re.findall(r"\[[ \t]*([0-9, \t]+)\]", checked):
         assert {int(n) for n in re.findall("[0-9]+", found)} <= {1, 2, 3}
 
@@ -154,4 +161,4 @@ def test_how_the_text_arrives_does_not_matter(text: str, cuts: list[int]) -> Non
     checker = AnswerChecker(EVIDENCE)
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     shown = "".join(checker.feed(text[a:b]) for a, b in pairwise(edges)) + checker.end()
-    assert shown == checker.answer == check_answer(text, EVIDENCE)
+    assert shown == checker.answer == checked_as_a_whole(text, EVIDENCE)

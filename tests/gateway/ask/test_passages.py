@@ -9,7 +9,7 @@ from gateway.ask.draft import Draft, Found, draft_pages, render_page
 from gateway.ask.evidence import claim
 from gateway.ask.fit import Room, Show, Summarize, plan
 from gateway.ask.passages import cut_long, group, text_units
-from gateway.ask.sections import everything, first_passages, pick_passages, pick_sections
+from gateway.ask.sections import everything, pick_passages, pick_sections
 from gateway.wiki.source import Page, Section
 from tests.gateway.ask.helpers import BEFUNGE, page
 
@@ -134,11 +134,7 @@ def test_what_is_picked_fits_and_the_rest_is_reported(
 ) -> None:
     made = Page("T", 1, "u", [Section(h, h, 2, "\n".join(lines)) for h, lines in sections])
     draft = sync_draft(made)
-    for picked in (
-        pick_sections(draft, query, limit),
-        pick_passages(draft, query, limit),
-        first_passages(draft, limit),
-    ):
+    for picked in (pick_sections(draft, query, limit), pick_passages(draft, query, limit)):
         assert not picked.passages or picked.tokens <= limit
         assert picked.tokens == draft.head + sum(draft.costs[i] for i in picked.passages)
         missing = set(range(len(draft.passages))) - set(picked.passages)

@@ -25,15 +25,6 @@ from tests.gateway.wiki.export import HEAD, TAIL, export, page
 from tests.waiting import eventually
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """Beside the command's process, as a running server has it."""
-    opened = Database(tmp_path / "data" / "hearth.db")
-    opened.open()
-    yield opened
-    opened.close()
-
-
 def write(path: Path, *pages: str) -> str:
     path.write_bytes(export(*pages))
     return str(path)

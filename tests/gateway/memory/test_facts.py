@@ -24,10 +24,7 @@ from gateway.store.facts import (
     undo_fact,
 )
 from tests.gateway.memory.test_compose import line
-from tests.gateway.store.conftest import database
 from tests.gateway.store.test_conversations import make, say
-
-__all__ = ["database"]
 
 TALK = [
     line(1, text="I live in  Huế and\nI hate arrow functions."),

@@ -17,11 +17,8 @@ from gateway.store.facts import Fact, end_fact, put_fact, search_facts, undo_fac
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from tests.gateway.memory.test_facts import fact
-from tests.gateway.store.conftest import database
 from tests.gateway.store.test_conversations import make
 from tests.gateway.vectors.words import WordEmbedder, come_true
-
-__all__ = ["database"]
 
 OWN = scopes_of(make("c1", "ann"))
 

@@ -25,7 +25,6 @@ from gateway.store.jobs import (
     LostJobError,
     add_job,
     finish_job,
-    give_up_job,
     lease_job,
     next_job_at,
     put_back_job,
@@ -39,7 +38,6 @@ from gateway.store.messages import (
     StoredMessage,
     add_message,
     find_message,
-    mark_failed,
     messages_between,
     open_messages,
     page_of_messages,
@@ -111,7 +109,7 @@ def test_rounds_and_pages(talk: Database) -> None:
             say(c, "m2"),
             say(c, "m3", "assistant"),
             say(c, "m4"),
-            say(c, "m5", "assistant"),
+            say(c, "m5", "assistant", failed=True),
         ]
         assert [m.round for m in said] == [1, 1, 1, 2, 2]
         with pytest.raises(DuplicateMessageError):
@@ -121,7 +119,6 @@ def test_rounds_and_pages(talk: Database) -> None:
         assert page_of_messages(c, "c1", limit=2) == said[3:]
         assert page_of_messages(c, "c1", limit=2, before=said[3].seq) == said[1:3]
         assert messages_between(c, "c1", said[1].seq, said[3].seq) == said[1:4]
-        mark_failed(c, said[4].seq)
         assert [m.failed for m in page_of_messages(c, "c1", limit=9)] == [False] * 4 + [True]
         assert get_conversation(c, "c1", "ann").updated_at == 101.0
 
@@ -185,7 +182,7 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
         assert interrupted.attempts == 3  # an interruption is no failure
         add_job(c, "compact", "c1", now=22.0)
         put_back_job(c, interrupted, not_before=0.0, problem="x")
-        give_up_job(c, _lease(c, 22.0), "no", 23.0)
+        finish_job(c, _lease(c, 22.0))
         assert next_job_at(c) == 50.0
         assert _lease(c, 60.0).payload == {"a": 1}
 

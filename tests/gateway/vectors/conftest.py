@@ -1,9 +1,8 @@
-"""A database, and documents that are kept in a list."""
+"""Documents that are kept in a list, and what indexes them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import apsw
@@ -13,14 +12,6 @@ from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.source import Count, Document, Part, Vectors
 from tests.gateway.vectors.words import WordEmbedder
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "data" / "hearth.db")
-    opened.open()
-    yield opened
-    opened.close()
 
 
 class Listed:

@@ -1,26 +1,16 @@
-"""An open database in the test's own folder; a wiki's API, and sources that ask it."""
+"""A wiki's API, and sources that ask it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from gateway.settings import WikiSettings
-from gateway.store.db import Database
 from gateway.wiki import politeness
 from gateway.wiki.mediawiki import MediaWiki
 from tests.gateway.wiki.api_server import ApiServer, serving
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "data" / "hearth.db")
-    opened.open()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from gateway.store.db import Database
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
+    """The one that a server or command with the data directory ``tmp_path / "data"`` has."""
     opened = Database(tmp_path / "data" / "hearth.db")
     opened.open()
     yield opened
