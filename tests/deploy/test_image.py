@@ -20,7 +20,7 @@ from tests.deploy.engine import Engine, engine
 from tests.deploy.proxy import NAME, certificate
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.soak, pytest.mark.model, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("demo_model"), pytest.mark.timeout(600)]
 
 CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
 # Debian's nginx, with what the image of the compose file has: folders that may be written to, logs to the output.

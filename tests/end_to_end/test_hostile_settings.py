@@ -11,8 +11,6 @@ import pytest
 
 from tests.end_to_end.server import Server
 
-pytestmark = pytest.mark.model
-
 HI = [{"role": "user", "content": "hi"}]
 # Path, an ordinary body, the object within it that has the settings, and names that differ from OpenAI's.
 DIALECTS: dict[str, tuple[str, dict[str, Any], str, dict[str, str]]] = {

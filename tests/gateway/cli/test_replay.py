@@ -302,7 +302,6 @@ def test_a_replay_gives_the_same_output(answering: dict[str, str], tmp_path: Pat
         assert replayed[0]["output"][0].startswith("add {")
 
 
-@pytest.mark.model
 def test_a_reply_of_a_conversation_with_another_core_prompt(
     answering: dict[str, str], tmp_path: Path
 ) -> None:

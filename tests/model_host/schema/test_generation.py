@@ -11,8 +11,6 @@ import pytest
 
 from tests.model_host.driver import ROOT, HostProcess
 
-pytestmark = pytest.mark.model
-
 WORD = {"type": "string", "pattern": "^[a-z]{1,12}$"}
 LINE = {"type": "string", "minLength": 1, "maxLength": 60}
 
@@ -69,8 +67,8 @@ SCHEMAS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def demo() -> Iterator[HostProcess]:
-    process = HostProcess(ROOT / "models" / "demo" / "hearth-demo.gguf", "--parallel", "8")
+def demo(demo_model: str) -> Iterator[HostProcess]:
+    process = HostProcess(ROOT / "models" / "demo" / f"{demo_model}.gguf", "--parallel", "8")
     yield process
     assert process.stop() == 0
 

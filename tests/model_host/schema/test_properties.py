@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_host.gbnf.parser import parse
@@ -41,7 +41,7 @@ def _constants_inside(schema: Any) -> bool:
     return '"enum"' in (text := json.dumps(schema)) or '"const"' in text
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(PAIRS.map(whole), st.integers(0, 2**32))
 def test_sentences_satisfy_the_schema_and_values_are_sentences(pair: Pair, seed: int) -> None:
     schema, value = pair
@@ -51,7 +51,7 @@ def test_sentences_satisfy_the_schema_and_values_are_sentences(pair: Pair, seed:
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000)
 @given(PAIRS.map(whole), st.integers(0, 2**32))
 def test_many_sentences_satisfy_many_schemas(pair: Pair, seed: int) -> None:
     schema, value = pair
@@ -59,7 +59,7 @@ def test_many_sentences_satisfy_many_schemas(pair: Pair, seed: int) -> None:
     values_are_taken(schema, value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(-(10**6), 10**6),
     st.integers(0, 10**6),
