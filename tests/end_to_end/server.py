@@ -30,6 +30,7 @@ class Server:
         command += ["--data-dir", str(data_dir), "--model", str(model), *flags]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
         settings = {"HEARTH_MODEL__THREADS": "1", "XDG_CONFIG_HOME": str(data_dir / "xdg")}
+        settings["PYTHONPATH"] = str(Path(__file__).parents[2])  # this tree's program, whatever is installed
         self.data_dir = data_dir
         self.log = data_dir / "server.log"
         data_dir.mkdir(parents=True, exist_ok=True)
