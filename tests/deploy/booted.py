@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from tests.conftest import ROOT
-from tests.deploy.debian import need
+from tests.deploy.debian import ENDS_WITH_THE_TESTS, need
 
 BOOT_SECONDS = 90.0
 # The Python of the tests may be built with a shared library that only its own place tells where to find.
@@ -119,7 +119,16 @@ def booted(folder: Path, drop_ins: Mapping[str, str]) -> Iterator[Booted]:
     for unit, text in drop_ins.items():
         (folder / "machine.units" / f"{unit}.d").mkdir(parents=True)
         (folder / "machine.units" / f"{unit}.d" / "test.conf").write_text(text)
-    namespaces = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--uts", "--ipc"]
+    namespaces = [
+        *ENDS_WITH_THE_TESTS,
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount",
+        "--uts",
+        "--ipc",
+    ]
     places = [folder / "machine", ROOT, sys.base_prefix, sysconfig.get_path("purelib"), cgroup]
     command = [*namespaces, "bash", str(folder / "stage.sh"), *map(str, places), "1"]
     try:

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 APT_SECONDS = 540
+# In front of a command: the kernel ends it when the tests are killed and cannot end it themselves.
+ENDS_WITH_THE_TESTS = ["setpriv", "--pdeathsig", "KILL"]
+
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.deploy.debian import need
+from tests.deploy.debian import ENDS_WITH_THE_TESTS, need
 from tests.waiting import eventually
 
 # Limits of the system's configuration may be over what this account may set.
@@ -34,7 +34,7 @@ class Engine:
         self._driver = "overlay" if self._works("overlay") else "vfs"
         (folder / "containers.conf").write_text(_CONFIGURATION)
         (folder / "networks").mkdir()
-        self._holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        self._holder = subprocess.Popen([*ENDS_WITH_THE_TESTS, "unshare", "--net", "sleep", "infinity"])
         self.inside = ["nsenter", "-t", str(self._holder.pid), "-n"]
         own, holder = Path("/proc/self/ns/net"), Path(f"/proc/{self._holder.pid}/ns/net")
         eventually(lambda: holder.readlink() != own.readlink(), "no network namespace can be made")

@@ -146,7 +146,7 @@ async def test_the_irc_client_as_a_service(machine: Booted, url: str, tmp_path: 
                 "cat", "/run/hearth-irc.log"
             ).stdout
             alice.say("hearth", "!forget me")
-            assert "records of 1 questions are gone" in await alice.expect_from("hearth", "done")
+            assert "are gone" in await alice.expect_from("hearth", "done")
         status = machine.run("hearth", "doctor", "--systemd", "--json")
         found = {check["name"]: check["verdict"] for check in json.loads(status.stdout)["checks"]}
         assert [found[name] for name in ("irc client", "irc program", "irc configuration")] == ["ok"] * 3
