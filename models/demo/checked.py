@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.citations import check_answer
+from gateway.ask.citations import AnswerChecker
 from gateway.ask.evidence import Evidence
 from gateway.ask.passages import Passage
 from gateway.wiki.source import Page, Section
@@ -34,7 +34,10 @@ def evidence(background: str) -> Evidence:
 
 def checked(answer: str, background: str) -> str:
     """The answer after the check: wrong markers corrected, unsupported statements refused."""
-    return check_answer(answer, evidence(background))
+    checker = AnswerChecker(evidence(background))
+    checker.feed(answer)
+    checker.end()
+    return checker.answer
 
 
 def background_of(prompt: str) -> str:

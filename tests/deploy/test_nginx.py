@@ -223,12 +223,13 @@ def test_too_many_requests_with_one_key_wait(front: Proxy, form: str) -> None:
 def test_too_many_open_requests_of_one_address(front: Proxy, server: Server) -> None:
     streams = []
     try:
-        for _ in range(33):
+        for _ in range(40):
             connection = front.connect("127.0.0.31")
             connection.sendall(stream_request(4000))
             streams.append(connection)
-        # The last one is answered at once: it would be the 33rd.
-        assert b" 429 " in streams[-1].recv(65536).split(b"\r\n")[0]
+        # 32 may be open. The refused need not be the last: nginx has several workers, and a stream may have ended.
+        lines = (connection.recv(65536).split(b"\r\n")[0] for connection in reversed(streams))
+        assert any(b" 429 " in line for line in lines)
     finally:
         for connection in streams:
             connection.close()
