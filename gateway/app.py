@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import embeddings, facts, requests, tasks, tokens
+from gateway.api import embeddings, facts, requests, tasks, tokens, warming
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import ask
 from gateway.api.ask_input import AskRequest
@@ -43,6 +43,7 @@ from gateway.inference.client import HostClient
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.thread_plans import ThreadPlans
+from gateway.inference.wake import Waker
 from gateway.memory.context import MemoryParts
 from gateway.memory.recall import FactDocuments
 from gateway.memory.service import Conversations
@@ -69,6 +70,7 @@ ENDPOINTS = (
     *responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *tokens.ENDPOINTS,
+    *warming.ENDPOINTS,
     Endpoint("GET", "/v1/models", list_models, "user", reply=ModelList),
     Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=ModelReply),
     Endpoint("GET", "/healthz", healthz, "public", reply=Alive),
@@ -113,6 +115,7 @@ def create_app(
             Middleware(BodyLimit, settings=settings.server),
             Middleware(RequestContext, endpoints=ENDPOINTS, metrics=measured),
             Middleware(Guard, settings=settings.server),
+            Middleware(warming.EarlyWake),
         ],
         exception_handlers={HTTPException: on_http_exception},
         lifespan=lifespan,
@@ -139,6 +142,8 @@ async def _open(
     auth = Authenticator(opened, settings.server.host)
     await auth.check_bind(settings.server.host)
     measured, embedding = _open_models(app.state.metrics, settings, stack, inference)
+    waker = Waker(measured)
+    stack.push_async_callback(waker.close)
     documents = [FactDocuments(), *(wiki_documents(settings) if wiki is None else [])]
     search = make_search(settings, opened, embedding, documents, lambda: measured.health().open_requests > 0)
     if search is not None:
@@ -169,6 +174,7 @@ async def _open(
         model=model,
         database=opened,
         inference=measured,
+        waker=waker,
         embedding=embedding,
         search=search,
         ask=AskFlow(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 
 import structlog
 
@@ -26,6 +27,7 @@ from clients.irc.text import clean
 
 _GRACE_SECONDS = 5.0  # for questions in work when the program is told to end
 _QUIT_SECONDS = 2.0
+_TYPING_SECONDS = 20.0  # the gateway hears of people who write no more often than this
 # Commands that are answered by the model are counted there; all others here.
 _ASKING = {"wiki", "chat"}
 
@@ -45,6 +47,7 @@ class Bot:
         self._stats = Stats()
         self._asking = Asking(config, self._gateway, self._memory, self._stats, self._tasks)
         self._queries = Buckets(3, 10.0, time.monotonic)
+        self._typing = Buckets(1, _TYPING_SECONDS, time.monotonic)
         self._desk = Desk(
             asking=self._asking,
             memory=self._memory,
@@ -89,15 +92,9 @@ class Bot:
 
     def heard(self, network: Network, heard: Heard) -> None:
         """Somebody said something."""
-        person = person_of(network, heard)
-        ignored = self._state.state.ignored
-        if (
-            self._stop.is_set()
-            or heard.bot
-            or person.key in ignored
-            or nick_key(network, heard.nick) in ignored
-        ):
+        if self._deaf(network, heard):
             return
+        person = person_of(network, heard)
         request = Request(network, person, place_of(network, heard, person), heard.nick)
         channel = network.channel_config(heard.channel) if heard.channel else None
         prefix = self._config.bot.prefix
@@ -122,6 +119,22 @@ class Bot:
             self._asking.take(request, wanted.text, "chat" if mode == "chat" else "wiki")
         elif self._asking.admit(request):
             request.reply(f"yes? {self._config.bot.command_mark}help tells what I can do.")
+
+    def _deaf(self, network: Network, heard: Heard) -> bool:
+        """Whether this is from somebody who gets no answer."""
+        ignored = self._state.state.ignored
+        keys = (person_of(network, heard).key, nick_key(network, heard.nick))
+        return self._stop.is_set() or heard.bot or any(key in ignored for key in keys)
+
+    def typing(self, network: Network, heard: Heard) -> None:
+        """Somebody writes to us: the model can be loaded meanwhile."""
+        answered = network.config.private != "off" and not self._deaf(network, heard)
+        if answered and not self._typing.take("all"):
+            self._tasks.spawn(self._announce())
+
+    async def _announce(self) -> None:
+        with suppress(GatewayError):  # the question that follows is told what is wrong
+            await self._gateway.typing()
 
     def queried(self, network: Network, query: Ctcp) -> None:
         """CTCP: VERSION, PING and CLIENTINFO are answered, within limits; nothing else is."""

@@ -206,6 +206,10 @@ class Gateway:
         await self._call("GET", "/readyz", Any)
         await self._call("GET", "/v1/models", dict[str, Any])
 
+    async def typing(self) -> None:
+        """Somebody is about to ask: a model that was let go may be loaded meanwhile."""
+        await self._call("POST", "/v1/typing", dict[str, Any])
+
     async def _call(
         self,
         method: str,

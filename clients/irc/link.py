@@ -58,6 +58,9 @@ class Listener(Protocol):
     def on_heard(self, heard: Heard) -> None:
         """Somebody said something."""
 
+    def on_typing(self, heard: Heard) -> None:
+        """Somebody writes a private message to us; its ``text`` is empty."""
+
     def on_query(self, query: Ctcp) -> None:
         """Somebody asked our client something."""
 
@@ -248,22 +251,27 @@ class Link(Negotiating):
                 kind, rest = parse_ctcp(text)
                 self._listener.on_query(Ctcp(nick, kind.upper(), rest or ""))
         elif ours or self.joined(target):
-            account = message.tags.get("account") if self.knows_accounts else None
-            self._listener.on_heard(
-                Heard(
-                    channel="" if ours else target,
-                    nick=nick,
-                    account=account if isinstance(account, str) and account != "*" else "",
-                    text=text,
-                    bot=not _BOT_TAGS.isdisjoint(message.tags),
-                )
-            )
+            self._listener.on_heard(self._heard(message, "" if ours else target, nick, text))
 
     async def on_raw_notice(self, message: Any) -> None:
         """NOTICE: never answered, by convention, so that two bots cannot talk for ever."""
 
     async def on_raw_tagmsg(self, message: Any) -> None:
-        """TAGMSG: somebody is typing."""
+        """TAGMSG: somebody is typing. In a channel that is not for us."""
+        nick, _ = self._parse_user(message.source)
+        ours = bool(message.params) and self.is_same_nick(message.params[0], self.nickname)
+        if nick is not None and ours and message.tags.get("+typing") == "active":
+            self._listener.on_typing(self._heard(message, "", nick, ""))
+
+    def _heard(self, message: Any, channel: str, nick: str, text: str) -> Heard:
+        account = message.tags.get("account") if self.knows_accounts else None
+        return Heard(
+            channel=channel,
+            nick=nick,
+            account=account if isinstance(account, str) and account != "*" else "",
+            text=text,
+            bot=not _BOT_TAGS.isdisjoint(message.tags),
+        )
 
     async def on_nick_change(self, old: str, new: str) -> None:
         """Somebody, maybe we, has another nick."""

@@ -32,6 +32,9 @@ class Owner(Protocol):
     def heard(self, network: Network, heard: Heard) -> None:
         """Somebody said something."""
 
+    def typing(self, network: Network, heard: Heard) -> None:
+        """Somebody writes a private message to us; its ``text`` is empty."""
+
     def queried(self, network: Network, query: Ctcp) -> None:
         """Somebody asked our client something."""
 
@@ -112,6 +115,10 @@ class Network:
     def on_heard(self, heard: Heard) -> None:
         """Somebody said something."""
         self._owner.heard(self, heard)
+
+    def on_typing(self, heard: Heard) -> None:
+        """Somebody writes a private message to us."""
+        self._owner.typing(self, heard)
 
     def on_query(self, query: Ctcp) -> None:
         """Somebody asked our client something."""

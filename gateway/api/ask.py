@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
 from gateway.api.ask_input import AskRequest, parse_question
-from gateway.api.endpoint import JSON, TEXT
+from gateway.api.endpoint import JSON, TEXT, json_reply
 from gateway.api.errors import envelope
 from gateway.api.fields import parse_keep_alive
 from gateway.api.services import Services, caller_of, services_of
@@ -37,7 +36,7 @@ async def ask(request: Request) -> ASGIApp:
         result = await until_disconnect(request.receive, _result(_relay(services, call)))
     if kind == TEXT:
         return PlainTextResponse(as_text(result))
-    return Response(msgspec.json.encode(result), media_type=JSON)
+    return json_reply(result)
 
 
 def _call(request: Request, asked: AskRequest) -> AskCall:

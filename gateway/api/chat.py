@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.api.chat_log import logged_generations
@@ -14,7 +12,7 @@ from gateway.api.chat_messages import host_messages
 from gateway.api.chat_reply import ChatReply, Choice
 from gateway.api.chat_request import ChatRequest, parse_chat
 from gateway.api.chat_tools import NamedTool, host_choice, host_tools
-from gateway.api.endpoint import JSON
+from gateway.api.endpoint import json_reply
 from gateway.api.errors import envelope
 from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, schema_of, to_call
 from gateway.api.models import check_model
@@ -45,7 +43,7 @@ async def chat_completions(request: Request) -> ASGIApp:
             relay, lambda items: _chunks(items, reply, choices, request_id, with_usage), hold=has_begun
         )
     await until_disconnect(request.receive, collect(relay, choices))
-    return Response(msgspec.json.encode(reply.whole(choices)), media_type=JSON)
+    return json_reply(reply.whole(choices))
 
 
 def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:

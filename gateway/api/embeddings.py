@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.embed_log import logged_embedding
-from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.endpoint import JSON, Endpoint, json_reply
 from gateway.api.fields import convert, decode_object, parse_keep_alive
 from gateway.api.models import check_embedding_model
 from gateway.api.services import services_of
@@ -105,7 +104,7 @@ async def embeddings(request: Request) -> Response:
         model=services.embedding.name or body.model,
         usage=EmbeddingUsage(total, total),
     )
-    return Response(msgspec.json.encode(reply), media_type=JSON)
+    return json_reply(reply)
 
 
 ENDPOINTS = (

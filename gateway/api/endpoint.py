@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route, compile_path
 from starlette.types import ASGIApp
 
@@ -52,6 +54,11 @@ class Endpoint:
     def route(self) -> Route:
         """The Starlette route."""
         return Route(self.path, self.handler, methods=[self.method])
+
+
+def json_reply(value: object, status: int = 200) -> Response:
+    """``value`` as JSON: a struct, or what consists of such."""
+    return Response(msgspec.json.encode(value), status, media_type=JSON)
 
 
 def find(endpoints: Sequence[Endpoint], method: str, path: str) -> Endpoint | None:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.conversations.paging import Paged, page, query_of
-from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.endpoint import JSON, Endpoint, json_reply
 from gateway.api.fields import convert, decode_object
 from gateway.api.services import caller_of, services_of
 from gateway.errors import InvalidRequestError
@@ -85,13 +85,15 @@ async def list_all(request: Request) -> Response:
     rows = await services_of(request).database.read(
         lambda c: list_facts(c, owner, limit=asked.limit, before=asked.cursor, ended=asked.ended)
     )
-    return _json(page([FactReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None))
+    return json_reply(page([FactReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None))
 
 
 async def show(request: Request) -> Response:
     """One fact."""
     name, owner = request.path_params["id"], caller_of(request).owner
-    return _json(FactReply.of(await services_of(request).database.read(lambda c: get_fact(c, name, owner))))
+    return json_reply(
+        FactReply.of(await services_of(request).database.read(lambda c: get_fact(c, name, owner)))
+    )
 
 
 async def create(request: Request) -> Response:
@@ -105,7 +107,7 @@ async def create(request: Request) -> Response:
             raise InvalidRequestError(f"there is a fact `{body.key}` with this text already", param="text")
         return found
 
-    return _json(FactReply.of(await services_of(request).database.write(store)), 201)
+    return json_reply(FactReply.of(await services_of(request).database.write(store)), 201)
 
 
 async def change(request: Request) -> Response:
@@ -121,7 +123,7 @@ async def change(request: Request) -> Response:
         put_fact(connection, msgspec.structs.replace(new, scope=old.scope, scope_id=old.scope_id))
         return get_fact(connection, name, owner)
 
-    return _json(FactReply.of(await services_of(request).database.write(store)))
+    return json_reply(FactReply.of(await services_of(request).database.write(store)))
 
 
 async def delete(request: Request) -> Response:
@@ -130,14 +132,14 @@ async def delete(request: Request) -> Response:
     ended = await services_of(request).database.write(
         lambda c: end_fact(c, name, owner, now=time.time(), reason="deleted by the user")
     )
-    return _json(FactReply.of(ended))
+    return json_reply(FactReply.of(ended))
 
 
 async def undo(request: Request) -> Response:
     """Take the last change back; ``{"id", "fact": null}`` when that was its creation."""
     name, owner = request.path_params["id"], caller_of(request).owner
     left = await services_of(request).database.write(lambda c: undo_fact(c, name, owner))
-    return _json(Undone(name, FactReply.of(left) if left else None))
+    return json_reply(Undone(name, FactReply.of(left) if left else None))
 
 
 def _entered(owner: str, key: str, text: str) -> NewFact:
@@ -155,10 +157,6 @@ def _entered(owner: str, key: str, text: str) -> NewFact:
         valid_from=time.time(),
         redactions=redactions,
     )
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type=JSON)
 
 
 ENDPOINTS = (

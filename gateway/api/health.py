@@ -9,13 +9,11 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 
-import msgspec
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway import __version__
-from gateway.api.endpoint import JSON
+from gateway.api.endpoint import json_reply
 from gateway.api.services import Services, services_of
 from gateway.api.status import (
     AdminHealth,
@@ -42,7 +40,7 @@ _PACKAGES = ("llama-cpp-python", "starlette", "uvicorn")
 
 async def healthz(request: Request) -> Response:
     """The process answers. Touches nothing else."""
-    return _json(Alive())
+    return json_reply(Alive())
 
 
 async def readyz(request: Request) -> Response:
@@ -53,7 +51,7 @@ async def readyz(request: Request) -> Response:
     await services.database.check()
     if services.inference.health().waiting >= services.settings.model.max_waiting:
         raise OverloadedError("the model's queue is full", retry_after=_RETRY_SECONDS)
-    return _json(Ready())
+    return json_reply(Ready())
 
 
 async def metrics(request: Request) -> Response:
@@ -71,7 +69,7 @@ async def admin_health(request: Request) -> Response:
     database, wiki = await _database(services), await _wiki(services)
     broken = health.state == "broken" or (embedding is not None and embedding.host.state == "broken")
     healthy = not broken and database.status == "ok" and wiki.status != "failing"
-    return _json(
+    return json_reply(
         AdminHealth(
             status="ok" if healthy else "degraded",
             uptime_seconds=round(time.monotonic() - services.started_at, 1),
@@ -93,7 +91,7 @@ async def warm_host(request: Request) -> Response:
     services = services_of(request)
     await services.inference.warm()
     await services.embedding.warm()
-    return _json(_hosts(services))
+    return json_reply(_hosts(services))
 
 
 async def unload_host(request: Request) -> Response:
@@ -101,7 +99,7 @@ async def unload_host(request: Request) -> Response:
     services = services_of(request)
     await services.inference.unload()
     await services.embedding.unload()
-    return _json(_hosts(services))
+    return json_reply(_hosts(services))
 
 
 async def _refresh(services: Services) -> None:
@@ -151,10 +149,6 @@ def _hosts(services: Services) -> HostReply:
         HostStatus.of(services.inference.health()),
         HostStatus.of(embedding) if embedding is not None else None,
     )
-
-
-def _json(value: Struct) -> Response:
-    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 @cache

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.endpoint import JSON
+from gateway.api.endpoint import json_reply
 from gateway.api.services import Services, services_of
 from gateway.catalog import ResolvedModel
 from gateway.errors import NotFoundError
@@ -57,7 +56,7 @@ async def list_models(request: Request) -> Response:
     """The models that are served."""
     services = services_of(request)
     models = [services.model, services.embedding.model]
-    return _json(ModelList([_model(model) for model in models if model is not None]))
+    return json_reply(ModelList([_model(model) for model in models if model is not None]))
 
 
 async def get_model(request: Request) -> Response:
@@ -65,9 +64,9 @@ async def get_model(request: Request) -> Response:
     services, name = services_of(request), request.path_params["id"]
     embedding = services.embedding.model
     if embedding is not None and name == embedding.name:
-        return _json(_model(embedding))
+        return json_reply(_model(embedding))
     check_model(services, name)
-    return _json(_model(services.model))
+    return json_reply(_model(services.model))
 
 
 def _model(model: ResolvedModel) -> ModelReply:
@@ -76,7 +75,3 @@ def _model(model: ResolvedModel) -> ModelReply:
     except OSError:  # not pulled yet
         created = 0
     return ModelReply(id=model.name, created=created, context_length=model.context)
-
-
-def _json(value: Struct) -> Response:
-    return Response(msgspec.json.encode(value), media_type=JSON)

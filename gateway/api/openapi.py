@@ -13,12 +13,18 @@ from starlette.responses import Response
 
 from gateway import __version__
 from gateway.api.dialect import dialect_of
-from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint
+from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint, json_reply
 from gateway.errors import HearthError
 
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
-_TEXTS = {200: "Success", 201: "Made", 400: "The request is wrong", 401: "No key, or an unknown one"}
+_TEXTS = {
+    200: "Success",
+    201: "Made",
+    202: "Begun",
+    400: "The request is wrong",
+    401: "No key, or an unknown one",
+}
 _TEXTS |= {403: "Not allowed", 404: "No such thing, or not the caller's", 413: "The body is too large"}
 _TEXTS |= {408: "The request came too slowly", 409: "It is there already, or has changed meanwhile"}
 _TEXTS |= {
@@ -37,7 +43,7 @@ _ALWAYS = (400, 401, 403, 404, 408, 409, 413, 415, 421, 500, 502, 503, 504)
 
 async def openapi(request: Request) -> Response:
     """The description of this API, OpenAPI 3.1."""
-    return Response(msgspec.json.encode(document(request.app.state.endpoints)), media_type=JSON)
+    return json_reply(document(request.app.state.endpoints))
 
 
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.conversations.paging import query_of
-from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.endpoint import Endpoint, json_reply
 from gateway.api.services import caller_of, services_of
 from gateway.redact import redact
 from gateway.store.request_log import erase_records_of
@@ -37,7 +36,7 @@ async def erase(request: Request) -> Response:
     gone = await services.database.write(lambda c: erase_records_of(c, owner, redact(user)[0]))
     await services.database.truncate_log()
     await services.inference.forget(owner)
-    return Response(msgspec.json.encode(ErasedRecords(user, gone)), media_type=JSON)
+    return json_reply(ErasedRecords(user, gone))
 
 
 ENDPOINTS = (Endpoint("DELETE", "/v1/requests", erase, "user", reply=ErasedRecords, query=EraseQuery),)

@@ -14,6 +14,7 @@ from gateway.auth import Authenticator, Caller
 from gateway.catalog import ResolvedModel
 from gateway.inference.embedding import Embedder
 from gateway.inference.interface import Inference
+from gateway.inference.wake import Waker
 from gateway.memory.service import Conversations
 from gateway.metrics import Metrics
 from gateway.settings import Settings
@@ -31,6 +32,7 @@ class Services:
     model: ResolvedModel
     database: Database
     inference: Inference
+    waker: Waker
     embedding: Embedder
     search: VectorSearch | None  # None without an embedding model
     ask: AskFlow

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from gateway.api.conversations.bodies import Erased
 from gateway.api.conversations.paging import Listed, halves, page, pair, query_of
-from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.endpoint import JSON, Endpoint, json_reply
 from gateway.api.fields import convert, decode_object
 from gateway.api.services import caller_of, services_of
 from gateway.errors import InvalidRequestError
@@ -121,13 +121,15 @@ async def list_all(request: Request) -> Response:
         lambda c: list_tasks(c, owner, limit=asked.limit, day=day, state=state, before=before)
     )
     shown = [TaskReply.of(row) for row in rows]
-    return _json(page(shown, asked.limit, pair(rows[-1].day, rows[-1].id) if rows else None))
+    return json_reply(page(shown, asked.limit, pair(rows[-1].day, rows[-1].id) if rows else None))
 
 
 async def show(request: Request) -> Response:
     """One task."""
     name, owner = request.path_params["id"], caller_of(request).owner
-    return _json(TaskReply.of(await services_of(request).database.read(lambda c: get_task(c, name, owner))))
+    return json_reply(
+        TaskReply.of(await services_of(request).database.read(lambda c: get_task(c, name, owner)))
+    )
 
 
 async def create(request: Request) -> Response:
@@ -146,7 +148,9 @@ async def create(request: Request) -> Response:
         tool=msgspec.to_builtins(body.tool) if body.tool else None,
         redactions=redactions,
     )
-    return _json(TaskReply.of(await services_of(request).database.write(lambda c: add_task(c, new))), 201)
+    return json_reply(
+        TaskReply.of(await services_of(request).database.write(lambda c: add_task(c, new))), 201
+    )
 
 
 async def change(request: Request) -> Response:
@@ -166,14 +170,14 @@ async def change(request: Request) -> Response:
         save_task(connection, task)
         return task
 
-    return _json(TaskReply.of(await services_of(request).database.write(store)))
+    return json_reply(TaskReply.of(await services_of(request).database.write(store)))
 
 
 async def delete(request: Request) -> Response:
     """Delete a task with all that is below it."""
     name, owner = request.path_params["id"], caller_of(request).owner
     await services_of(request).database.write(lambda c: delete_task(c, name, owner))
-    return _json(Erased(name, True))
+    return json_reply(Erased(name, True))
 
 
 def _today(request: Request) -> str:
@@ -188,10 +192,6 @@ def _checked_day(day: str) -> str:
     except ValueError:
         pass
     raise InvalidRequestError("`day` is a date such as 2026-11-20", param="day")
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type=JSON)
 
 
 ENDPOINTS = (

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.endpoint import JSON, Endpoint
+from gateway.api.endpoint import JSON, Endpoint, json_reply
 from gateway.api.fields import convert, decode_object
 from gateway.api.neutral import without_neutral
 from gateway.api.services import services_of
@@ -68,14 +67,14 @@ async def tokenize(request: Request) -> Response:
         raise InvalidRequestError("one of `content` and `text` is needed, and only one", param="content")
     inference = services_of(request).inference
     work = _tokens(inference, text, with_pieces=bool(body.with_pieces))
-    return _json(TokenizeReply(await until_disconnect(request.receive, work)))
+    return json_reply(TokenizeReply(await until_disconnect(request.receive, work)))
 
 
 async def detokenize(request: Request) -> Response:
     """The text of tokens. Starts the model when it is not loaded."""
     body = convert(decode_object(await request.body()), DetokenizeRequest)
     work = services_of(request).inference.detokenize(body.tokens)
-    return _json(DetokenizeReply(await until_disconnect(request.receive, work)))
+    return json_reply(DetokenizeReply(await until_disconnect(request.receive, work)))
 
 
 async def _tokens(inference: Inference, text: str, *, with_pieces: bool) -> list[int | Piece]:
@@ -91,10 +90,6 @@ def _shown(piece: bytes) -> str | list[int]:
         return piece.decode()
     except UnicodeDecodeError:
         return list(piece)
-
-
-def _json(value: TokenizeReply | DetokenizeReply) -> Response:
-    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 ENDPOINTS = (

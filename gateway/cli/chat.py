@@ -78,9 +78,9 @@ def _greet(client: Client, terminal: bool) -> str:
 
 
 def _warm(client: Client) -> None:
-    """Have the model loaded while the first line is being typed. Only an operator's key may; others wait as ever."""
+    """Have the model loaded while the first line is being typed."""
     with suppress(HearthError):
-        client.post("/admin/host/warm", {})
+        client.post("/v1/typing", {})
 
 
 def _last(client: Client) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from gateway.api.anthropic.replies import MessageReply, Ping, TokenCount, Usage
 from gateway.api.anthropic.stream import stream_events, whole_message
 from gateway.api.chat_log import logged_generation
 from gateway.api.dialect import ANTHROPIC
-from gateway.api.endpoint import JSON, SSE, Endpoint
+from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
 from gateway.api.models import check_model
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, event_stream, known_error, sse, until_disconnect
@@ -45,7 +45,7 @@ async def messages(request: Request) -> ASGIApp:
             hold=_has_begun,
             response=lambda events: event_stream(events, _PING),
         )
-    return _json(await until_disconnect(request.receive, _whole(relay, message)))
+    return json_reply(await until_disconnect(request.receive, _whole(relay, message)))
 
 
 async def count_tokens(request: Request) -> Response:
@@ -54,7 +54,7 @@ async def count_tokens(request: Request) -> Response:
     body = parse_prompt(await request.body())
     check_model(services, body.model)
     counting = services.inference.count_prompt(host_messages(body), tools=host_tools(body))
-    return _json(TokenCount(await until_disconnect(request.receive, counting)))
+    return json_reply(TokenCount(await until_disconnect(request.receive, counting)))
 
 
 def _call(body: MessagesBody, request_id: str, owner: str) -> GenerateCall:
@@ -95,10 +95,6 @@ async def _encoded(
             yield sse(event, str(event.__struct_config__.tag))
     except Exception as error:
         yield sse(ANTHROPIC.envelope(known_error(error), request_id), "error")
-
-
-def _json(value: MessageReply | TokenCount) -> Response:
-    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 ENDPOINTS = (

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.api.chat_log import logged_generations
 from gateway.api.completions.bodies import CompletionRequest, Prompt, parse_completion
 from gateway.api.completions.replies import Choice, Completion, CompletionReply
-from gateway.api.endpoint import JSON, SSE, Endpoint
+from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
 from gateway.api.errors import envelope
 from gateway.api.generation import Numbered, checked, choices_of, collect, has_begun, schema_of, to_call
 from gateway.api.models import check_model
@@ -46,7 +44,7 @@ async def completions(request: Request) -> ASGIApp:
             relay, lambda items: _chunks(items, reply, choices, request_id, with_usage), hold=has_begun
         )
     await until_disconnect(request.receive, collect(relay, choices))
-    return Response(msgspec.json.encode(reply.whole(choices)), media_type=JSON)
+    return json_reply(reply.whole(choices))
 
 
 def _to_calls(body: CompletionRequest, prompts: list[str], request_id: str, owner: str) -> list[GenerateCall]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.api.conversations.bodies import MessageReply, NewMessageBody, PostReply, parse_message
-from gateway.api.endpoint import JSON
+from gateway.api.endpoint import json_reply
 from gateway.api.errors import envelope
 from gateway.api.services import services_of
 from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
@@ -40,7 +38,7 @@ async def post_message(request: Request, conversation: Conversation) -> ASGIApp:
     if body.stream:
         return StreamReply(relay, lambda items: _events(items, request_id), hold=_is_certain)
     accepted, done = await until_disconnect(request.receive, _collect(relay))
-    return Response(msgspec.json.encode(_whole(accepted, done)), media_type=JSON)
+    return json_reply(_whole(accepted, done))
 
 
 def _call(request_id: str, conversation: Conversation, body: NewMessageBody) -> PostCall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 import msgspec
@@ -34,7 +34,7 @@ from gateway.api.conversations.bodies import (
 )
 from gateway.api.conversations.messages import post_message
 from gateway.api.conversations.paging import Listed, Paged, halves, page, pair, query_of
-from gateway.api.endpoint import JSON, SSE, Endpoint
+from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
 from gateway.api.services import caller_of, services_of
 from gateway.api.streams import Relay, StreamReply, sse, until_disconnect
 from gateway.memory.hub import News
@@ -84,7 +84,7 @@ async def create(request: Request) -> Response:
         redactions=redactions,
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
-    return _json(ConversationReply.of(conversation), 201)
+    return json_reply(ConversationReply.of(conversation), 201)
 
 
 async def list_all(request: Request) -> Response:
@@ -96,19 +96,19 @@ async def list_all(request: Request) -> Response:
         lambda c: list_conversations(c, owner, limit=asked.limit, before=last, archived=asked.archived)
     )
     shown = [ConversationReply.of(row) for row in rows]
-    return _json(page(shown, asked.limit, pair(rows[-1].updated_at, rows[-1].id) if rows else None))
+    return json_reply(page(shown, asked.limit, pair(rows[-1].updated_at, rows[-1].id) if rows else None))
 
 
 async def show(request: Request) -> Response:
     """One conversation."""
-    return _json(ConversationReply.of(await conversation_of(request)))
+    return json_reply(ConversationReply.of(await conversation_of(request)))
 
 
 async def erase(request: Request) -> Response:
     """Erase a conversation with everything that came from it."""
     services, conversation = services_of(request), await conversation_of(request)
     await services.conversations.erase(conversation)
-    return _json(Erased(conversation.id, True))
+    return json_reply(Erased(conversation.id, True))
 
 
 async def messages(request: Request) -> Response:
@@ -118,14 +118,16 @@ async def messages(request: Request) -> Response:
     rows = await services_of(request).database.read(
         lambda c: page_of_messages(c, conversation.id, limit=asked.limit, before=asked.cursor)
     )
-    return _json(page([MessageReply.of(row) for row in rows], asked.limit, rows[0].seq if rows else None))
+    return json_reply(
+        page([MessageReply.of(row) for row in rows], asked.limit, rows[0].seq if rows else None)
+    )
 
 
 async def forget(request: Request) -> Response:
     """Erase what one ``speaker`` said, the replies to it, and all that came from both."""
     services, conversation = services_of(request), await conversation_of(request)
     speaker = query_of(request, ForgetQuery).speaker
-    return _json(Forgotten(conversation.id, await services.conversations.forget(conversation, speaker)))
+    return json_reply(Forgotten(conversation.id, await services.conversations.forget(conversation, speaker)))
 
 
 async def summaries(request: Request) -> Response:
@@ -135,14 +137,16 @@ async def summaries(request: Request) -> Response:
     rows = await services_of(request).database.read(
         lambda c: list_summaries(c, conversation.id, limit=asked.limit, before=asked.cursor)
     )
-    return _json(page([SummaryReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None))
+    return json_reply(
+        page([SummaryReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None)
+    )
 
 
 async def context(request: Request) -> Response:
     """The blocks that the next message's prompt would consist of, and what would be left out."""
     services, conversation = services_of(request), await conversation_of(request)
     built = await services.conversations.context(conversation)
-    return _json(
+    return json_reply(
         ContextReply(
             blocks=built.composition.blocks,
             left_out=built.composition.left_out,
@@ -159,7 +163,7 @@ async def compact(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     work = services.conversations.compact(conversation)
     made = await until_disconnect(request.receive, work)
-    return _json(Compacted(conversation.id, made))
+    return json_reply(Compacted(conversation.id, made))
 
 
 async def convert(request: Request) -> Response:
@@ -167,7 +171,7 @@ async def convert(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     wanted = parse_conversion(await request.body())
     work = services.conversations.convert(conversation, wanted.to)
-    return _json(Compacted(conversation.id, await until_disconnect(request.receive, work)))
+    return json_reply(Compacted(conversation.id, await until_disconnect(request.receive, work)))
 
 
 async def rollover(request: Request) -> Response:
@@ -184,7 +188,7 @@ async def rollover(request: Request) -> Response:
         archived_at=None,
     )
     work = services.conversations.rollover(conversation, new)
-    return _json(ConversationReply.of(await until_disconnect(request.receive, work)), 201)
+    return json_reply(ConversationReply.of(await until_disconnect(request.receive, work)), 201)
 
 
 async def events(request: Request) -> ASGIApp:
@@ -207,10 +211,6 @@ async def conversation_of(request: Request) -> Conversation:
 async def post(request: Request) -> ASGIApp:
     """A message, and the reply to it."""
     return await post_message(request, await conversation_of(request))
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type=JSON)
 
 
 _ONE = "/v1/conversations/{id}"

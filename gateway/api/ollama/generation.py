@@ -12,10 +12,11 @@ from starlette.types import ASGIApp
 
 from gateway.api.chat_log import logged_generation
 from gateway.api.dialect import OLLAMA
+from gateway.api.endpoint import json_reply
 from gateway.api.fields import parse_keep_alive
 from gateway.api.ndjson import NdjsonResponse, ndjson
 from gateway.api.ollama.bodies import ChatBody, GenerateBody, parse_chat, parse_generate
-from gateway.api.ollama.models import check_name, json_reply
+from gateway.api.ollama.models import check_name
 from gateway.api.ollama.options import Options, check_options, max_tokens_of, sampling_of
 from gateway.api.ollama.prompt import chat_fields, generate_fields
 from gateway.api.ollama.replies import Line

@@ -12,7 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.endpoint import JSON
+from gateway.api.endpoint import json_reply
 from gateway.api.models import check_model
 from gateway.api.ollama.bodies import parse_show
 from gateway.api.ollama.replies import (
@@ -122,11 +122,6 @@ async def _shown(model: ResolvedModel, template: str, capabilities: list[str]) -
         parameters=_parameters(model),
         template=template,
     )
-
-
-def json_reply(value: Any) -> Response:
-    """A whole reply."""
-    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 def _installed(model: ResolvedModel) -> InstalledModel:

@@ -6,15 +6,13 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.api.chat_log import logged_generations
 from gateway.api.chat_tools import host_choice, host_tools
-from gateway.api.endpoint import JSON, SSE, Endpoint
+from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
 from gateway.api.generation import Numbered, check_ended, checked, collect, has_begun, to_call
 from gateway.api.models import check_model
 from gateway.api.responses.bodies import (
@@ -59,7 +57,7 @@ async def responses(request: Request) -> ASGIApp:
     if body.stream:
         return StreamReply(relay, lambda items: _events(items, beginning, output), hold=has_begun)
     await until_disconnect(request.receive, collect(relay, [output]))
-    return Response(msgspec.json.encode(_ended(beginning, output)), media_type=JSON)
+    return json_reply(_ended(beginning, output))
 
 
 def _to_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCall:

@@ -173,6 +173,26 @@ async def test_it_shows_that_it_is_typing_and_no_half_answers(
         assert len(alice.said_by("hearth")) == 1
 
 
+async def test_the_model_is_loaded_while_somebody_writes_to_it(
+    inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
+) -> None:
+    async with (
+        running(configured(1, server.url, tmp_path, network=network(inspircd))),
+        person(inspircd.port, "alice", CHANNEL, caps=TAGS) as alice,
+    ):
+        alice.send(f"@+typing=active TAGMSG {CHANNEL}")
+        alice.send("@+typing=done TAGMSG hearth")
+        alice.say("hearth", "!help")
+        await alice.expect_from("hearth", "")
+        assert inference.events == [], "nothing of this is a message to the bot"
+        alice.send("@+typing=active TAGMSG hearth")
+        await until(lambda: inference.events == ["warm"])
+        alice.send("@+typing=active TAGMSG hearth")
+        alice.say("hearth", "!stats")
+        await alice.expect_from("hearth", "")
+        assert inference.events == ["warm"], "once is enough for a while"
+
+
 async def test_two_bots_do_not_talk_to_each_other(
     inspircd: Inspircd, server: LiveServer, tmp_path: Path
 ) -> None:

@@ -129,6 +129,8 @@ class ScriptedInference:
 
     async def warm(self) -> None:
         self.events.append("warm")
+        if self.error is not None:
+            raise self.error
         self.state = HostHealth(state="ready", pid=4711)
 
     async def unload(self) -> None:
