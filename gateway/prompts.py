@@ -2,6 +2,8 @@
 
 The program's own files lie in ``prompts/``; a file of the same name in the data directory's ``prompts`` takes
 the place of one of them, and further ones may be added. A prompt ``answer_<style>`` is an answer style.
+Other versions of a prompt lie beside it as ``<name>@<version>.md``, for comparisons and conversions; so does, without
+a file of its own, a version of the program's that the data directory replaces.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from gateway.resources import bundled
 from model_host.protocol import Lane, Message, Sampling, TextPart
 
 _FENCE = "+++"
+_AT = "@"  # between name and version in the names of files
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _STYLE_PREFIX = "answer_"
 
@@ -92,10 +95,11 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
 
 class PromptSet:
-    """All prompts, by name."""
+    """All prompts, by name: the version of each that is in use, and ``others`` that are there as well."""
 
-    def __init__(self, prompts: Collection[Prompt]) -> None:
+    def __init__(self, prompts: Collection[Prompt], others: Collection[Prompt] = ()) -> None:
         self._prompts = {prompt.name: prompt for prompt in prompts}
+        self._versions = {(prompt.name, prompt.version): prompt for prompt in (*others, *prompts)}
 
     def names(self) -> list[str]:
         """Every name, sorted."""
@@ -107,6 +111,27 @@ class PromptSet:
         if prompt is None:
             raise NotFoundError(f"there is no prompt `{name}`; there are: {', '.join(self.names())}")
         return prompt
+
+    def version(self, name: str, version: int, param: str | None = None) -> Prompt:
+        """A version of the prompt of that name. Raises NotFoundError, InvalidRequestError that lists the versions.
+
+        ``param`` is the field of the request that named the version.
+        """
+        used = self.get(name).version
+        prompt = self._versions.get((name, version))
+        if prompt is None:
+            there = ", ".join(str(known) for known_name, known in sorted(self._versions) if known_name == name)
+            raise InvalidRequestError(
+                f"the prompt `{name}` is there in version {there} ({used} is in use), not in {version}; put it into the "
+                f"data directory's folder `prompts` as `{name}@{version}.md`",
+                param=param,
+            )
+        return prompt
+
+    def with_version(self, version: int) -> PromptSet:
+        """The same prompts, with ``version`` in use of each that is there in it."""
+        used = [self._versions.get((name, version), prompt) for name, prompt in self._prompts.items()]
+        return PromptSet(used, list(self._versions.values()))
 
     def styles(self) -> list[str]:
         """Every answer style, sorted."""
@@ -127,12 +152,23 @@ def load_prompts(extra: Path | None = None) -> PromptSet:
     Raises ConfigurationError naming the file and what is wrong in it.
     """
     folders = [bundled("prompts")] + ([extra] if extra is not None and extra.is_dir() else [])
-    found: dict[str, Prompt] = {}
+    used: dict[str, Prompt] = {}
+    others: list[Prompt] = []
     for folder in folders:
         for path in sorted(folder.glob("*.md")):
             prompt = read_prompt(path)
-            found[prompt.name] = prompt
-    return PromptSet(list(found.values()))
+            if _AT in path.stem:
+                others.append(prompt)
+            else:
+                others += [used[prompt.name]] if prompt.name in used else []
+                used[prompt.name] = prompt
+    for prompt in others:
+        if prompt.name not in used:
+            raise ConfigurationError(
+                f"the prompt `{prompt.name}` is there in version {prompt.version} as another version, but no "
+                f"`{prompt.name}.md` is in use"
+            )
+    return PromptSet(list(used.values()), others)
 
 
 def read_prompt(path: Path) -> Prompt:
@@ -144,8 +180,7 @@ def read_prompt(path: Path) -> Prompt:
         options = {key: value for key, value in header.sampling.items() if key != "max_tokens"}
         sampling, max_tokens = _sampling(options), msgspec.convert(limit, _Limit).max_tokens
         pieces = _pieces(body, body_line, header.variables)
-        if header.name != path.stem:
-            raise ValueError(f"`name` is `{header.name}`, but the file's name says `{path.stem}`")
+        _check_file_name(path.stem, header)
         if header.output.schema is not None and header.output.grammar is not None:
             raise ValueError("`output` has both `schema` and `grammar`; give one of them")
     except (OSError, ValueError) as error:  # TOML, UTF-8 and msgspec errors are ValueErrors
@@ -161,6 +196,15 @@ def read_prompt(path: Path) -> Prompt:
         schema=header.output.schema,
         grammar=header.output.grammar,
     )
+
+
+def _check_file_name(stem: str, header: _Header) -> None:
+    """``<name>``, or ``<name>@<version>`` for a version that is not in use."""
+    name, at, version = stem.partition(_AT)
+    if header.name != name:
+        raise ValueError(f"`name` is `{header.name}`, but the file's name says `{name}`")
+    if at and version != str(header.version):
+        raise ValueError(f"`version` is {header.version}, but the file's name says `{version}`")
 
 
 def _sampling(options: dict[str, Any]) -> Sampling:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from model_host import bindings, machine
-from model_host.threads import parse_speeds
+from model_host.thread_speeds import parse_speeds
 
 if TYPE_CHECKING:
     from model_host.host import Host
@@ -26,9 +26,6 @@ def main() -> int:
     events = os.dup(1)
     os.dup2(2, 1)
     os.environ["GGML_NO_BACKTRACE"] = "1"  # on an internal error llama.cpp would start a debugger
-    # How long threads of llama.cpp that wait for each other spin before they sleep. docs/benchmarks.md says why.
-    if not os.environ.keys() & {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"}:
-        os.environ["GOMP_SPINCOUNT"] = "100000"
 
     bindings.import_light()
     # Imported late: the lines above must come before llama.cpp can print.

@@ -27,7 +27,7 @@ from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
-from model_host.threads import Speeds
+from model_host.thread_speeds import Speeds
 from model_host.tuned_engine import TunedEngine
 
 Work = TypeVar("Work")

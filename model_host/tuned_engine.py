@@ -9,8 +9,12 @@ import llama_cpp
 from msgspec.structs import replace
 
 from model_host import protocol
+from model_host.company import Company
 from model_host.engine import DecodeResult, Engine, Span
-from model_host.threads import Speeds, ThreadTuner, measure
+from model_host.thread_speeds import Speeds, measure
+from model_host.threads import ThreadTuner
+
+_PAUSE_SECONDS = 0.02  # after which others may have come or gone
 
 
 class TunedEngine(Engine):
@@ -18,6 +22,7 @@ class TunedEngine(Engine):
 
     _tuner: ThreadTuner | None = None
     _measured: Speeds = {}
+    _ended = 0.0  # when the last batch was done
 
     def tune(self, speeds: Speeds, limit: int) -> None:
         """Begin with what was fastest; without ``speeds`` they are measured now, on batches up to ``limit``."""
@@ -26,18 +31,21 @@ class TunedEngine(Engine):
         if not speeds:
             self._measured = measure(self._try, self.threads, limit, time.perf_counter)
             self.trim(0, 0)
-        self._tuner = ThreadTuner(self.threads, speeds or self._measured)
+        self._tuner = ThreadTuner(self.threads, speeds or self._measured, Company())
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         """See :meth:`Engine.decode`."""
         if self._tuner is None:
             return super().decode(spans)
         tokens = sum(len(span.tokens) for span in spans)
+        if time.perf_counter() - self._ended > _PAUSE_SECONDS:
+            self._tuner.resume()
         self._use(self._tuner.choose(tokens))
         begun = time.perf_counter()
         result, rows = super().decode(spans)
+        self._ended = time.perf_counter()
         if result == "done":
-            self._tuner.note(tokens, time.perf_counter() - begun)
+            self._tuner.note(tokens, self._ended - begun)
         return result, rows
 
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:

@@ -19,7 +19,7 @@ def memory() -> None:
 
 @memory.command()
 @click.option(
-    "--to", type=int, help="Insist on this prompt version; by default the loaded one of each prompt."
+    "--to", type=int, help="By this version of the prompts; by default the one in use of each."
 )
 @click.option("--conversation", help="Only the conversation of this id.")
 @client_options
@@ -31,7 +31,7 @@ def convert(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
-    """Make summaries of older prompt versions again. The old ones stay, marked as superseded."""
+    """Make summaries of other prompt versions again. The old ones stay, marked as superseded."""
     client = connect(url, key, data_dir, config_file)
     names = (
         [conversation]

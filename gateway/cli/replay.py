@@ -22,19 +22,13 @@ _LEAST_WIDTH = 30
 
 
 def chosen_prompts(options: Sequence[str], prompts: PromptSet) -> dict[str, Prompt]:
-    """The prompts of ``NAME=VERSION`` options. Raises InvalidRequestError when that version is not loaded."""
+    """The prompts of ``NAME=VERSION`` options. Raises NotFoundError, InvalidRequestError when there is no such one."""
     chosen: dict[str, Prompt] = {}
     for option in options:
         name, equals, version = option.partition("=")
         if not equals or not version.isdigit():
             raise click.UsageError(f"--prompt takes NAME=VERSION, not `{option}`")
-        prompt = prompts.get(name)
-        if prompt.version != int(version):
-            raise InvalidRequestError(
-                f"the prompt `{name}` is loaded in version {prompt.version}, not {version}; put the other one into "
-                "the data directory's folder `prompts`"
-            )
-        chosen[name] = prompt
+        chosen[name] = prompts.version(name, int(version))
     return chosen
 
 

@@ -20,6 +20,7 @@ from gateway.memory.planner import plan
 from gateway.memory.situation import MIN_TARGET_TOKENS
 from gateway.memory.summarize import REJECTED_SECONDS, Source, Summarizer, SummaryRejectedError, spans
 from gateway.memory.types import Compaction
+from gateway.prompts import PromptSet
 from gateway.store.conversations import Conversation
 from gateway.store.messages import StoredMessage, messages_between
 from gateway.store.summaries import NewSummary, Summary, add_summary
@@ -122,12 +123,14 @@ class Compactor:
         return await self._summary(context, everything)
 
     async def convert(self, conversation: Conversation, version: int | None) -> int:
-        """Make the summaries of other prompt versions again, from the messages they stand for.
+        """Make the summaries again that ``version`` of their prompts, or the one in use, did not make.
 
-        The old rows stay, superseded. Returns how many were made. Raises as :meth:`run`, and InvalidRequestError.
+        They are made from the messages they stand for; the old rows stay, superseded. Returns how many were made. Raises as :meth:`run`, and InvalidRequestError.
         """
         context = await self._builder.build(conversation, compacting=True)
-        old = outdated(context.summaries, self._parts.prompts, version)
+        prompts = self._parts.prompts
+        old = outdated(context.summaries, prompts, version)
+        wanted = prompts if version is None else prompts.with_version(version)
         for summary in old:
             messages = await self._parts.database.read(
                 partial(
@@ -142,7 +145,7 @@ class Compactor:
                 target_tokens=max(MIN_TARGET_TOKENS, summary.tokens),
             )
             made = msgspec.structs.replace(
-                await self._summary(context, again), first=summary.first, last=summary.last
+                await self._summary(context, again, wanted), first=summary.first, last=summary.last
             )
             await self._store(made, (summary.seq,))
         return len(old)
@@ -156,7 +159,10 @@ class Compactor:
 
         await self._parts.database.write(store)
 
-    async def _summary(self, context: Context, compaction: Compaction) -> NewSummary:
+    async def _summary(
+        self, context: Context, compaction: Compaction, prompts: PromptSet | None = None
+    ) -> NewSummary:
+        """``prompts``: other versions than those in use."""
         conversation, parts = context.conversation, self._parts
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
@@ -169,7 +175,7 @@ class Compactor:
         )
         summarizer = Summarizer(
             parts.model(conversation),
-            parts.prompts,
+            prompts or parts.prompts,
             context=context.budget.context,
             part=parts.defaults.prompt_tokens or context.budget.limit,
             apart=parts.defaults.summaries_apart,

@@ -106,6 +106,38 @@ def test_the_data_directory_overrides_and_adds(tmp_path: Path) -> None:
     assert load_prompts(tmp_path / "missing").names() == load_prompts().names()
 
 
+def test_several_versions_lie_side_by_side(tmp_path: Path) -> None:
+    write(tmp_path, GOOD)
+    write(tmp_path, GOOD.replace("version = 3", "version = 2").replace("Then", "And"), "greet@2")
+    shipped = load_prompts().get("answer_plain")
+    write(
+        tmp_path,
+        GOOD.replace('"greet"', '"answer_plain"').replace("version = 3", "version = 9"),
+        "answer_plain",
+    )
+    prompts = load_prompts(tmp_path)
+    assert prompts.get("greet").version == 3
+    assert "And" in "".join(prompts.version("greet", 2).pieces)
+    assert (prompts.get("answer_plain").version, prompts.version("answer_plain", 1)) == (9, shipped)
+    with pytest.raises(InvalidRequestError, match=r"version 2, 3 \(3 is in use\), not in 4; .*`greet@4.md`"):
+        prompts.version("greet", 4)
+    with pytest.raises(NotFoundError):
+        prompts.version("nope", 1)
+    assert "greet@2" not in prompts.names()
+    older = prompts.with_version(2)
+    assert (older.get("greet").version, older.get("answer_plain").version) == (2, 9)
+    assert older.with_version(3).get("greet") == prompts.get("greet")
+
+
+def test_a_version_beside_nothing_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, GOOD, "greet@3")
+    with pytest.raises(ConfigurationError, match=r"no `greet.md` is in use"):
+        load_prompts(tmp_path)
+    write(tmp_path, GOOD, "greet@2")
+    with pytest.raises(ConfigurationError, match="`version` is 3, but the file's name says `2`"):
+        load_prompts(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

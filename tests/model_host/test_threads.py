@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_host.threads import Speeds, ThreadTuner, candidates, measure, parse_speeds, size_class
+from model_host.thread_speeds import Speeds, candidates, measure, parse_speeds
+from model_host.threads import ThreadTuner, size_class
 
 # Seconds a batch by number of threads.
 Costs = dict[int, float]
@@ -42,6 +43,17 @@ def test_trials_cost_next_to_nothing(tokens: int, costs: Costs) -> None:
     mean, _ = work(tuner, tokens, costs, 100)
     assert mean < 1.05 * min(costs.values())
     assert tuner.chosen() == {size_class(tokens): min(costs, key=lambda threads: costs[threads])}
+
+
+class Machinery:
+    """Other programs, made up."""
+
+    def __init__(self, cores: int) -> None:
+        self.cores = cores
+        self.wanted = 0
+
+    def others(self, *, glance: bool = False) -> int:
+        return self.wanted
 
 
 QUIET: Costs = {1: 0.010, 2: 0.006}
@@ -81,10 +93,74 @@ def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -
 
 def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None:
     tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
-    work(tuner, 1, QUIET, 50)
+    work(tuner, 1, QUIET, 15)
     assert tuner.chosen() == {1: 1}
-    work(tuner, 1, QUIET, 20)
+    work(tuner, 1, QUIET, 10)
     assert tuner.chosen() == {1: 2}
+
+
+def test_what_one_size_finds_out_about_neighbours_holds_for_all() -> None:
+    company = Machinery(2)
+    tuner = ThreadTuner(2, MEASURED, company)
+    for tokens in (1, 2, 500):
+        work(tuner, tokens, QUIET, 5)
+    company.wanted = 2
+    while tuner.choose(1) == 2:
+        tuner.note(1, CROWDED[2])
+    assert [tuner.choose(tokens) for tokens in (2, 500, 70)] == [1, 1, 1], "70 had never come before"
+    for tokens in (2, 500, 70):
+        tuner.note(tokens, CROWDED[1])
+    company.wanted = 0
+    work(tuner, 1, QUIET, 0.1)
+    assert [tuner.choose(tokens) for tokens in (1, 2, 500, 70, 3)] == [2, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("most", "cores", "others", "share"), [(2, 2, 2, 1), (8, 8, 8, 4), (8, 16, 40, 4), (3, 3, 90, 1)]
+)
+def test_who_comes_during_a_pause_costs_no_slow_batch(most: int, cores: int, others: int, share: int) -> None:
+    company = Machinery(cores)
+    tuner = ThreadTuner(most, {1: {1: 1.0, most: 9.0}, 64: {1: 1.0, most: 9.0}}, company)
+    costs = {threads: 0.1 / threads for threads in candidates(most)}
+    work(tuner, 1, costs, 5)
+    company.wanted = others
+    tuner.resume()
+    assert (tuner.choose(1), tuner.choose(300)) == (share, share)
+    company.wanted = 0
+    tuner.resume()
+    assert (tuner.choose(1), tuner.choose(300)) == (most, most)
+    company.wanted = cores - 1
+    tuner.resume()
+    assert tuner.choose(1) == most, "somebody, but not on all cores"
+
+
+def test_what_was_found_beside_others_is_not_forgotten_at_a_pause() -> None:
+    company = Machinery(2)
+    tuner = ThreadTuner(2, MEASURED, company)
+    work(tuner, 1, QUIET, 5)
+    company.wanted = 2
+    tuner.resume()
+    assert tuner.choose(1) == 1
+    company.wanted = 1
+    work(tuner, 1, QUIET, 10)
+    assert tuner.chosen() == {1: 2}, "a trial showed that they hinder nobody"
+    company.wanted = 2
+    tuner.resume()
+    assert tuner.choose(1) == 2
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 500])
+def test_nothing_dear_is_tried_while_others_want_all_cores(tokens: int) -> None:
+    company = Machinery(2)
+    tuner = ThreadTuner(2, MEASURED, company)
+    work(tuner, tokens, QUIET, 5)
+    company.wanted = 2
+    slow = 0
+    for _ in range(10_000):
+        threads = tuner.choose(tokens)
+        slow += threads == 2
+        tuner.note(tokens, CROWDED[threads])
+    assert slow <= 2
 
 
 @settings(max_examples=50)

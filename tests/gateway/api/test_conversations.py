@@ -329,3 +329,7 @@ async def test_summaries_are_made_again_by_a_newer_prompt(
         spans = sorted((each["first"], each["last"]) for each in live_ones)
         assert spans == sorted((e["first"], e["last"]) for e in before if e["superseded_by"] is None)
         assert (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"] == 0
+        back = await client.post(f"/v1/conversations/{name}/convert", json={"to": 1})
+        assert back.json()["summaries"] == made, "the program's own version is still there"
+        last = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+        assert {each["prompt_version"] for each in last if each["superseded_by"] is None} == {1}

@@ -317,7 +317,7 @@ def test_a_reply_of_a_conversation_with_another_core_prompt(
         return run_command(answering, tmp_path, "log", "talk", "--replay", "--prompt", *arguments)
 
     refused = hearth("chat_core=2")
-    assert refused.returncode != 0 and "loaded in version 1" in refused.stderr
+    assert refused.returncode != 0 and "there in version 1" in refused.stderr
     core = (Path(__file__).parents[3] / "prompts" / "chat_core.md").read_text()
     (data / "prompts").mkdir()
     (data / "prompts" / "chat_core.md").write_text(
@@ -332,6 +332,8 @@ def test_a_reply_of_a_conversation_with_another_core_prompt(
         assert before != now > 10
         shown = hearth("chat_core=2")
         assert "prompt chat_core v1 → v2" in shown.stdout
+        own = json.loads(hearth("chat_core=1", "--json").stdout)["generations"]
+        assert own[0]["version"] == ["1", "1"], "what the data directory replaces is still there"
     finally:
         (data / "prompts" / "chat_core.md").unlink()
         (data / "prompts").rmdir()
