@@ -22,6 +22,8 @@ BACKGROUND_TURN = 8
 BACKGROUND_SHARE = 8  # … with one part in so many of its budget.
 # One part in so many of what is read in a step is of the prompt that came first, whatever its length: it gets on.
 OLDEST_SHARE = 4
+# A step that reads a prompt to its end reads no other, so that the answer can begin; unless it were smaller than this.
+WORTH_A_STEP = 32
 # A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
 WORTH_WAITING_FOR = 48
 
@@ -151,7 +153,8 @@ class Scheduler:
     def _share_out(self, sequences: list[Sequence], budget: int, now: float) -> list[Feed]:
         """One token for whoever decodes, then the prompts: lane by lane, the shortest first, but see OLDEST_SHARE.
 
-        Reading one prompt after the other lets the first of them decode while the next are read.
+        Reading one prompt after the other, and no more than one to its end in a step, lets the first of them decode
+        while the next are read. A token costs about the same in a small step as in a large one.
         """
         feeds = []
         order = sorted(sequences, key=lambda s: (self._lane(s, now), s.pending, s.arrived))
@@ -162,13 +165,19 @@ class Scheduler:
         reading = [s for s in order if not s.decoding]
         oldest = min(reading, key=lambda s: (self._lane(s, now), s.arrived), default=None)
         reserved = min(oldest.pending, -(-budget // OLDEST_SHARE)) if oldest is not None else 0
+        read = 0
         for sequence in reading:
             if sequence is oldest:
                 reserved = 0
-            count = min(sequence.pending, budget - reserved)
+            count = min(sequence.pending, budget - read - reserved)
             if count > 0:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
-                budget -= count
+                read += count
+            if count == sequence.pending and read >= WORTH_A_STEP:
+                reserved = min(reserved, -(-read // (OLDEST_SHARE - 1)))
+                break
+        if reserved and oldest is not None:
+            feeds.append(Feed(oldest, reserved, last=reserved == oldest.pending))
         return feeds
 
     def _with_drafts(self, feeds: list[Feed], budget: int) -> list[Feed]:

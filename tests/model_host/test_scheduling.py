@@ -60,7 +60,16 @@ def test_background_has_everything_when_alone() -> None:
 
 def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
     scheduler = scheduler_with(("long", "interactive", 4000), ("short", "interactive", 40))
-    assert plan(scheduler) == {"short": 40, "long": 88}
+    assert plan(scheduler) == {"short": 40, "long": 14}, (
+        "three parts in four are the short one's, and the step ends with it"
+    )
+
+
+def test_a_step_ends_with_a_prompt_so_that_its_answer_can_begin() -> None:
+    scheduler = scheduler_with(*((f"user{n}", "interactive", 40) for n in range(4)))
+    assert plan(scheduler) == {"user0": 40}
+    scheduler = scheduler_with(*((f"user{n}", "interactive", 10) for n in range(8)))
+    assert plan(scheduler) == {f"user{n}": 10 for n in range(4)}, "but tiny ones go together"
 
 
 def test_prompts_are_read_one_after_the_other() -> None:
@@ -77,7 +86,9 @@ def test_a_long_prompt_gets_on_beside_shorter_ones() -> None:
 
 def test_retrieval_reads_after_interactive() -> None:
     scheduler = scheduler_with(("pages", "retrieval", 40), ("chat", "interactive", 100))
-    assert plan(scheduler) == {"chat": 100, "pages": 28}
+    assert plan(scheduler) == {"chat": 100}
+    scheduler = scheduler_with(("pages", "retrieval", 40), ("chat", "interactive", 10))
+    assert plan(scheduler) == {"chat": 10, "pages": 40}
 
 
 def test_nobody_waits_for_a_prefix_that_rests() -> None:
