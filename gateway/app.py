@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import embeddings, facts, requests, tasks, tokens, warming
+from gateway.api import embeddings, facts, page, requests, tasks, tokens, warming
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import ask
 from gateway.api.ask_input import AskRequest
@@ -86,6 +86,7 @@ ENDPOINTS = (
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,
+    *page.ENDPOINTS,
 )
 
 
@@ -102,6 +103,7 @@ def create_app(
     ConfigurationError, for example for a public address without any API key.
     """
     measured = Metrics()
+    endpoints = _endpoints(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -110,10 +112,10 @@ def create_app(
             yield
 
     app = Starlette(
-        routes=[endpoint.route() for endpoint in ENDPOINTS],
+        routes=[endpoint.route() for endpoint in endpoints],
         middleware=[
             Middleware(BodyLimit, settings=settings.server),
-            Middleware(RequestContext, endpoints=ENDPOINTS, metrics=measured),
+            Middleware(RequestContext, endpoints=endpoints, metrics=measured),
             Middleware(Guard, settings=settings.server),
             Middleware(warming.EarlyWake),
         ],
@@ -123,9 +125,15 @@ def create_app(
     # A redirect would carry the Host header's name; a path is right or it is not.
     app.router.redirect_slashes = False
     app.state.metrics = measured
-    app.state.endpoints = ENDPOINTS
+    app.state.endpoints = endpoints
     app.state.drain = Drain()
     return app
+
+
+def _endpoints(settings: Settings) -> tuple[Endpoint, ...]:
+    """The route table without what the settings turn off."""
+    off = () if settings.server.page else page.ENDPOINTS
+    return tuple(endpoint for endpoint in ENDPOINTS if endpoint not in off)
 
 
 async def _open(

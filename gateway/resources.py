@@ -1,4 +1,4 @@
-"""Files that ship with the program: prompts, the model catalog, the demo model, the sample wiki.
+"""Files that ship with the program: prompts, the model catalog, the demo model, the sample wiki, the page.
 
 In a checkout they lie beside the package; in an installed wheel under ``gateway/_bundled``.
 """
@@ -19,3 +19,8 @@ def bundled(relative: str) -> Path:
 def sample_wiki() -> Path:
     """Folder of the embedded sample wiki: one ``.wiki`` file of MediaWiki wikitext a page."""
     return _PACKAGE / "wiki" / "sample"
+
+
+def web_page() -> Path:
+    """Folder of the web page's files: HTML, style, icon and scripts, all in one folder."""
+    return _PACKAGE / "web"

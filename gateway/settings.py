@@ -31,6 +31,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     body_timeout_seconds: Seconds = 30.0
     max_body_bytes: Positive = 4 * 1024 * 1024
     max_connections: Positive = 512
+    # The web page at /. Without it there is the API alone.
+    page: bool = True
     shutdown_grace_seconds: Seconds = 10.0
 
 

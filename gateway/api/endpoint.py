@@ -33,6 +33,7 @@ class Endpoint:
     The rest describes it in the OpenAPI document: ``body`` and ``reply`` are the types of JSON (None: no JSON, or
     of no fixed shape), ``streams`` the media type of a streamed reply, ``status`` that of success, ``query`` the
     type of the query's parameters (None: none is read). The summary is the first sentence of the handler's docstring.
+    Not ``described`` is what is no part of the API.
     """
 
     method: str
@@ -45,6 +46,7 @@ class Endpoint:
     streams: str = ""
     status: int = 200
     query: type[Struct] | None = None
+    described: bool = True
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

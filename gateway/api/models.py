@@ -38,12 +38,16 @@ def check_embedding_model(services: Services, name: str) -> None:
 
 
 class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="model"):
-    """A model. ``created`` is its file's time in Unix seconds, 0 before there is one."""
+    """A model. ``created`` is its file's time in Unix seconds, 0 before there is one.
+
+    ``notice`` is a remark about the model worth showing once, from the catalog.
+    """
 
     id: str
     created: int
     owned_by: Literal["hearth"] = "hearth"
     context_length: int
+    notice: str | None
 
 
 class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
@@ -74,4 +78,4 @@ def _model(model: ResolvedModel) -> ModelReply:
         created = int(model.path.stat().st_mtime)
     except OSError:  # not pulled yet
         created = 0
-    return ModelReply(id=model.name, created=created, context_length=model.context)
+    return ModelReply(id=model.name, created=created, context_length=model.context, notice=model.notice)

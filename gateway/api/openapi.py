@@ -48,6 +48,7 @@ async def openapi(request: Request) -> Response:
 
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """The whole document."""
+    endpoints = [endpoint for endpoint in endpoints if endpoint.described]
     types = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.reply) if kind is not None]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     # Types such as dict[str, Any] cannot be keys of a mapping by value alone: the order is the same.

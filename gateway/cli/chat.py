@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 import click
 
-from gateway.catalog import Catalog
 from gateway.cli.chat_commands import run_command
 from gateway.cli.chat_news import NewsBoard
 from gateway.cli.chat_talk import Talk
@@ -65,12 +64,11 @@ def chat(
 
 
 def _greet(client: Client, terminal: bool) -> str:
-    """Name the model, and what its catalog row says about it. Also proves that the server answers."""
+    """Name the model, and what the server remarks about it. Also proves that the server answers."""
     models = client.get("/v1/models").get("data", [])
     name = str(models[0]["id"]) if models else "default"
-    row = Catalog.load().get(name)
-    if row is not None and row.notice:
-        click.echo(row.notice, err=True)
+    if models and models[0].get("notice"):
+        click.echo(printable(models[0]["notice"]), err=True)
     if terminal:
         click.echo(f"{printable(name)}. {_HELP}", err=True)
         threading.Thread(target=_warm, args=(client,), name="warm", daemon=True).start()

@@ -1,0 +1,154 @@
+// Questions to the wiki: stages while they are worked on, the answer as it is written, then its sources.
+
+import { ApiError, stream } from "./api.js";
+import { Composer } from "./composer.js";
+import { byId, copyButton, h, outside } from "./dom.js";
+import { render } from "./markdown.js";
+import { problem } from "./problem.js";
+import { replaces, stageText } from "./stages.js";
+import { look, setLoading } from "./status.js";
+
+let composer;
+let stopping = null; // of the question that runs
+let asked = 0; // makes the ids of sources
+
+/** Sets the view up. */
+export function setUpAsk() {
+  composer = new Composer(byId("ask").querySelector("form"), { send: ask, stop: () => stopping?.abort() });
+}
+
+/** Puts the cursor where a question is written. */
+export const focusAsk = () => composer.box.focus();
+
+async function ask(question) {
+  const shown = new Answer(question, () => again(shown));
+  byId("answers").prepend(shown.element);
+  await run(shown);
+}
+
+async function again(shown) {
+  if (composer.running) return;
+  shown.reset();
+  await run(shown);
+}
+
+async function run(shown) {
+  stopping = new AbortController();
+  composer.setRunning(true);
+  try {
+    await follow(shown, stopping.signal);
+  } catch (error) {
+    if (error.name === "AbortError") shown.stopped();
+    else shown.failed(error);
+    // What was wrong with the question can be mended.
+    if (error instanceof ApiError && [400, 413].includes(error.status)) composer.giveBack(shown.question);
+  } finally {
+    shown.rest();
+    setLoading(null);
+    composer.setRunning(false);
+    look();
+  }
+}
+
+async function follow(shown, signal) {
+  for await (const { event, data } of stream("POST", "/ask", { body: { question: shown.question }, signal })) {
+    if (event === "stage") {
+      shown.stage(data);
+      setLoading(data.stage === "loading" ? data.detail.fraction : null);
+    } else if (event === "delta") shown.delta(data.text);
+    else if (event === "done") return shown.done(data);
+  }
+  throw new ApiError("The server ended the answer early.");
+}
+
+/** One question and what became of it. */
+class Answer {
+  constructor(question, onAgain) {
+    this.question = question;
+    this.onAgain = onAgain;
+    this.number = ++asked;
+    this.element = h("article", { class: "question", "aria-busy": "true" });
+    this.reset();
+  }
+
+  reset() {
+    this.text = "";
+    this.last = null;
+    this.element.setAttribute("aria-busy", "true");
+    this.summary = h("summary", { role: "status" }, "Asking");
+    this.stages = h("ol");
+    this.details = h("details", { class: "stages", open: true }, this.summary, this.stages);
+    this.body = h("div", { class: "text", "aria-live": "polite" });
+    this.end = h("div");
+    this.element.replaceChildren(h("h2", {}, this.question), this.details, this.body, this.end);
+  }
+
+  stage(stage) {
+    const line = stageText(stage);
+    if (replaces(stage, this.last)) this.stages.lastElementChild.textContent = line;
+    else this.stages.append(h("li", {}, line));
+    this.last = stage;
+    this.summary.textContent = line;
+  }
+
+  delta(text) {
+    this.text += text;
+    this.body.replaceChildren(render(this.text));
+  }
+
+  done(result) {
+    this.text = result.answer;
+    const cited = new Set(result.citations.map((source) => source.n));
+    this.body.replaceChildren(render(result.answer, (n) => (cited.has(n) ? this.marker(n) : null)));
+    const seconds = result.timings.total.toFixed(1);
+    this.summary.textContent = `How it was found · ${result.model} · ${seconds} s`;
+    this.details.open = false;
+    this.details.append(h("p", { class: "hint" }, budgetText(result.budget), ` Request ${result.id}.`));
+    const unsourced = result.citations.length === 0;
+    this.element.classList.toggle("unsourced", unsourced);
+    this.end.append(
+      unsourced ? h("p", { class: "remark" }, "No source: nothing that was read supports an answer.") : this.sources(result.citations),
+      ...result.skipped.map((page) => h("p", { class: "remark" }, `Not used: ${page.title} (${page.reason})`)),
+      copyButton(() => asText(result)),
+    );
+  }
+
+  stopped() {
+    this.summary.textContent = "Stopped";
+    const what = this.text ? "Stopped: the answer is incomplete, and its sources are unknown." : "Stopped.";
+    this.end.append(h("p", { class: "remark" }, what), h("button", { type: "button", class: "quiet", onclick: this.onAgain }, "Ask again"));
+  }
+
+  failed(error) {
+    this.summary.textContent = "Not answered";
+    if (this.text) this.end.append(h("p", { class: "remark" }, "The answer is incomplete."));
+    this.end.append(problem(error, this.onAgain));
+  }
+
+  rest() {
+    this.element.setAttribute("aria-busy", "false");
+  }
+
+  marker(n) {
+    return h("a", { class: "marker", href: `#source-${this.number}-${n}`, "aria-label": `Source ${n}` }, `[${n}]`);
+  }
+
+  sources(citations) {
+    const rows = citations.map((source) =>
+      h("li", { id: `source-${this.number}-${source.n}`, tabindex: "-1", value: source.n }, outside(source.url, place(source))),
+    );
+    return h("section", { class: "sources" }, h("h3", {}, "Sources"), h("ol", {}, ...rows));
+  }
+}
+
+const place = (source) => (source.section ? `${source.title}, ${source.section}` : source.title);
+
+function budgetText(budget) {
+  const cached = budget.cached_tokens ? `, ${budget.cached_tokens} of them known already` : "";
+  return `${budget.prompt_tokens} of ${budget.prompt_limit} tokens read${cached}; ${budget.answer_tokens} of ${budget.answer_limit} written.`;
+}
+
+function asText(result) {
+  const sources = result.citations.map((source) => `[${source.n}] ${place(source)}: ${source.url}`);
+  return [result.answer, ...(sources.length ? ["", ...sources] : [])].join("\n");
+}

@@ -1,0 +1,132 @@
+// Conversations: the list, the one that is open, and the box to write in.
+
+import { call } from "./api.js";
+import { Composer } from "./composer.js";
+import { byId, h } from "./dom.js";
+import { ConversationList, titleOf } from "./list.js";
+import { problem } from "./problem.js";
+import { Talk } from "./talk.js";
+
+let composer;
+let list;
+let shown = null; // the talk on the page
+const running = new Map(); // talks that are being answered, by id: leaving one does not stop it
+let opening = 0;
+
+const on = { changed, giveBack, erased };
+
+/** Sets the view up. */
+export function setUpChat() {
+  list = new ConversationList();
+  composer = new Composer(byId("chat").querySelector("form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
+  byId("delete-button").addEventListener("click", erase);
+  byId("drawer-button").addEventListener("click", () => openDrawer(!byId("drawer").classList.contains("open")));
+  document.addEventListener("visibilitychange", () => shown?.listen(document.visibilityState === "visible"));
+}
+
+/** Shows the conversation of this id, a new one with null. */
+export async function openTalk(id) {
+  openDrawer(false);
+  if (list.current === undefined) list.fetch();
+  list.mark(id);
+  if (shown !== null && shown.conversation?.id === id) return; // it has just got its id
+  const turn = ++opening;
+  leave();
+  if (id === null) return show(new Talk(null, on));
+  if (running.has(id)) return show(running.get(id));
+  try {
+    const talk = new Talk(await call("GET", `/v1/conversations/${encodeURIComponent(id)}`), on);
+    if (turn !== opening) return; // another one was opened meanwhile
+    show(talk);
+    await talk.load();
+    window.scrollTo(0, document.documentElement.scrollHeight);
+  } catch (error) {
+    if (turn === opening) byId("talk").replaceChildren(problem(error, () => openTalk(id)));
+  }
+}
+
+/** Stops listening to the open conversation while another view is shown. */
+export function leave() {
+  shown?.listen(false);
+  shown = null;
+  byId("talk").replaceChildren();
+  byId("talk-head").hidden = true;
+  byId("chat").querySelector("form").hidden = true;
+}
+
+function show(talk) {
+  shown = talk;
+  byId("talk").replaceChildren(talk.element);
+  byId("chat").querySelector("form").hidden = false;
+  talk.listen(true);
+  draw();
+  window.scrollTo(0, document.documentElement.scrollHeight);
+  composer.box.focus({ preventScroll: true });
+}
+
+/** What the head, the box and the budget tell of the open conversation. */
+function draw() {
+  const { conversation, budget } = shown;
+  byId("talk-head").hidden = conversation === null;
+  byId("talk-title").textContent = conversation === null ? "" : titleOf(conversation);
+  composer.setRunning(shown.running);
+  byId("budget").replaceChildren(...(budget === null ? [] : budgetNodes(budget)));
+}
+
+function budgetNodes({ total, limit, ceiling, left_out: leftOut }) {
+  const noRoom = leftOut.filter((each) => each.why.startsWith("no room")).length;
+  const text = `${total} of ${limit} tokens` + (noRoom ? `, ${noRoom} parts left out for lack of room` : "");
+  const title = `The next prompt; older messages are compacted over ${ceiling} tokens`;
+  return [h("meter", { min: 0, max: limit, high: ceiling, value: total, title, "aria-label": "Prompt" }), ` ${text}`];
+}
+
+function changed(talk) {
+  const { conversation } = talk;
+  if (conversation !== null) {
+    if (talk.running && !running.has(conversation.id)) list.first({ ...conversation, updated_at: Date.now() / 1000 });
+    if (talk.running) running.set(conversation.id, talk);
+    else running.delete(conversation.id);
+  }
+  if (talk !== shown) return;
+  draw();
+  const address = conversation === null ? "#/chat" : `#/chat/${encodeURIComponent(conversation.id)}`;
+  if (location.hash !== address) {
+    history.replaceState(null, "", address);
+    list.mark(conversation?.id ?? null);
+  }
+}
+
+function giveBack(talk, text) {
+  if (talk === shown) composer.giveBack(text);
+}
+
+function erased(talk) {
+  list.remove(talk.conversation.id);
+  if (talk === shown) location.hash = "#/chat";
+}
+
+async function erase() {
+  const talk = shown;
+  if (!(await confirmErase(titleOf(talk.conversation)))) return;
+  try {
+    await talk.erase();
+    erased(talk);
+  } catch (error) {
+    talk.end.replaceChildren(problem(error, erase));
+  }
+}
+
+async function confirmErase(title) {
+  const dialog = byId("confirm-dialog");
+  byId("confirm-title").textContent = "Delete this conversation?";
+  byId("confirm-text").textContent = `“${title}” goes with its messages and everything learned from it. It cannot be brought back.`;
+  dialog.returnValue = "";
+  dialog.showModal();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  return dialog.returnValue === "yes";
+}
+
+function openDrawer(open) {
+  byId("drawer").classList.toggle("open", open);
+  byId("drawer-button").setAttribute("aria-expanded", String(open));
+}

@@ -1,0 +1,57 @@
+// A box to write in with a button to send and one to stop: Enter sends, Shift+Enter begins a new line, Esc stops.
+
+/** Drives a form of class `composer`. `send(text)` gets what was written, `stop()` ends what is running. */
+export class Composer {
+  constructor(form, { send, stop }) {
+    [this.box, this.sendButton, this.stopButton] = ["textarea", ".send", ".stop"].map((name) => form.querySelector(name));
+    this.running = false;
+    this.send = send;
+    this.stop = stop;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    this.stopButton.addEventListener("click", () => this.stop());
+    this.box.addEventListener("input", () => this.fit());
+    this.box.addEventListener("keydown", (event) => {
+      // While a word is being composed (Vietnamese, Chinese, …), Enter belongs to the input method.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.submit();
+    });
+    document.addEventListener("keydown", (event) => {
+      const seen = form.checkVisibility() && document.querySelector("dialog[open]") === null;
+      if (event.key === "Escape" && this.running && seen) this.stop();
+    });
+  }
+
+  submit() {
+    const text = this.box.value.trim();
+    if (this.running || text === "") return;
+    this.box.value = "";
+    this.fit();
+    this.send(text);
+  }
+
+  /** Whether something runs that can be stopped; what is written meanwhile waits in the box. */
+  setRunning(running) {
+    const hadFocus = [this.sendButton, this.stopButton].includes(document.activeElement);
+    this.running = running;
+    this.sendButton.hidden = running;
+    this.stopButton.hidden = !running;
+    if (hadFocus) this.box.focus();
+  }
+
+  /** Gives a text back that was not taken, unless something new is written already. */
+  giveBack(text) {
+    if (this.box.value !== "") return;
+    this.box.value = text;
+    this.fit();
+  }
+
+  /** The box grows with its text; where the style sheet sets its bounds. */
+  fit() {
+    this.box.style.height = "auto";
+    this.box.style.height = `${this.box.scrollHeight + 2}px`;
+  }
+}

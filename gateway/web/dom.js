@@ -1,0 +1,62 @@
+// Elements are made from names and values. Text from anywhere becomes a text node, never markup.
+
+/** An element; attributes that are null, undefined or false are left out, `onNAME` is a listener. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** A link to another site in a tab of its own; plain text when the address is neither http nor https. */
+export function outside(address, text) {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol)) return h("span", {}, text);
+  return h("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, text);
+}
+
+/** A moment as the reader's own clock and language have it; `seconds` since 1970. */
+export function moment(seconds) {
+  const date = new Date(seconds * 1000);
+  const today = date.toDateString() === new Date().toDateString();
+  const shown = today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
+  return h("time", { datetime: date.toISOString() }, date.toLocaleString([], shown));
+}
+
+/** Runs `change` and keeps the end of the page in view if it was in view before. */
+export function keepingEnd(change) {
+  const page = document.documentElement;
+  const atEnd = page.scrollHeight - page.scrollTop - page.clientHeight < 80;
+  change();
+  if (atEnd) page.scrollTop = page.scrollHeight;
+}
+
+/** Copies text; true when that worked. Pages that did not come over HTTPS or from this machine have no clipboard. */
+export async function copy(text) {
+  if (navigator.clipboard) {
+    return navigator.clipboard.writeText(text).then(() => true, () => false);
+  }
+  const box = h("textarea", { class: "hidden", "aria-hidden": "true" });
+  box.value = text;
+  document.body.append(box);
+  box.select();
+  const copied = document.execCommand("copy");
+  box.remove();
+  return copied;
+}
+
+/** A button that copies what `text()` gives and says whether it did. */
+export function copyButton(text) {
+  const button = h("button", { type: "button", class: "quiet copy" }, "Copy");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copy(text())) ? "Copied" : "Not allowed: select the text";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return button;
+}

@@ -1,0 +1,64 @@
+// The list of conversations, last used first.
+
+import { call } from "./api.js";
+import { byId, h, moment } from "./dom.js";
+import { problem } from "./problem.js";
+
+const PAGE = 30;
+
+/** What a conversation is called. */
+export const titleOf = (conversation) =>
+  conversation.title || `Conversation of ${new Date(conversation.created_at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`;
+
+/** The list on the page. */
+export class ConversationList {
+  constructor() {
+    this.rows = byId("conversations");
+    this.button = byId("more-conversations");
+    this.next = null;
+    this.button.addEventListener("click", () => this.fetch(true));
+  }
+
+  /** Fetches the list anew, or the page after what is shown. Errors are shown with it. */
+  async fetch(further = false) {
+    try {
+      const before = further ? `&before=${encodeURIComponent(this.next)}` : "";
+      const page = await call("GET", `/v1/conversations?limit=${PAGE}${before}`);
+      if (!further) this.rows.replaceChildren();
+      this.rows.append(...page.data.map((conversation) => this.row(conversation)));
+      this.next = page.next;
+      this.button.hidden = page.next === null;
+      this.mark(this.current);
+      byId("list-problems").replaceChildren();
+    } catch (error) {
+      byId("list-problems").replaceChildren(problem(error, () => this.fetch(further)));
+    }
+  }
+
+  /** Marks the conversation that is open. */
+  mark(id) {
+    this.current = id;
+    for (const link of this.rows.querySelectorAll("a")) {
+      if (link.dataset.id === id) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }
+
+  /** Puts a conversation at the top. */
+  first(conversation) {
+    this.remove(conversation.id);
+    this.rows.prepend(this.row(conversation));
+    this.mark(this.current);
+  }
+
+  remove(id) {
+    this.rows.querySelector(`a[data-id="${CSS.escape(id)}"]`)?.parentElement.remove();
+  }
+
+  row(conversation) {
+    const { id, kind } = conversation;
+    const name = h("span", { class: "title" }, titleOf(conversation));
+    const when = h("span", { class: "hint" }, kind === "chat" ? null : `${kind} · `, moment(conversation.updated_at));
+    return h("li", {}, h("a", { href: `#/chat/${encodeURIComponent(id)}`, "data-id": id }, name, when));
+  }
+}
