@@ -77,6 +77,7 @@ def test_wheel_contents(wheel: Path) -> None:
     for pattern in (
         "gateway/store/migrations/*.sql",
         "gateway/wiki/sample/*.wiki",
+        "gateway/web/*",
         "*/*.py",
         "clients/*/*.py",
     ):
@@ -107,6 +108,8 @@ def test_installed_program_answers(installed: Path, tmp_path: Path, demo_model: 
         reply = server.client.post("/ask", json={"question": "Who created Befunge?"})
         assert reply.status_code == 200, reply.text
         assert reply.json()["answer"]
+        assert "/assets/app.js" in server.client.get("/").text
+        assert server.client.get("/assets/app.js").status_code == 200
         command = server.children()[0].cmdline()
         assert str(installed / "gateway/_bundled/models/demo/hearth-demo.gguf") in command
     finally:

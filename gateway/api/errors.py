@@ -59,7 +59,10 @@ def internal_error() -> HearthError:
 
 
 def envelope(error: HearthError, request_id: str) -> dict[str, Any]:
-    """``{"error": {"message", "type", "param", "code", "request_id", "details"?}}``."""
+    """``{"error": {"message", "type", "param", "code", "request_id", "retry_after"?, "details"?}}``.
+
+    ``retry_after`` (seconds) is for streams, which have no headers any more.
+    """
     kind = _TYPES.get(error.status) or ("invalid_request_error" if error.status < 500 else "server_error")
     body: dict[str, Any] = {
         "message": error.message,
@@ -68,6 +71,8 @@ def envelope(error: HearthError, request_id: str) -> dict[str, Any]:
         "code": error.code,
         "request_id": request_id,
     }
+    if error.retry_after is not None:
+        body["retry_after"] = _whole_seconds(error.retry_after)
     if error.details:
         body["details"] = error.details
     return {"error": body}
@@ -77,12 +82,16 @@ def headers_of(error: HearthError) -> dict[str, str]:
     """Retry advice: ``Retry-After`` when later can help, ``x-should-retry: false`` on permanent 5xx."""
     headers: dict[str, str] = {}
     if error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+        headers["Retry-After"] = str(_whole_seconds(error.retry_after))
     elif error.status >= 500:
         headers["x-should-retry"] = "false"
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return headers
+
+
+def _whole_seconds(wait: float) -> int:
+    return max(1, math.ceil(wait))
 
 
 def error_response(

@@ -1,4 +1,4 @@
-"""GET / and /assets/{name}: the web page. It holds no data: what it shows, it fetches through the API with the caller's key."""
+"""GET / and /assets/{name}: the web page. It holds no data; what it shows, it fetches through the API."""
 
 from __future__ import annotations
 

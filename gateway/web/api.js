@@ -77,10 +77,10 @@ async function refusal(found) {
 }
 
 function told(error, status, retryAfter = null) {
-  const { message, code, request_id: requestId } = error;
+  const { message, code, request_id: requestId, retry_after: wait = null } = error;
   // In a stream there is no status; what kind of error it is says whether trying again can help.
   const real = error.type === "invalid_request_error" && status === 500 ? 400 : status;
-  return new ApiError(String(message), { status: real, code, requestId, retryAfter });
+  return new ApiError(String(message), { status: real, code, requestId, retryAfter: retryAfter ?? wait });
 }
 
 /** The message as a sentence of its own. */

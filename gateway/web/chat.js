@@ -10,7 +10,7 @@ import { Talk } from "./talk.js";
 let composer;
 let list;
 let shown = null; // the talk on the page
-const running = new Map(); // talks that are being answered, by id: leaving one does not stop it
+const running = new Map(); // talks by id that leaving does not end: one is being answered, or has an unsent message
 let opening = 0;
 
 const on = { changed, giveBack, erased };
@@ -60,6 +60,7 @@ function show(talk) {
   byId("chat").querySelector("form").hidden = false;
   talk.listen(true);
   draw();
+  if (!talk.running && talk.unsent !== null) composer.giveBack(talk.unsent.text);
   window.scrollTo(0, document.documentElement.scrollHeight);
   composer.box.focus({ preventScroll: true });
 }
@@ -84,7 +85,7 @@ function changed(talk) {
   const { conversation } = talk;
   if (conversation !== null) {
     if (talk.running && !running.has(conversation.id)) list.first({ ...conversation, updated_at: Date.now() / 1000 });
-    if (talk.running) running.set(conversation.id, talk);
+    if (talk.running || talk.unsent !== null) running.set(conversation.id, talk);
     else running.delete(conversation.id);
   }
   if (talk !== shown) return;

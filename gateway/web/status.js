@@ -2,6 +2,7 @@
 
 import { call, sentence } from "./api.js";
 import { byId } from "./dom.js";
+import { render } from "./markdown.js";
 import { loadingText } from "./stages.js";
 
 const LOOK_SECONDS = 20;
@@ -15,7 +16,7 @@ export async function showModel() {
   const { data } = await call("GET", "/v1/models");
   const model = data[0];
   byId("model").textContent = model.id;
-  byId("notice").textContent = model.notice ?? "";
+  byId("notice").replaceChildren(render(model.notice ?? ""));
   byId("notice").hidden = !model.notice;
   return model.id;
 }

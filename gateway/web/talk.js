@@ -14,6 +14,8 @@ const TITLE_LENGTH = 80;
 const LOOKS = 12;
 const LOOK_MILLISECONDS = 250;
 
+const EMPTY = "A new conversation. It is kept on the server, and older messages are summarized when they no longer fit.";
+
 const LIST = "/v1/conversations";
 
 /** A conversation on the page; `conversation` is null for one that begins with its first message.
@@ -30,6 +32,7 @@ export class Talk {
     this.log = new MessageLog(() => this.path);
     this.end = h("div");
     this.note = h("p", { class: "hint note", role: "status" });
+    if (conversation === null) this.end.append(h("p", { class: "hint empty" }, EMPTY));
     this.element = h("div", {}, this.log.element, this.end, this.note);
   }
 

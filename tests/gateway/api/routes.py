@@ -17,5 +17,5 @@ def route_id(endpoint: Endpoint) -> str:
     return f"{endpoint.method} {endpoint.path}"
 
 
-PROBES = {"/healthz", "/readyz"}
-__all__ = ["ENDPOINTS", "PROBES", "path_of", "route_id"]
+PUBLIC = {"/healthz", "/readyz", "/", "/assets/nothing"}  # probes and the page
+__all__ = ["ENDPOINTS", "PUBLIC", "path_of", "route_id"]

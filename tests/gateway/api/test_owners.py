@@ -19,7 +19,7 @@ from tests.gateway.api.test_conversations import say, start, text_of
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # Ids of these are everybody's.
-SHARED = {"/v1/models/{id:path}"}
+SHARED = {"/v1/models/{id:path}", "/assets/{name}"}
 ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoint.path not in SHARED]
 # A body that each of them takes, so that no refusal of a body is mistaken for one of an id.
 BODIES: dict[str, dict[str, Any]] = {
