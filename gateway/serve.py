@@ -127,6 +127,7 @@ class GatewayServer(Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._notifier.stopping()
+        self._drain.begin()
         end = asyncio.get_running_loop().call_later(self._grace_seconds, self._drain.stop)
         try:
             await super().shutdown(sockets)

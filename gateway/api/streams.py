@@ -53,13 +53,22 @@ class Drain:
     """Ends open flows when the server stops, so that each client still gets an error it can read."""
 
     def __init__(self) -> None:
+        self.begun = False  # the server takes no new connections
         self.stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._endless: set[asyncio.Task[None]] = set()
 
-    def track(self, task: asyncio.Task[None]) -> None:
-        """Cancel this task when the server stops."""
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def track(self, task: asyncio.Task[None], *, endless: bool = False) -> None:
+        """Cancel this task when the server stops; an ``endless`` one, which would never finish, as soon as it begins to."""
+        for tasks in (self._tasks, self._endless) if endless else (self._tasks,):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    def begin(self) -> None:
+        """The server lets open flows finish. For those without an end of their own it would wait in vain."""
+        self.begun = True
+        for task in list(self._endless):
+            task.cancel()
 
     def stop(self) -> None:
         """Cancel every open flow, once; later ones are refused."""
@@ -89,24 +98,33 @@ class Relay(Generic[T]):
     The task exists for the way it ends: response generators are cancelled over and over while they clean up,
     a task is cancelled once and can tell the model host to stop in peace. It also is the one place where the
     deadline (seconds, None for none) and the server's stop apply. Iterating raises what the flow raised.
+    An ``endless`` flow simply ends when the server begins to stop.
     """
 
-    def __init__(self, source: AsyncIterator[T], drain: Drain, deadline_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        source: AsyncIterator[T],
+        drain: Drain,
+        deadline_seconds: float | None = None,
+        *,
+        endless: bool = False,
+    ) -> None:
         # Flows are async generators, so closing them runs their cleanup.
         self._source = cast("AsyncGenerator[T, None]", source)
         self._drain = drain
         self._deadline = deadline_seconds
+        self._endless = endless
         self._queue: asyncio.Queue[T | _End] = asyncio.Queue(_BUFFERED_ITEMS)
         self._ahead: deque[T | _End] = deque()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
     async def __aenter__(self) -> Self:
-        if self._drain.stopping:
+        if self._drain.stopping or (self._endless and self._drain.begun):
             raise self._drain.refusal()
         self._task = asyncio.create_task(self._pump())
         self._task.add_done_callback(self._unstarted)
-        self._drain.track(self._task)
+        self._drain.track(self._task, endless=self._endless)
         return self
 
     async def __aexit__(
@@ -132,6 +150,8 @@ class Relay(Generic[T]):
                 async for item in self._source:
                     await self._queue.put(item)
         except asyncio.CancelledError:
+            if self._endless and self._drain.begun and not self._closing:
+                return None
             if self._drain.stopping and not self._closing:
                 return self._drain.refusal()
             raise

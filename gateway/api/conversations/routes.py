@@ -194,7 +194,8 @@ async def rollover(request: Request) -> Response:
 async def events(request: Request) -> ASGIApp:
     """News of the conversation as they happen: compaction, facts, tasks; ends when the conversation is erased."""
     services, conversation = services_of(request), await conversation_of(request)
-    return StreamReply(Relay(services.conversations.news(conversation), services.drain), _rendered)
+    news = services.conversations.news(conversation)
+    return StreamReply(Relay(news, services.drain, endless=True), _rendered)
 
 
 async def _rendered(relay: Relay[News]) -> AsyncIterator[bytes]:

@@ -12,6 +12,7 @@ from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
+from tests.gateway.api.routes import PUBLIC, path_of
 from tests.gateway.api.scripted import ScriptedInference
 
 
@@ -110,13 +111,16 @@ async def test_without_keys_loopback_is_open(client: Client) -> None:
     assert unknown.status_code == 200
 
 
-async def test_with_a_key_everything_but_the_probes_needs_one(client: Client, settings: Settings) -> None:
+async def test_with_a_key_everything_but_the_probes_and_the_page_needs_one(
+    client: Client, settings: Settings
+) -> None:
     user, admin = make_key(settings, "irc", "user"), make_key(settings, "me", "admin")
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("{id:path}", "default")
         stranger = await client.request(endpoint.method, path)
-        if path in ("/healthz", "/readyz"):
-            assert stranger.status_code == 200
+        if endpoint.access == "public":
+            assert path_of(endpoint) in PUBLIC
+            assert stranger.status_code in (200, 404), "it is there, or a file that is not"
             continue
         assert stranger.status_code == 401, path
         assert stranger.headers["www-authenticate"] == "Bearer"

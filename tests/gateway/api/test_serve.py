@@ -89,6 +89,20 @@ async def test_a_second_stop_does_not_wait(settings: Settings, inference: Script
         assert (await asyncio.wait_for(whole, PATIENCE)).status_code == 503
 
 
+async def test_listeners_do_not_hold_up_a_stop(settings: Settings, inference: ScriptedInference) -> None:
+    """News have no end of their own: without a task to finish there is nothing to wait for."""
+    async with (
+        live(changed(settings, "server", shutdown_grace_seconds=3600.0), inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        name = (await client.post("/v1/conversations", json={})).json()["id"]
+        async with client.stream("GET", f"/v1/conversations/{name}/events") as news:
+            lines = news.aiter_lines()
+            assert await anext(lines) == "event: state"
+            server.server.stop()
+            assert "event: error" not in [line async for line in lines], "it ends, and that is no error"
+
+
 async def test_start_up_errors_reach_the_caller(settings: Settings, inference: ScriptedInference) -> None:
     public = changed(settings, "server", host="0.0.0.0")
     with pytest.raises(ConfigurationError, match="hearth key create"):

@@ -19,7 +19,7 @@ CONVERSATIONS = "/v1/conversations"
 
 
 def post(server: Server, path: str, **body: Any) -> dict[str, Any]:
-    reply = server.client.post(path, json=body)
+    reply = server.client.post(path, json=body or None)
     reply.raise_for_status()
     return dict(reply.json())
 
@@ -105,7 +105,7 @@ def test_hostile_texts_stay_texts(browser: Browser, served: Server) -> None:
 def test_a_stopped_reply_is_shown_as_it_was_stored(
     browser: Browser, tmp_path: Path, tiny_model: Path
 ) -> None:
-    server = Server(tmp_path / "data", tiny_model, env={"HEARTH_MEMORY__ANSWER_TOKENS": "512"})
+    server = Server(tmp_path / "data", tiny_model, env={"HEARTH_MEMORY__ANSWER_TOKENS": "128"})
     try:
         browser.open(f"{server.url}/#/chat")
         browser.one("#message")

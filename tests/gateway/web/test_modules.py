@@ -43,23 +43,7 @@ def test_markdown(page: Browser) -> None:
 
 def test_markdown_loses_no_word_and_stays_quick(page: Browser) -> None:
     """Hundreds of thousands of characters of every construct that begins and never ends."""
-    for piece in (
-        "`",
-        "``",
-        "**",
-        "**a",
-        "- ",
-        "1. ",
-        "# ",
-        " ",
-        "```\n",
-        "~~~",
-        "[1",
-        "[1]",
-        "\n\n",
-        "> ",
-        "\\",
-    ):
+    for piece in ("x`", "x``", "**", "**a", "- ", "1. ", "# ", " ", "```\n", "[1", "[1]", "\n\n", "> ", "\\"):
         text = piece * 50_000 + "end"
         script = (
             "{ const box = document.createElement('div'); box.append(page.render(values[0]));"
@@ -71,24 +55,13 @@ def test_markdown_loses_no_word_and_stays_quick(page: Browser) -> None:
         assert set(tags) <= {"p", "ul", "ol", "li", "pre", "code", "strong"}
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "javascript:alert(1)",
-        "JaVaScRiPt:alert(1)",
-        "data:text/html,x",
-        "vbscript:x",
-        "//x",
-        "x",
-        "",
-        " blob:x",
-        "file:///x",
-    ],
-)
-def test_only_web_addresses_become_links(page: Browser, address: str) -> None:
-    assert (
-        page.call("dom.js", "page.outside(values[0], 'a title').outerHTML", address) == "<span>a title</span>"
-    )
+def test_only_web_addresses_become_links(page: Browser) -> None:
+    for address in (
+        *("javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)"),
+        *("data:text/html,x", "vbscript:x", "blob:x", "file:///x", "//x", "x", ""),
+    ):
+        made = page.call("dom.js", "page.outside(values[0], 'a title').outerHTML", address)
+        assert made == "<span>a title</span>", address
 
 
 def events(page: Browser, chunks: list[list[int]]) -> Any:
@@ -105,7 +78,8 @@ def events(page: Browser, chunks: list[list[int]]) -> Any:
 
 
 def test_events_arrive_whole_in_whatever_pieces(page: Browser) -> None:
-    body = ': ping\n\nevent: delta\ndata: {"text":"Huế 🐐"}\n\nevent: done\r\ndata: [1,\r\ndata: 2]\r\n\r\ndata: "cut'.encode()
+    text = ': ping\n\nevent: delta\ndata: {"text":"Huế 🐐"}\n\nevent: done\r\ndata: [1,\r\ndata: 2]\r\n\r\ndata: "cut'
+    body = text.encode()
     wanted = [["delta", {"text": "Huế 🐐"}], ["done", [1, 2]]]
     assert events(page, [list(body)]) == wanted
     assert events(page, [[byte] for byte in body]) == wanted
