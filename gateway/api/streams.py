@@ -59,7 +59,7 @@ class Drain:
         self._endless: set[asyncio.Task[None]] = set()
 
     def track(self, task: asyncio.Task[None], *, endless: bool = False) -> None:
-        """Cancel this task when the server stops; an ``endless`` one, which would never finish, as soon as it begins to."""
+        """Cancel this task when the server stops, an ``endless`` one (it would never finish) when it begins to."""
         for tasks in (self._tasks, self._endless) if endless else (self._tasks,):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
