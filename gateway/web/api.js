@@ -32,7 +32,8 @@ async function reply(method, path, { body, signal, accept = "application/json", 
     const error = await refusal(found);
     if (found.status !== 401 || quiet) throw error;
     // Another request may have got a new key meanwhile.
-    if (key() === used && !(await askForKey(sentence(error.message)))) throw error;
+    const reason = used === null ? "This server answers those who have one." : sentence(error.message);
+    if (key() === used && !(await askForKey(reason))) throw error;
   }
 }
 

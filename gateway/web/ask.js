@@ -100,8 +100,9 @@ class Answer {
     this.text = result.answer;
     const cited = new Set(result.citations.map((source) => source.n));
     this.body.replaceChildren(render(result.answer, (n) => (cited.has(n) ? this.marker(n) : null)));
-    const seconds = result.timings.total.toFixed(1);
-    this.summary.textContent = `How it was found · ${result.model} · ${seconds} s`;
+    const { total } = result.timings;
+    const time = total < 0.1 ? "under 0.1 s" : `${total.toFixed(1)} s`;
+    this.summary.textContent = `How it was found · ${result.model} · ${time}`;
     this.details.open = false;
     this.details.append(h("p", { class: "hint" }, budgetText(result.budget), ` Request ${result.id}.`));
     const unsourced = result.citations.length === 0;
