@@ -10,7 +10,7 @@ export function messageElement(message) {
   return h(
     "article",
     { class: `message ${message.role}${message.failed ? " failed" : ""}`, "data-seq": message.seq },
-    h("h2", { class: "hidden" }, mine ? message.speaker || "You" : "The model"),
+    h("h3", { class: "hidden" }, mine ? message.speaker || "You" : "The model"),
     mine && message.speaker ? h("p", { class: "speaker", "aria-hidden": "true" }, message.speaker) : null,
     text,
     h("p", { class: "hint" }, moment(message.created_at), ...remarks(message).map((remark) => ` · ${remark}`), mine ? null : copyButton(() => message.text)),
@@ -27,7 +27,7 @@ function remarks(message) {
 
 /** A message that is on its way to the server. */
 export const pendingElement = (text) =>
-  h("article", { class: "message user pending" }, h("h2", { class: "hidden" }, "You"), h("div", { class: "text plain" }, text), h("p", { class: "hint" }, "Sending…"));
+  h("article", { class: "message user pending" }, h("h3", { class: "hidden" }, "You"), h("div", { class: "text plain" }, text), h("p", { class: "hint" }, "Sending…"));
 
 /** A reply that is being written: `say` tells what is happening, `add` takes more of its text. */
 export class LiveReply {
@@ -35,7 +35,7 @@ export class LiveReply {
     this.text = "";
     this.status = h("p", { class: "hint", role: "status" });
     this.body = h("div", { class: "text" });
-    this.element = h("article", { class: "message assistant", "aria-busy": "true" }, h("h2", { class: "hidden" }, "The model"), this.body, this.status);
+    this.element = h("article", { class: "message assistant", "aria-busy": "true" }, h("h3", { class: "hidden" }, "The model"), this.body, this.status);
   }
 
   say(text) {
