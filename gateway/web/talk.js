@@ -119,7 +119,7 @@ export class Talk {
   async begin(text, signal) {
     const title = text.split("\n", 1)[0].slice(0, TITLE_LENGTH);
     this.conversation = await call("POST", LIST, { body: { title }, signal });
-    this.listen(true);
+    this.listen(this.element.isConnected);
     this.on.changed(this);
   }
 
