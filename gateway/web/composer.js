@@ -1,5 +1,7 @@
 // A box to write in with a button to send and one to stop: Enter sends, Shift+Enter begins a new line, Esc stops.
 
+import { wake } from "./status.js";
+
 /** Drives a form of class `composer`. `send(text)` gets what was written, `stop()` ends what is running. */
 export class Composer {
   constructor(form, { send, stop }) {
@@ -12,7 +14,10 @@ export class Composer {
       this.submit();
     });
     this.stopButton.addEventListener("click", () => this.stop());
-    this.box.addEventListener("input", () => this.fit());
+    this.box.addEventListener("input", () => {
+      this.fit();
+      wake();
+    });
     this.box.addEventListener("keydown", (event) => {
       // While a word is being composed (Vietnamese, Chinese, …), Enter belongs to the input method.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

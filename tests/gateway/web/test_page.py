@@ -54,6 +54,16 @@ def test_a_question_is_answered_with_its_source(browser: Browser, served: Server
     browser.until_text("Ready", "#state")
 
 
+def test_the_model_is_loaded_while_somebody_writes(browser: Browser, served: Server) -> None:
+    served.client.post("/admin/host/unload").raise_for_status()
+    browser.open(served.url)
+    browser.until_text("Asleep", "#state")
+    assert served.host_pid() is None, "looking does not wake it"
+    browser.write("#question", "W", enter=False)
+    browser.until_text("Ready", "#state")
+    assert served.host_pid() is not None
+
+
 def test_what_the_wiki_lacks_is_shown_to_have_no_source(browser: Browser, served: Server) -> None:
     browser.open(served.url)
     browser.write("#question", "Who is the mayor of Paris?")
