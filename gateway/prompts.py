@@ -120,10 +120,12 @@ class PromptSet:
         used = self.get(name).version
         prompt = self._versions.get((name, version))
         if prompt is None:
-            there = ", ".join(str(known) for known_name, known in sorted(self._versions) if known_name == name)
+            there = ", ".join(
+                str(known) for known_name, known in sorted(self._versions) if known_name == name
+            )
             raise InvalidRequestError(
-                f"the prompt `{name}` is there in version {there} ({used} is in use), not in {version}; put it into the "
-                f"data directory's folder `prompts` as `{name}@{version}.md`",
+                f"the prompt `{name}` is there in version {there} ({used} is in use), not in {version}; put it into "
+                f"the data directory's folder `prompts` as `{name}@{version}.md`",
                 param=param,
             )
         return prompt

@@ -18,9 +18,7 @@ def memory() -> None:
 
 
 @memory.command()
-@click.option(
-    "--to", type=int, help="By this version of the prompts; by default the one in use of each."
-)
+@click.option("--to", type=int, help="By this version of the prompts; by default the one in use of each.")
 @click.option("--conversation", help="Only the conversation of this id.")
 @client_options
 def convert(

@@ -125,7 +125,8 @@ class Compactor:
     async def convert(self, conversation: Conversation, version: int | None) -> int:
         """Make the summaries again that ``version`` of their prompts, or the one in use, did not make.
 
-        They are made from the messages they stand for; the old rows stay, superseded. Returns how many were made. Raises as :meth:`run`, and InvalidRequestError.
+        They are made from the messages they stand for; the old rows stay, superseded. Returns how many were made.
+        Raises as :meth:`run`, and InvalidRequestError.
         """
         context = await self._builder.build(conversation, compacting=True)
         prompts = self._parts.prompts
