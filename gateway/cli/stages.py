@@ -46,6 +46,9 @@ def _text(name: str, detail: dict[str, Any]) -> str:
     match name, detail:
         case "queued", {"waiting": waiting}:
             return f"waiting: {waiting} before this one"
+        case "queued", {"position": int(position)}:
+            seconds = detail.get("wait_seconds")
+            return f"waiting: place {position}" + (f", about {seconds:.0f} s" if seconds is not None else "")
         case "queued", _:
             return "asking"
         case "loading", {"fraction": fraction}:

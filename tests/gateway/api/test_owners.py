@@ -187,9 +187,10 @@ async def test_equal_ids_are_different_things(owners: Owners, inference: Scripte
 
 
 async def test_nothing_of_ann_s_is_in_bob_s_prompts(owners: Owners, inference: ScriptedInference) -> None:
-    mine = len(inference.calls)
+    ann = {call.owner for call in inference.calls}
+    assert ann and "" not in ann
     owners.client.headers["Authorization"] = f"Bearer {owners._keys['bob']}"
     await say(owners.client, await start(owners.client), "What pet do I have, and what is there to do?")
-    calls = inference.calls[mine:]
+    calls = [call for call in inference.calls if call.owner not in ann]  # her facts may still be looked for
     assert calls
     assert not any(SECRET in text_of(call) for call in calls)

@@ -52,6 +52,8 @@ def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
         ("answer", {"note": "no page to answer from"}, "no page to answer from"),
         ("fetch", {"title": "a\x1b[2J\nb"}, "reading a[2J b"),
         ("later", {"x": 1}, "later x=1"),
+        ("queued", {"position": 2, "wait_seconds": 11.6}, "waiting: place 2, about 12 s"),
+        ("queued", {"position": 1, "wait_seconds": None}, "waiting: place 1"),
     ],
 )
 def test_each_stage_is_one_plain_line(stage: str, detail: dict[str, object], shown: str) -> None:
