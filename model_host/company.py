@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 _STAT = Path("/proc/stat")
-_PAUSES = (0.001, 0.001, 0.002)  # seconds between looks
+_PAUSE_SECONDS = 0.0015  # between looks
 
 
 class Company:
@@ -20,17 +20,17 @@ class Company:
         self.cores = cores or os.cpu_count() or 1
         self._stat = stat
 
-    def others(self, *, glance: bool = False) -> int:
+    def others(self, looks: int = 4) -> int:
         """How many other threads want a core at this moment; 0 where the system does not tell.
 
-        The least of a few looks a millisecond or two apart, because who hands us work often runs on for a moment;
-        with ``glance`` one look. Threads of our own that still spin are counted.
+        The least of so many looks, because who hands us work often runs on for a moment; the first that finds nobody
+        is the last. Threads of our own that still spin are counted.
         """
         least = self._running()
-        for pause in () if glance else _PAUSES:
+        for _ in range(looks - 1):
             if least <= 1:
                 break
-            time.sleep(pause)
+            time.sleep(_PAUSE_SECONDS)
             least = min(least, self._running())
         return max(0, least - 1)
 

@@ -14,6 +14,7 @@ from model_host.thread_trials import SizeState
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
 _LOOK_SECONDS = 0.05  # of computing between two looks at who has gone
+_LOOKS_IN_A_CROWD = 12  # after a pause: a prompt read with too few threads takes longer than these
 
 
 def size_class(tokens: int) -> int:
@@ -26,8 +27,8 @@ class Others(Protocol):
 
     cores: int
 
-    def others(self, *, glance: bool = False) -> int:
-        """Threads of other programs that want a core now; a glance may count passers-by."""
+    def others(self, looks: int = 4) -> int:
+        """Threads of other programs that want a core now; few looks may count passers-by."""
         ...
 
 
@@ -35,7 +36,7 @@ class _Nobody:
     def __init__(self, cores: int) -> None:
         self.cores = cores
 
-    def others(self, *, glance: bool = False) -> int:
+    def others(self, looks: int = 4) -> int:
         return 0
 
 
@@ -71,30 +72,33 @@ class ThreadTuner:
         self._crowded: int | None = None  # the index that sizes do not exceed at first
         self._seen = False  # others wanted all cores: what has been found since holds beside them
         self._unlooked = 0.0  # seconds of computing since the last look at who has gone
+        self._used = most  # threads of the last batch
 
     def choose(self, tokens: int) -> int:
         """Threads for the next batch of ``tokens`` tokens."""
-        if self._crowded is not None and self._unlooked >= _LOOK_SECONDS:
-            self._unlooked = 0.0
-            self._look(self._company.others(glance=True))
         state = self._size(tokens)
         before, index = state.index, state.choose()
-        if index > before and self._full():
+        if index > before and self._company.others() >= self._company.cores:
             state.wait()
             index = before
-        return self._candidates[index]
+        self._used = self._candidates[index]
+        return self._used
 
     def note(self, tokens: int, seconds: float) -> None:
         """The batch that was chosen for last took so long."""
-        self._unlooked += seconds
         state = self._size(tokens)
         state.note(seconds / tokens, seconds)
-        if state.slow and self._fair_share() < state.current and self._full():
-            self._join_crowd(self._fair_share())
+        self._unlooked += seconds
+        if state.slow and self._fair_share() < state.current:
+            if self._beside_us() >= self._company.cores:
+                self._join_crowd(self._fair_share())
+        elif self._crowded is not None and self._unlooked >= _LOOK_SECONDS:
+            self._unlooked = 0.0
+            self._look(self._beside_us())
 
     def resume(self) -> None:
         """After a pause: see whether others have come, who leave no core, or have gone."""
-        others = self._company.others()
+        others = self._company.others(_LOOKS_IN_A_CROWD if self._crowded is not None else 4)
         self._look(others)
         if others >= self._company.cores and not self._seen:
             self._join_crowd(self._fair_share())
@@ -104,8 +108,9 @@ class ThreadTuner:
         now = {size: self._candidates[state.current] for size, state in self._sizes.items()}
         return dict(sorted((self._plan | now).items()))
 
-    def _full(self) -> bool:
-        return self._company.others() >= self._company.cores
+    def _beside_us(self) -> int:
+        """Others right after a batch: our threads still spin, and who takes what we say is not there yet."""
+        return max(0, self._company.others(looks=1) - (self._used - 1))
 
     def _fair_share(self) -> int:
         """The index of as many threads as are ours when others want all cores once: half of what we might use."""

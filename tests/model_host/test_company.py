@@ -9,8 +9,8 @@ import pytest
 from model_host.company import Company
 
 
-@pytest.mark.parametrize("glance", [False, True])
-def test_others_at_this_moment(tmp_path: Path, glance: bool) -> None:
+@pytest.mark.parametrize("looks", [1, 4])
+def test_others_at_this_moment(tmp_path: Path, looks: int) -> None:
     stat = tmp_path / "stat"
     texts = {
         "": 0,
@@ -21,8 +21,8 @@ def test_others_at_this_moment(tmp_path: Path, glance: bool) -> None:
     }
     for text, others in texts.items():
         stat.write_text(text)
-        assert Company(stat).others(glance=glance) == others, text
-    assert Company(tmp_path / "nothing").others(glance=glance) == 0
+        assert Company(stat).others(looks) == others, text
+    assert Company(tmp_path / "nothing").others(looks) == 0
 
 
 def test_this_machine() -> None:
