@@ -45,6 +45,7 @@ bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up 
 	@$(BIN)/python benchmarks/memory_cache.py
 	@$(BIN)/python benchmarks/wake_up.py models/demo/hearth-demo.gguf
 	@$(BIN)/python benchmarks/spin.py models/demo/hearth-demo.gguf
+	@$(BIN)/python benchmarks/speculation.py
 
 bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python's server, built first: about an hour
 	@mkdir -p build/peers
