@@ -18,7 +18,7 @@ from model_host.slots import SlotTable, common_prefix
 # Cells kept free for the first tokens of an answer when a request is admitted.
 ANSWER_ROOM = 64
 # While others are being answered, background requests take part in every so-many-th step …
-BACKGROUND_TURN = 8
+BACKGROUND_TURN = 12
 BACKGROUND_SHARE = 8  # … with one part in so many of its budget.
 # One part in so many of what is read in a step is of the prompt that came first, whatever its length: it gets on.
 OLDEST_SHARE = 4

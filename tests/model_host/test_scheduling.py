@@ -49,7 +49,7 @@ def test_background_rests_while_somebody_is_answered() -> None:
     steps = [plan(scheduler) for _ in range(2 * BACKGROUND_TURN)]
     assert all(step["chat"] == 1 for step in steps)
     shared = [step for step in steps if len(step) > 1]
-    assert len(shared) == 2, "one step in eight, so that background work never stands still"
+    assert len(shared) == 2, "now and then a step, so that background work never stands still"
     assert all(step["b2"] == 1 and step["b1"] < 128 // BACKGROUND_SHARE for step in shared)
 
 
