@@ -1,4 +1,5 @@
-"""The facts that made-up pages state, read from `facts_*.toml` and, for more wordings, `wordings.toml`."""
+"""The facts that made-up pages state, read from `facts_*.toml` and, for more wordings, `wordings.toml` and
+`more_wordings.toml`."""
 
 from __future__ import annotations
 
@@ -31,21 +32,23 @@ class Kind:
     rows: tuple[Row, ...]
 
 
-def _load(path: Path, more: dict[str, Any]) -> dict[str, Kind]:
+def _load(path: Path, more: list[dict[str, Any]]) -> dict[str, Kind]:
     kinds = {}
     for name, table in tomllib.loads(path.read_text()).items():
         rows = []
         for r in table["facts"]:
-            added = more.get(name, {}).get(r["relation"], {})
             values = {k: tuple(v) if isinstance(v, list) else v for k, v in r.items()}
-            for part in ("statements", "questions"):
-                values[part] += tuple(added.get(part, ()))
-            rows.append(Row(**values, label=added.get("label", "")))
+            for tables in more:
+                added = tables.get(name, {}).get(r["relation"], {})
+                for part in ("statements", "questions"):
+                    values[part] += tuple(added.get(part, ()))
+                values["label"] = values.get("label") or added.get("label", "")
+            rows.append(Row(**values))
         kinds[name] = Kind(tuple(table["pronouns"]), tuple(rows))
     return kinds
 
 
-_MORE: dict[str, Any] = tomllib.loads((HERE / "wordings.toml").read_text())
+_MORE = [tomllib.loads((HERE / name).read_text()) for name in ("wordings.toml", "more_wordings.toml")]
 KINDS: dict[str, Kind] = _load(HERE / "facts_language.toml", _MORE) | _load(
     HERE / "facts_general.toml", _MORE
 )

@@ -70,6 +70,26 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos.to(x.dtype) + turned * sin.to(x.dtype)
 
 
+def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, size: int = 128) -> Tensor:
+    """Attention in blocks of `size` queries over the keys up to the block's end; q [b, heads, t, d], k and v
+    [b, kv_heads, t, d], bias [b, t, t] is 0 where attention is allowed and far below elsewhere.
+
+    On a CPU faster with a mask than PyTorch's fused kernel, also because what lies after a block is left out.
+    """
+    b, h, t, d = q.shape
+    kv = k.shape[1]
+    g = h // kv
+    q = (q * d**-0.5).view(b, kv, g, t, d)
+    out = []
+    for s in range(0, t, size):
+        e = min(t, s + size)
+        n = e - s
+        scores = q[:, :, :, s:e].reshape(b, kv, g * n, d) @ k[:, :, :e].transpose(-1, -2)
+        p = (scores.view(b, kv, g, n, e).float() + bias[:, None, None, s:e, :e]).softmax(-1).to(v.dtype)
+        out.append((p.view(b, kv, g * n, e) @ v[:, :, :e]).view(b, kv, g, n, d))
+    return torch.cat(out, 3).view(b, h, t, d)
+
+
 class Block(nn.Module):
     """One layer: attention and GeGLU, each between a pre-norm and a post-norm."""
 
@@ -91,8 +111,8 @@ class Block(nn.Module):
         self.q_norm = RMSNorm(c.head_dim, c.eps)
         self.k_norm = RMSNorm(c.head_dim, c.eps)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
-        """x [batch, time, dim]; mask [batch, 1, time, time] is true where attention is allowed."""
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
+        """x [batch, time, dim]; bias [batch, time, time] as in `attend`."""
         c = self.config
         b, t, _ = x.shape
         h = self.attn_norm(x)
@@ -101,10 +121,7 @@ class Block(nn.Module):
         v = self.wv(h).view(b, t, c.kv_heads, c.head_dim).transpose(1, 2)
         q = rotate(self.q_norm(q), *rope)
         k = rotate(self.k_norm(k), *rope)
-        groups = c.heads // c.kv_heads
-        k = k.repeat_interleave(groups, dim=1)
-        v = v.repeat_interleave(groups, dim=1)
-        a = functional.scaled_dot_product_attention(q, k, v.to(q.dtype), attn_mask=mask)
+        a = attend(q, k, v.to(q.dtype), bias)
         a = self.wo(a.transpose(1, 2).reshape(b, t, c.heads * c.head_dim))
         x = x + self.attn_post(a)
         h = self.ffn_norm(x)
@@ -133,11 +150,11 @@ class Gemma3(nn.Module):
         local = rope_tables(positions, c.head_dim, c.rope_local)
         wide = rope_tables(positions, c.head_dim, c.rope_global)
         near = (positions[:, :, None] - positions[:, None, :]) < c.window
-        full_mask = mask[:, None]
-        local_mask = (mask & near)[:, None]
+        everywhere = torch.where(mask, 0.0, -1e9)
+        nearby = torch.where(mask & near, 0.0, -1e9)
         for i, block in enumerate(self.blocks):
             g = c.is_global(i)
-            x = block(x, wide if g else local, full_mask if g else local_mask)
+            x = block(x, wide if g else local, everywhere if g else nearby)
         return self.norm(x)
 
     def logits(self, states: Tensor) -> Tensor:
