@@ -70,6 +70,7 @@ demo-model: ## train the built-in model again: about three hours on two idle cor
 	$(call train,25,long) $(LATER)
 	$(call train,27,terse wide) $(LATER)
 	$(call train,31,terse) $(LATER) --decay 0.4
+	$(call train,37.5,terse terse wide) $(LATER) --decay 0.3
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
 		--vocabulary ../../$(DEMO)/vocabulary.json --out ../../$(DEMO_OUT) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)
