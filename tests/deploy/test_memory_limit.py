@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
-import psutil
 import pytest
 
 from tests.deploy.memory_group import MemoryGroup, memory_group
@@ -38,6 +38,12 @@ def score(pid: int) -> int:
     return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
 
 
+def own_memory(pid: int) -> int:
+    """Bytes that come free when the process ends: pages of files, the model's among them, may stay."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(fields["RssAnon"].split()[0]) * 1024
+
+
 def hog(group: MemoryGroup, size: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", HOG, str(group.folder), str(size)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -50,8 +56,14 @@ def stream(server: Server) -> list[str]:
 
 
 def test_the_model_host_goes_first_and_is_replaced(tmp_path: Path, tiny_model: Path) -> None:
+    """Seldom the kernel wants another victim while the memory of the first is still on its way back: then once more."""
+    assert any(lives_on(tmp_path / str(attempt), tiny_model) for attempt in range(3)), "the gateway was ended"
+
+
+def lives_on(folder: Path, model: Path) -> bool:
+    """Whether the gateway outlived its model host; what it does then is checked."""
     with memory_group() as group:
-        server = Server(tmp_path / "data", tiny_model)
+        server = Server(folder / "data", model)
         try:
             gateway = server.process.pid
             group.add(gateway)
@@ -60,26 +72,35 @@ def test_the_model_host_goes_first_and_is_replaced(tmp_path: Path, tiny_model: P
             assert host is not None
             # The unit's OOMScoreAdjust= widens the difference; to lower a score takes more than root has everywhere.
             assert score(host) == 600 > score(gateway)
-            outgrow(server, group, psutil.Process(host).memory_info().rss)
-            assert server.process.poll() is None, "the gateway was ended"
-            assert group.killed == 1
+            try:
+                outgrow(server, group, own_memory(host))
+            except httpx2.RemoteProtocolError:
+                assert server.process.wait(10) == -signal.SIGKILL
+                assert group.killed > 1, "the gateway went first"
+                return False
+            assert server.process.poll() is None
+            assert group.killed >= 1
             reply = server.client.post("/v1/chat/completions", json={**LONG, "max_tokens": 3})
             assert reply.status_code == 200, "the next host does not answer"
             assert server.host_pid() not in (None, host)
             assert server.health()["host"]["restarts"] == 1
+            return True
         finally:
             server.stop()
 
 
 def outgrow(server: Server, group: MemoryGroup, host_size: int) -> None:
-    """Use up the limit while two requests are open: what they get can be tried again, and says so."""
+    """Use up the limit while two requests are open: what they get can be tried again, and says so.
+
+    ``host_size``: bytes that come free when the host ends; the hog takes less, as the others grow meanwhile.
+    """
     with ThreadPoolExecutor(2) as pool:
         streamed = pool.submit(stream, server)
         whole = pool.submit(server.client.post, "/v1/chat/completions", json=LONG)
         eventually(lambda: server.health()["queue"]["running"] == 2, "the requests are not at work")
         room = 8 * MIB
         group.limit(group.used + room)
-        with hog(group, room + host_size // 2) as hungry:
+        with hog(group, room + host_size // 3) as hungry:
             assert hungry.stdout is not None
             assert hungry.stdout.readline() == "taken\n", "the kernel took the wrong one"
             refused: httpx2.Response = whole.result(30)

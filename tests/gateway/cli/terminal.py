@@ -9,6 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+from tests.waiting import eventually
 
 _ON_TERMINAL = """
 import fcntl, termios
@@ -36,7 +39,16 @@ class Terminal:
         os.close(theirs)
 
     def type(self, text: str) -> None:
+        """As a person would: when the program waits, and not within microseconds after its prompt.
+
+        Python would lose a Ctrl-C that comes between the prompt and the wait for a key, until the next key.
+        """
+        eventually(self._waits, "the program does not wait")
         os.write(self.ours, text.encode())
+
+    def _waits(self) -> bool:
+        state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "R"
 
     def wait_for(self, condition: Callable[[str], bool]) -> str:
         """Read until the text shown since the last call fits."""
