@@ -16,8 +16,8 @@ class Company:
     A container sees the whole machine here, so the number says what is worth trying, not what is granted.
     """
 
-    def __init__(self, stat: Path = _STAT, cores: int | None = None) -> None:
-        self.cores = cores or os.cpu_count() or 1
+    def __init__(self, stat: Path = _STAT) -> None:
+        self.cores = os.cpu_count() or 1
         self._stat = stat
 
     def others(self, looks: int = 4) -> int:

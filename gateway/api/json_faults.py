@@ -22,17 +22,17 @@ def find_fault(body: bytes) -> Fault | None:
 
 def _faults(value: Any) -> Iterator[Fault]:
     # A stack of our own: Python's parser takes deeper nesting than a recursion of ours would.
-    todo = [("", value)]
-    while todo:
-        path, found = todo.pop()
+    pending = [("", value)]
+    while pending:
+        path, found = pending.pop()
         if isinstance(found, float) and not math.isfinite(found):
             yield path, "the number is not finite, or too large; JSON has only finite ones"
         elif isinstance(found, str) and not _is_text(found):
             yield path, "the text contains half of a surrogate pair, which stands for no character"
         elif isinstance(found, list):
-            todo += [(f"{path}[{index}]", item) for index, item in reversed([*enumerate(found)])]
+            pending += [(f"{path}[{index}]", item) for index, item in reversed([*enumerate(found)])]
         elif isinstance(found, dict):
-            todo += [(f"{path}.{key}" if path else key, item) for key, item in reversed([*found.items()])]
+            pending += [(f"{path}.{key}" if path else key, item) for key, item in reversed([*found.items()])]
 
 
 def _is_text(text: str) -> bool:

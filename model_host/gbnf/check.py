@@ -54,15 +54,15 @@ def _fulfilled(rules: Rules, *, characters: int) -> set[str]:
     parents: list[int | str] = []  # by node: its parent, or the rule that it is all of
     needs: list[int] = []
     references: dict[str, list[int]] = defaultdict(list)
-    todo: list[tuple[Node, int | str]] = [(node, rule) for rule, node in rules.items()]
-    while todo:
-        node, parent = todo.pop()
+    pending: list[tuple[Node, int | str]] = [(node, rule) for rule, node in rules.items()]
+    while pending:
+        node, parent = pending.pop()
         number = len(parents)
         parents.append(parent)
         needs.append(_needs(node, characters))
         if isinstance(node, Reference):
             references[node.rule].append(number)
-        todo += [(child, number) for child in _children(node)]
+        pending += [(child, number) for child in _children(node)]
     found: set[str] = set()
     fulfilled = [number for number, need in enumerate(needs) if need == 0]
     while fulfilled:

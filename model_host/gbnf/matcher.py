@@ -190,12 +190,12 @@ class Matcher:
     def _closure(self, places: list[tuple[int, int]]) -> tuple[set[Thread], bool]:
         """The threads at and behind ``places`` that wait for text, and whether one has come to the end."""
         kinds, operands = self._program.kinds, self._program.operands
-        todo, seen = places, set(places)
+        pending, seen = places, set(places)
         threads: set[Thread] = set()
         ends = False
-        while todo:
+        while pending:
             self._work(1)
-            step, address = todo.pop()
+            step, address = pending.pop()
             kind = kinds[step]
             if kind <= OTHER_TOKEN:
                 threads.add((step, operands[step] if kind == CHARACTER else 0, address))
@@ -215,7 +215,7 @@ class Matcher:
             for place in following:
                 if place not in seen:
                     seen.add(place)
-                    todo.append(place)
+                    pending.append(place)
         return threads, ends
 
     def _address(self, step: int, outer: int) -> int:
