@@ -12,7 +12,8 @@ _TRIAL_SECONDS = 0.2  # … or fewer, when they take so long together
 _BETTER = 0.97
 _FIRST_PATIENCE_SECONDS = 0.2  # of computing until the first trial: a plan may be of a busier day
 _PATIENCE_SECONDS = 1.0  # between two trials at least …
-_HOME_PATIENCE_SECONDS = 20.0  # where the number should stay, but more threads might be faster after all
+_HOME_PATIENCE_SECONDS = 20.0  # where the number should stay, but more threads might be faster after all …
+_FIRST_HOME_PATIENCE_SECONDS = 2.0  # … because others were there when it was measured, and have gone
 _PATIENCE_FACTOR = 40  # … and so many times what the last one lost: trials cost a fortieth
 
 
@@ -44,7 +45,7 @@ class SizeState:
     def stay(self, cost: float) -> None:
         """Try nothing else as long as a token costs about so much."""
         self._home, self._usual = self.current, cost
-        self._patience = self._patience_at_home()
+        self._patience = self._patience_at_home(_FIRST_HOME_PATIENCE_SECONDS)
 
     def move(self, index: int) -> None:
         """Go on with this number: something else has shown that it is better, or was."""
@@ -93,8 +94,8 @@ class SizeState:
             self._patience = self._patience_at_home()
         self._trial = None
 
-    def _patience_at_home(self) -> float:
-        return math.inf if self._home == self._count - 1 else _HOME_PATIENCE_SECONDS
+    def _patience_at_home(self, otherwise: float = _HOME_PATIENCE_SECONDS) -> float:
+        return math.inf if self._home == self._count - 1 else otherwise
 
     def _next(self) -> int:
         """The number to try: nearer ones first, of two alike the smaller, and all of them in turns."""

@@ -98,10 +98,20 @@ def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -
 
 def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None:
     tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
-    work(tuner, 1, QUIET, 15)
+    work(tuner, 1, QUIET, 1.5)
     assert tuner.chosen() == {1: 1}
-    work(tuner, 1, QUIET, 10)
+    work(tuner, 1, QUIET, 1)
     assert tuner.chosen() == {1: 2}
+
+
+def test_a_second_chance_that_failed_is_not_given_again_for_long() -> None:
+    tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
+    work(tuner, 1, CROWDED, 3)
+    taken: set[int] = set()
+    for _ in range(1_500):
+        taken.add(tuner.choose(1))
+        tuner.note(1, CROWDED[1])
+    assert taken == {1}
 
 
 def test_what_one_size_finds_out_about_neighbours_holds_for_all() -> None:
