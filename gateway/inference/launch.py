@@ -22,8 +22,10 @@ from model_host import protocol
 
 log = structlog.get_logger(__name__)
 
-# The child gets only these: a path to run, a locale, where libraries are, and how to use the cores.
-_KEPT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH"})
+# The child gets only these: a path to run, a locale, where libraries are, and how to use memory and the cores.
+_KEPT = frozenset(
+    {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES"}
+)
 _KEPT_PREFIXES = ("OMP_", "GOMP_", "HEARTH_HOST_")
 
 # How long a model file that could not be loaded is refused without trying again, unless it changes.

@@ -76,12 +76,14 @@ async def test_the_child_sees_no_secret(
         monkeypatch.setenv(name, "s3cr3t")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setenv("HEARTH_HOST_LOG", "debug")
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     await make_host("--environment", tmp_path / "env.json").warm()
     seen = json.loads((tmp_path / "env.json").read_text())
     assert "s3cr3t" not in seen.values()
     assert seen["OMP_NUM_THREADS"] == "2"
     assert seen["HEARTH_HOST_LOG"] == "debug"
-    allowed = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH"}
+    assert seen["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1"
+    allowed = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES"}
     own = {"PYTHONPATH", "PYTHONSAFEPATH"}
     assert {n for n in seen if not n.startswith(("OMP_", "GOMP_", "HEARTH_HOST_"))} <= allowed | own
 
