@@ -107,11 +107,13 @@ class LogTail:
     While ``quiet`` holds nothing is forwarded: llama.cpp reports a wanted abort as a string of errors.
     """
 
+    _installed: Any = None  # llama.cpp calls it as long as there is no other, whatever has become of the model
+
     def __init__(self) -> None:
         self.quiet: Callable[[], bool] = lambda: False
         self._errors: list[str] = []
-        self._callback: Any = llama_cpp.llama_log_callback(self._receive)
-        llama_cpp.llama_log_set(self._callback, ctypes.c_void_p(0))
+        LogTail._installed = llama_cpp.llama_log_callback(self._receive)
+        llama_cpp.llama_log_set(LogTail._installed, ctypes.c_void_p(0))
 
     def last(self) -> str:
         """The most recent error lines, joined."""

@@ -1,6 +1,7 @@
 """Per-request sampler chains on llama.cpp's samplers, with optional grammar.
 
 Order: end-of-text ban, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best token.
+Where the best k tokens are all that can be chosen, the chain sees only a short list that holds them (``shortlist.py``).
 With a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``. Only when the grammar
 rejects it are tokens looked for that it allows, from the likeliest on, and one of them drawn.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from model_host import protocol
 from model_host.constraint import Constraint, Logits, Search
+from model_host.shortlist import Shortlist
 from model_host.vocabulary import Vocabulary
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
@@ -42,19 +44,22 @@ class SamplerChain:
         self._constrained = self._constraint is not None and not grammar_waits
         self._ignore_eos = ignore_eos
         self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        if ignore_eos:
-            self._add(self._ban(vocabulary.ending_ids))
-        self._build(settings)
+        banned = vocabulary.ending_ids if ignore_eos else []
+        if banned:
+            self._add(self._ban(banned))
+        self._shortlist: Shortlist | None = None
+        self._build(settings, len(banned))
 
     def sample(self, row: int) -> int:
         """Choose and accept the next token from output ``row`` of the last batch."""
-        if not self._constrained:
+        if not self._constrained and self._shortlist is None:
             return int(llama_cpp.llama_sampler_sample(self._chain, self._context, row))
-        assert self._constraint is not None
         token = self._draw(self._logits(row))
-        if not self._constraint.allows(token):
-            token = self._draw_allowed(self._constraint, self._logits(row).copy())
-        self._constraint.accept(token)
+        if self._constrained:
+            assert self._constraint is not None
+            if not self._constraint.allows(token):
+                token = self._draw_allowed(self._constraint, self._logits(row).copy())
+            self._constraint.accept(token)
         llama_cpp.llama_sampler_accept(self._chain, token)
         return token
 
@@ -81,13 +86,16 @@ class SamplerChain:
             llama_cpp.llama_sampler_free(self._chain)
         self._chain = self._constraint = None
 
-    def _build(self, settings: protocol.Sampling) -> None:
-        neutral = (
+    def _build(self, settings: protocol.Sampling, banned: int) -> None:
+        neutral = not settings.penalty_last_n or (
             settings.repeat_penalty == 1.0
             and not settings.presence_penalty
             and not settings.frequency_penalty
         )
-        if not neutral and settings.penalty_last_n:
+        wanted = 1 if settings.temperature <= 0.0 else settings.top_k
+        if neutral and Shortlist.pays(wanted, self._size):
+            self._shortlist = Shortlist(wanted + banned)
+        if not neutral:
             self._add(
                 llama_cpp.llama_sampler_init_penalties(
                     self._size,
@@ -125,11 +133,12 @@ class SamplerChain:
 
     def _draw(self, logits: Logits) -> int:
         """A token as the chain chooses it; the logits stay as they are."""
-        data = np.zeros(self._size, _TOKEN_DATA)
-        data["id"] = np.arange(self._size, dtype=np.int32)
-        data["logit"] = logits
+        ids = self._shortlist.find(logits) if self._shortlist is not None else None
+        data = np.zeros(self._size if ids is None else len(ids), _TOKEN_DATA)
+        data["id"] = np.arange(self._size, dtype=np.int32) if ids is None else ids
+        data["logit"] = logits if ids is None else logits[ids]
         pointer = data.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
-        array = llama_cpp.llama_token_data_array(data=pointer, size=self._size, selected=-1, sorted=False)
+        array = llama_cpp.llama_token_data_array(data=pointer, size=len(data), selected=-1, sorted=False)
         llama_cpp.llama_sampler_apply(self._chain, ctypes.byref(array))
         assert 0 <= array.selected < array.size, "the sampler chain selected nothing"
         return int(array.data[array.selected].id)
