@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import httpx2
+from memory_server import conversations_only
 
 from tests.end_to_end.server import Server
 
@@ -78,17 +78,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help="no new turn is begun after that time")
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
-    settings = {
-        "HEARTH_MODEL__THREADS": str(asked.threads),
-        "HEARTH_MEMORY__FACTS": "false",
-        "HEARTH_MEMORY__TASKS": "false",
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder) / "data", asked.model, env=settings)
-        try:
-            between, after, summaries = talk(server, asked.turns, asked.seconds)
-        finally:
-            server.stop()
+    with conversations_only(asked.model, asked.threads) as server:
+        between, after, summaries = talk(server, asked.turns, asked.seconds)
     print("| model | turns | summaries | from the cache | after a compaction | aim |")
     print("|---|---|---|---|---|---|")
     print(

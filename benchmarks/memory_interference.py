@@ -15,7 +15,6 @@ import argparse
 import random
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import httpx2
+from memory_server import conversations_only
 
 from tests.end_to_end.server import Server
 
@@ -155,17 +155,8 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=90, help="of the history that is compacted")
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
-    settings = {
-        "HEARTH_MODEL__THREADS": str(asked.threads),
-        "HEARTH_MEMORY__FACTS": "false",
-        "HEARTH_MEMORY__TASKS": "false",
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder) / "data", asked.model, env=settings)
-        try:
-            alone, beside, missed = measure(server, asked.pairs, asked.seconds, asked.lines)
-        finally:
-            server.stop()
+    with conversations_only(asked.model, asked.threads) as server:
+        alone, beside, missed = measure(server, asked.pairs, asked.seconds, asked.lines)
     if len(alone) < 2:
         raise SystemExit(
             f"only {len(alone)} pairs in {asked.seconds:.0f} s ({missed} missed): try --seconds or --lines"

@@ -107,7 +107,8 @@ class LogTail:
     While ``quiet`` holds nothing is forwarded: llama.cpp reports a wanted abort as a string of errors.
     """
 
-    _installed: Any = None  # llama.cpp calls it as long as there is no other, whatever has become of the model
+    # llama.cpp calls it as long as there is no other, whatever has become of the model.
+    _installed: Any = None
 
     def __init__(self) -> None:
         self.quiet: Callable[[], bool] = lambda: False

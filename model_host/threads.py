@@ -32,14 +32,6 @@ class Others(Protocol):
         ...
 
 
-class _Nobody:
-    def __init__(self, cores: int) -> None:
-        self.cores = cores
-
-    def others(self, looks: int = 4) -> int:
-        return 0
-
-
 class ThreadTuner:
     """Begins with the best numbers of ``speeds`` (:func:`~model_host.thread_speeds.measure`), without any with all.
 
@@ -58,12 +50,12 @@ class ThreadTuner:
     Not thread-safe: it belongs to the loop's thread.
     """
 
-    def __init__(self, most: int, speeds: Speeds | None = None, company: Others | None = None) -> None:
+    def __init__(self, most: int, speeds: Speeds, company: Others) -> None:
         self._candidates = candidates(most)
-        self._company = company or _Nobody(most)
+        self._company = company
         self._speeds = {
             size: {threads: speed for threads, speed in known.items() if threads in self._candidates}
-            for size, known in (speeds or {}).items()
+            for size, known in speeds.items()
         }
         self._plan = {
             size: max(known, key=lambda n: known[n]) for size, known in self._speeds.items() if known

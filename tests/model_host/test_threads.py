@@ -28,6 +28,11 @@ class Machinery:
         return self.wanted + self.spinning * (looks == 1)
 
 
+def alone(most: int, speeds: Speeds | None = None) -> ThreadTuner:
+    """A tuner on a machine that nobody else uses, as far as the system tells."""
+    return ThreadTuner(most, speeds or {}, Machinery(most))
+
+
 def work(
     tuner: ThreadTuner, tokens: int, costs: Costs, seconds: float, company: Machinery | None = None
 ) -> tuple[float, int]:
@@ -54,7 +59,7 @@ def test_sizes_are_exact_up_to_eight() -> None:
 @pytest.mark.parametrize("tokens", [1, 4, 200])
 @pytest.mark.parametrize("costs", [{1: 0.010, 2: 0.006}, {1: 0.010, 2: 0.080}, {1: 0.4, 2: 0.2}])
 def test_trials_cost_next_to_nothing(tokens: int, costs: Costs) -> None:
-    tuner = ThreadTuner(2)
+    tuner = alone(2)
     work(tuner, tokens, costs, 20)
     mean, _ = work(tuner, tokens, costs, 100)
     assert mean < 1.05 * min(costs.values())
@@ -69,7 +74,7 @@ MEASURED: Speeds = {1: {1: 100.0, 2: 166.0}}
 @pytest.mark.parametrize("speeds", [{}, MEASURED])
 @pytest.mark.parametrize("tokens", [1, 3, 500])
 def test_neighbours_who_come_and_go_are_noticed(tokens: int, speeds: Speeds) -> None:
-    tuner = ThreadTuner(2, speeds)
+    tuner = alone(2, speeds)
     for costs in (QUIET, CROWDED, QUIET):
         work(tuner, tokens, costs, 20)
         mean, _ = work(tuner, tokens, costs, 30)
@@ -79,7 +84,7 @@ def test_neighbours_who_come_and_go_are_noticed(tokens: int, speeds: Speeds) -> 
 
 @pytest.mark.parametrize("tokens", [1, 3, 500])
 def test_a_neighbour_who_comes_is_noticed_within_a_few_batches(tokens: int) -> None:
-    tuner = ThreadTuner(2, MEASURED)
+    tuner = alone(2, MEASURED)
     work(tuner, tokens, QUIET, 30)
     taken = [tuner.choose(tokens)]
     while taken[-1] == 2:
@@ -89,7 +94,7 @@ def test_a_neighbour_who_comes_is_noticed_within_a_few_batches(tokens: int) -> N
 
 
 def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -> None:
-    tuner = ThreadTuner(2, MEASURED)
+    tuner = alone(2, MEASURED)
     noise = random.Random(1)
     for _ in range(20_000):
         assert tuner.choose(1) == 2
@@ -97,7 +102,7 @@ def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -
 
 
 def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None:
-    tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
+    tuner = alone(2, {1: {1: 100.0, 2: 20.0}})
     work(tuner, 1, QUIET, 1.5)
     assert tuner.chosen() == {1: 1}
     work(tuner, 1, QUIET, 1)
@@ -105,7 +110,7 @@ def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None
 
 
 def test_a_second_chance_that_failed_is_not_given_again_for_long() -> None:
-    tuner = ThreadTuner(2, {1: {1: 100.0, 2: 20.0}})
+    tuner = alone(2, {1: {1: 100.0, 2: 20.0}})
     work(tuner, 1, CROWDED, 3)
     taken: set[int] = set()
     for _ in range(1_500):
@@ -188,7 +193,7 @@ def test_nothing_dear_is_tried_while_others_want_all_cores(tokens: int) -> None:
 def test_the_best_of_many_is_found(most: int, once: float, together: float, each: float) -> None:
     # Amdahl's law, and a cost of waiting that grows with the number: one best number, without valleys.
     costs = {n: once * (1 - together + together / n + each * (n - 1) / n) for n in range(1, most + 1)}
-    tuner = ThreadTuner(most)
+    tuner = alone(most)
     work(tuner, 1, costs, 60)
     mean, _ = work(tuner, 1, costs, 60)
     # Numbers that differ by less than what is told apart from noise are as good as each other.
@@ -196,10 +201,10 @@ def test_the_best_of_many_is_found(most: int, once: float, together: float, each
 
 
 def test_what_was_measured_holds_for_sizes_like_it_and_for_numbers_that_there_are() -> None:
-    tuner = ThreadTuner(4, {1: {1: 9.0, 4: 5.0}, 64: {1: 1.0, 4: 4.0}, 8: {16: 3.0}})
+    tuner = alone(4, {1: {1: 9.0, 4: 5.0}, 64: {1: 1.0, 4: 4.0}, 8: {16: 3.0}})
     assert [tuner.choose(tokens) for tokens in (1, 4, 32, 500)] == [1, 1, 4, 4]
     assert tuner.chosen() == {1: 1, 4: 1, 32: 4, 64: 4, 256: 4}
-    assert ThreadTuner(1).choose(5) == 1
+    assert alone(1).choose(5) == 1
 
 
 class Machine:
@@ -214,7 +219,7 @@ class Machine:
 
     def measured(self, most: int, limit: int = 512) -> dict[int, dict[int, int]]:
         found = measure(self.run, most, limit, lambda: self.now)
-        assert ThreadTuner(most, found).chosen() == {
+        assert alone(most, found).chosen() == {
             size: max(known, key=lambda n: known[n]) for size, known in found.items()
         }
         return {size: {n: round(speed) for n, speed in known.items()} for size, known in found.items()}
