@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-_LARGEST = 1024  # a longer list would save little
+LARGE_VOCABULARY = 16_384  # with fewer tokens the list costs more than it saves (docs/benchmarks.md)
+_LONGEST = 1024  # a longer list would save little
 _FIRST_DISTANCE = (
     10.0  # between the best logit and the least one that is looked for; found out while sampling
 )
@@ -28,8 +29,8 @@ class Shortlist:
 
     @staticmethod
     def pays(wanted: int, vocabulary: int) -> bool:
-        """Whether a list is much shorter than the vocabulary."""
-        return 0 < wanted <= _LARGEST and 4 * wanted <= vocabulary
+        """Whether finding a list takes less time than to do without."""
+        return 0 < wanted <= _LONGEST and vocabulary >= LARGE_VOCABULARY
 
     def find(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.intp] | None:
         """Ids in ascending order; None when logits are not numbers, or so flat that the list would be long.

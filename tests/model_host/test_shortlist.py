@@ -53,16 +53,18 @@ def test_no_list_where_logits_are_no_numbers(value: float) -> None:
     assert Shortlist(3).find(np.full(100, value, np.float32)) is None
 
 
-def test_a_list_pays_when_it_is_short() -> None:
-    assert [Shortlist.pays(wanted, 1000) for wanted in (0, 1, 250, 251, 5000)] == [
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
+def test_a_list_pays_when_it_is_short_and_the_vocabulary_large() -> None:
+    assert [Shortlist.pays(wanted, 262_144) for wanted in (0, 1, 64, 5000)] == [False, True, True, False]
+    assert not Shortlist.pays(64, 5120)
 
 
+@pytest.fixture
+def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with the small vocabulary of the test's model."""
+    monkeypatch.setattr("model_host.shortlist.LARGE_VOCABULARY", 1)
+
+
+@pytest.mark.usefixtures("short_lists")
 @pytest.mark.parametrize("ignore_eos", [False, True])
 @pytest.mark.parametrize(
     "asked",
@@ -96,6 +98,7 @@ def test_the_same_tokens_are_chosen_as_from_the_whole_vocabulary(
     assert reply(whole=False) == reply(whole=True)
 
 
+@pytest.mark.usefixtures("short_lists")
 def test_penalties_see_the_whole_vocabulary(tiny_model: Path) -> None:
     engine = Engine(
         tiny_model, context=64, sequences=1, outputs=1, chunk=64, threads=1, progress=lambda _: True
