@@ -10,8 +10,11 @@ import re
 
 from filler import clause
 from salad import noun, phrase
-from words import ADJECTIVES, ADVERBS, PREPOSITIONS, VERBS, past, plural, third
+from words import ADJECTIVES, ADVERBS, LISTS, PREPOSITIONS, VERBS, past, plural, third
 
+EVERYDAY = LISTS["everyday"]
+_SIGNS = (",", ",", ":", ":", ";", ".", "...", "'s", "!", " -", "?")
+_QUOTES = (("(", ")"), ("\"", "\""), ("'", "'"), ("“", "”"), ("*", "*"))
 _PLAIN = re.compile(r"[a-z]+[,;]?")
 _ASKING = (
     "what", "when", "where", "why", "how", "who", "which", "since when", "until when", "how often", "how far",
@@ -61,6 +64,23 @@ def composed(names: tuple[str, ...], rng: random.Random) -> str:
     pattern = rng.choice(_SINGLE if len(names) == 1 else _DOUBLE)
     fixed = dict(zip("NM", names, strict=False))
     return re.sub(r"\{(\w+)\}", lambda m: fixed.get(m[1]) or _word(m[1], rng), pattern)
+
+
+def strewn(names: tuple[str, ...], rng: random.Random) -> str:
+    """The names among common words in no order, signs behind some of them: what is not common is a name."""
+    pools = (EVERYDAY, EVERYDAY, EVERYDAY, VERBS, ADVERBS, ADJECTIVES, PREPOSITIONS)
+    words = [
+        noun(rng) if rng.random() < 0.15 else rng.choice(rng.choice(pools)) for _ in range(rng.randint(1, 7))
+    ]
+    for name in names:
+        draw = rng.random()
+        if draw < 0.2 and name[-1].isalnum():
+            name += rng.choice(_SIGNS)
+        elif draw < 0.26:
+            left, right = rng.choice(_QUOTES)
+            name = left + name + right
+        words.insert(rng.randint(0, len(words)), name)
+    return " ".join(words)
 
 
 def embedded(names: tuple[str, ...], rng: random.Random, held_out: bool) -> str:

@@ -75,8 +75,8 @@ STAGES = {
         (1, 2, 3),
         6,
         (1, 2, 3, 4, 5),
-        (2, 3, 4, 6, 8, 10),
-        (0.29, 0.2, 0.25, 0.09, 0.05, 0.06, 0.05, 0.01),
+        (2, 3, 4, 6, 8, 8, 10, 12),
+        (0.3, 0.2, 0.21, 0.13, 0.05, 0.05, 0.03, 0.03),
     ),
     "wide": Stage(
         4,
@@ -86,7 +86,7 @@ STAGES = {
         10,
         (4, 6, 8, 12),
         (8, 10, 12),
-        (0.0, 0.55, 0.25, 0.1, 0.08, 0.01, 0.01, 0.0),
+        (0.0, 0.54, 0.23, 0.16, 0.05, 0.01, 0.01, 0.0),
     ),
 }
 
@@ -100,7 +100,7 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
     if job == "answer":
         facts = rng.choice(stage.facts)
         # A long background makes a model refuse by itself.
-        refusals = 0.25 if facts < 4 else 0.16
+        refusals = 0.25 if facts < 4 else 0.22
         return answer_tree(rng, held_out, rng.choice(stage.pages), facts, stage.branches, refusals)
     if job == "compact":
         return compact_tree(rng, held_out, rng.choice(stage.compact))
@@ -127,12 +127,16 @@ class Encoded:
 def encode_tree(tree: Tree, tokenizer: Tokenizer) -> Encoded:
     """Token columns of a tree in Gemma's turn format."""
     enc = tokenizer.encode
-    prefix = [BOS, TURN, *enc("user\n" + tree.prefix)]
+    turns = ("user\n" + tree.prefix).split("<end_of_turn>\n<start_of_turn>")
+    prefix = [BOS, TURN, *enc(turns[0])]
+    for turn in turns[1:]:
+        prefix += [END_TURN, *enc("\n"), TURN, *enc(turn)]
     n = len(prefix)
+    [dot] = enc(".")
     out = Encoded(list(prefix), list(range(n)), [0] * n, [*prefix[1:], -1], [0.0] * n)
-    turn = [END_TURN, *enc("\n"), TURN, *enc("model\n")]
+    opening = [END_TURN, *enc("\n"), TURN, *enc("model\n")]
     for number, b in enumerate(tree.branches, 1):
-        asked = [*enc(b.suffix), *turn]
+        asked = [*enc(b.suffix), *opening]
         reply = [*enc(b.target), END_TURN]
         ids = [*asked, *reply]
         goal = [*ids[1:], -1]
@@ -140,6 +144,10 @@ def encode_tree(tree: Tree, tokenizer: Tokenizer) -> Encoded:
         # The first tokens of a reply choose the sentence or the name; what follows is copying.
         for i in range(len(asked) - 1, min(len(asked) + 4, len(weight) - 1)):
             weight[i] = 2.0
+        if tree.job in ("history", "chat"):  # a sentence's first tokens choose the line that it reports
+            for i in range(len(asked), len(ids) - 1):
+                if dot in ids[i - 2 : i + 1]:
+                    weight[i] = 2.0
         if tree.job == "terms":  # a name's end matters as much as its beginning
             weight[len(asked) + 4 : -1] = [2.0] * len(weight[len(asked) + 4 : -1])
         if b.pages:

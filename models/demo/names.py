@@ -198,8 +198,10 @@ def _hard(rng: random.Random) -> str:
         words.append(rng.choice(NOUNS))
     elif shape < 0.8:
         words[-1] += rng.choice(SIGNS)
-    elif shape < 0.86:
+    elif shape < 0.84:
         return "".join(rng.choice(SHORT_SIGNS) for _ in range(rng.randint(2, 5)))
+    elif shape < 0.92:  # common words: the capitals alone make them a name
+        return f"{rng.choice(ADJECTIVES).capitalize()} {rng.choice(NOUNS).capitalize()}"
     return " ".join(words)
 
 

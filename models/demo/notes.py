@@ -69,6 +69,23 @@ def _conversation(told: list[str], rng: random.Random, held_out: bool, fresh: bo
     return "\n".join(lines[:-1] if rng.random() < 0.3 else lines)
 
 
+def said_facts(rng: random.Random) -> tuple[str, str, str]:
+    """A fact that a user tells: its key, the saying, and the fact as it is noted."""
+    row, values = rng.choice(NOTES["facts"]), _values(rng, False)
+    said = _said(fill(_pick(row["says"], rng, False), values), rng)
+    return fill(row["key"], values), said, fill(row["text"], values)
+
+
+def said_idly(rng: random.Random) -> str:
+    """What a user says that is not worth noting."""
+    return fill(rng.choice(NOTES["idle"]), _values(rng, False))
+
+
+def said_in_reply(rng: random.Random) -> str:
+    """What an assistant may have said."""
+    return fill(rng.choice(NOTES["assistant"]), _values(rng, False))
+
+
 def facts_tree(rng: random.Random, held_out: bool, branches: int = 1) -> Tree:
     """Conversations in which users tell of themselves, as operations on the known facts."""
     return _tree("facts", "Known facts:", [_facts(rng, held_out) for _ in range(branches)])

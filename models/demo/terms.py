@@ -9,7 +9,7 @@ import re
 import articles
 from articles import filler_fact, make_page, relation_question
 from asking import either, typed
-from carriers import composed, embedded
+from carriers import composed, embedded, strewn
 from facts import KINDS
 from grammar import fill
 from names import hard_name, thing_name
@@ -61,12 +61,14 @@ def readings(name: str, question: str) -> list[str]:
 
 
 def wanted(names: tuple[str, ...], question: str) -> list[str]:
-    """The terms to answer: the names as they stand in the question, then their other readings where there is room."""
+    """The terms to answer: the names in their order in the question, then their other readings where there is room."""
     if len(names) == 1:
         return list(dict.fromkeys(readings(names[0], question)))[:MOST]
+    names = tuple(sorted(names, key=question.index))
     joined = [f"{names[0]}{sign}{names[1]}" for sign in (", ", " & ", " / ")]
     whole = [text for text in joined if text in question]
-    return list(dict.fromkeys([*names, *whole, *map(core, names)]))[:MOST]
+    others = [reading for name in names for reading in readings(name, question)]
+    return list(dict.fromkeys([*names, *whole, *map(core, names), *others]))[:MOST]
 
 
 def scattered(name: str, rng: random.Random) -> str:
@@ -77,6 +79,16 @@ def scattered(name: str, rng: random.Random) -> str:
     ]
     at = rng.randint(0, len(common))
     return " ".join([*common[:at], name, *common[at:]])
+
+
+def carried(name: str, rng: random.Random) -> tuple[tuple[str, ...], str]:
+    """A question from no template about the name, perhaps about one or two more; with its names."""
+    more = rng.choices((0, 1, 2), (0.55, 0.4, 0.05))[0]
+    names = (name, *(thing_name(rng) if rng.random() < 0.7 else hard_name(rng) for _ in range(more)))
+    draw = rng.random()
+    if more == 2 or draw < 0.4:
+        return names, strewn(names, rng)
+    return names, composed(names, rng) if draw < 0.75 else embedded(names, rng, False)
 
 
 def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
@@ -90,9 +102,8 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         names: tuple[str, ...] = (page.name,)
         topic = False
         name = hard_name(rng, held_out) if not held_out and rng.random() < 0.45 else page.name
-        if not held_out and rng.random() < 0.45:
-            names = (name,) if rng.random() < 0.7 else (name, thing_name(rng))
-            question = composed(names, rng) if rng.random() < 0.6 else embedded(names, rng, held_out)
+        if not held_out and rng.random() < 0.6:
+            names, question = carried(name, rng)
         elif shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
             question = scattered(page.name, rng)
         elif shape < 0.12:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from averaging import Averager
 from data import STAGES, Batch, encode_tree, make_batch, make_tree, pack
 from model import Config, Gemma3, parameter_count
 from optimizer import optimizers
@@ -111,7 +112,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--muon", type=float, default=0.01)
     p.add_argument("--adam", type=float, default=3e-3)
     p.add_argument("--context-weight", type=float, default=0.1)
-    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--threads", type=int, default=2, help="of each process")
+    p.add_argument("--processes", type=int, default=1, help="on a CPU, that train and average their weights")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--dim", type=int, default=256)
     p.add_argument("--layers", type=int, default=6)
@@ -125,10 +127,21 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Train from the newest checkpoint in the run directory, or from the start."""
     args = arguments()
+    args.run.mkdir(parents=True, exist_ok=True)
+    (args.run / "meeting").unlink(missing_ok=True)
+    others = [mp.Process(target=train, args=(args, rank)) for rank in range(1, args.processes)]
+    for process in others:
+        process.start()
+    train(args, 0)
+    for process in others:
+        process.join()
+
+
+def train(args: argparse.Namespace, rank: int) -> None:
+    """One of the processes; the first one reports and saves."""
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    args.run.mkdir(parents=True, exist_ok=True)
     vocabulary = Vocabulary.load(args.vocabulary)
     tokenizer = Tokenizer(vocabulary)
     latest = args.run / "latest.pt"
@@ -161,15 +174,15 @@ def main() -> None:
             o.load_state_dict(saved)
         average = {k: v.to(device) for k, v in state["average"].items()}
     base_rates = (args.muon, args.adam)
-    print(
-        json.dumps({"parameters": parameter_count(model), "device": device, "step": step, "tokens": tokens}),
-        flush=True,
-    )
+    if rank == 0:
+        start_line = {"parameters": parameter_count(model), "device": device, "step": step, "tokens": tokens}
+        print(json.dumps(start_line), flush=True)
+    averager = Averager(rank, args.processes, args.run.resolve() / "meeting")
 
     queue: Any = mp.Queue(maxsize=12)
     child = mp.Process(
         target=producer,
-        args=(queue, args.vocabulary, args.stage, args.seed, step, args.context_weight),
+        args=(queue, args.vocabulary, args.stage, args.seed + rank, step, args.context_weight),
         daemon=True,
     )
     child.start()
@@ -183,8 +196,12 @@ def main() -> None:
             if args.minutes
             else (tokens - first_token) / (args.until * 1e6 - first_token)
         )
+        together = averager.due(step - begun)
+        if together:
+            done, seen = averager.mean(model, [done, tokens / 1e6])
+            tokens = round(seen * 1e6)
         share = min(1.0, done)
-        ended = share >= 1.0
+        ended = together and done >= 1.0
         rate = min(1.0, (step - begun + 1) / args.warmup)
         if args.decay and share > 1 - args.decay:
             rate *= max(0.0, (1 - share) / args.decay)
@@ -206,12 +223,12 @@ def main() -> None:
                 for k, v in model.state_dict().items():
                     average[k].lerp_(v, 1 - keep)
             step += 1
-            tokens += int((ids != 0).sum())
+            tokens += args.processes * int((ids != 0).sum())
             asked = weight >= 1.0
             losses[0] += float(each.detach()[asked].mean())
             losses[1] += 1
         now = time.monotonic()
-        if now - last_log > 30 or ended:
+        if rank == 0 and (now - last_log > 30 or ended):
             speed = (tokens - logged_tokens) / (now - last_log)
             print(
                 json.dumps(
@@ -227,7 +244,7 @@ def main() -> None:
                 flush=True,
             )
             last_log, logged_tokens, losses = now, tokens, [0.0, 0.0]
-        if now - last_eval > args.eval_every * 60 or ended:
+        if rank == 0 and (now - last_eval > args.eval_every * 60 or ended):
             trained = {k: v.clone() for k, v in model.state_dict().items()}
             model.load_state_dict(average if not (args.decay and ended) else trained)
             print(
@@ -242,7 +259,7 @@ def main() -> None:
             model.load_state_dict(trained)
             last_eval = last_log = time.monotonic()
             logged_tokens = tokens
-        if now - last_save > args.save_every * 60 or ended:
+        if rank == 0 and (together and now - last_save > args.save_every * 60 or ended):
             save(
                 latest,
                 {

@@ -9,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+# Between the turns of a chat: they stand for control tokens.
+NEXT_MODEL = "<end_of_turn>\n<start_of_turn>model\n"
+NEXT_USER = "<end_of_turn>\n<start_of_turn>user\n"
+
+
 @dataclass(frozen=True)
 class Branch:
     """One ending of a prompt, its target text and what an evaluation looks for in the reply."""
