@@ -41,6 +41,8 @@ class Averager:
         flat = torch.cat([*(w.flatten().cpu() for w in weights), torch.tensor(numbers)])
         dist.all_reduce(flat)
         flat /= self.processes
-        for weight, part in zip(weights, flat.split([w.numel() for w in weights] + [len(numbers)]), strict=False):
+        for weight, part in zip(
+            weights, flat.split([w.numel() for w in weights] + [len(numbers)]), strict=False
+        ):
             weight.copy_(part.view_as(weight))
         return [float(n) for n in flat[-len(numbers) :]]

@@ -14,7 +14,7 @@ from words import ADJECTIVES, ADVERBS, LISTS, PREPOSITIONS, VERBS, past, plural,
 
 EVERYDAY = LISTS["everyday"]
 _SIGNS = (",", ",", ":", ":", ";", ".", "...", "'s", "!", " -", "?")
-_QUOTES = (("(", ")"), ("\"", "\""), ("'", "'"), ("“", "”"), ("*", "*"))
+_QUOTES = (("(", ")"), ('"', '"'), ("'", "'"), ("“", "”"), ("*", "*"))
 _PLAIN = re.compile(r"[a-z]+[,;]?")
 _ASKING = (
     "what", "when", "where", "why", "how", "who", "which", "since when", "until when", "how often", "how far",

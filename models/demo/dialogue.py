@@ -141,6 +141,21 @@ TURNS: tuple[tuple[str, str], ...] = (
     ("instead of {T} we take {U}", "{A} said that they take {U} instead of {T}."),
 )
 
+# Turns put together from parts: what one means to do and how a summary tells it, and what may follow.
+_MODES = (
+    ("will", "will"), ("can", "can"), ("cannot", "cannot"), ("must", "must"), ("should", "should"), ("might", "might"),
+    ("have to", "has to"), ("want to", "wants to"), ("would like to", "would like to"), ("am going to", "is going to"),
+    ("forgot to", "forgot to"), ("tried to", "tried to"), ("used to", "used to"), ("plan to", "plans to"),
+    ("do not want to", "does not want to"), ("hope to", "hopes to"), ("promised to", "promised to"),
+    ("am about to", "is about to"), ("refuse to", "refuses to"), ("need to", "needs to"), ("love to", "loves to"),
+    ("am not able to", "is not able to"), ("started to", "started to"), ("learned to", "learned to"),
+    ("never", "never"), ("still", "still"),
+)  # fmt: skip
+_TAILS = (
+    "", "", " with {P}", " in {T}", " on {d}", " for {P}", " before {d}", " near {T}", " until {d}", " in {y}",
+    " for {k} hours", " {k} times", " and {U}", " with {T}", " because of {P}", " at {k} o'clock", " after {d}",
+)  # fmt: skip
+
 
 # Headings of the summaries that the memory puts before the lines that it summarizes.
 HEADINGS = ("Earlier today:", "Before today:", "Just before the messages below:", "The conversation so far:")
@@ -155,11 +170,29 @@ REPLIES: tuple[tuple[str, str], ...] = (
 )
 
 
+def _composed(rng: random.Random) -> tuple[str, str]:
+    """A turn and its report put together from parts."""
+    said, told = rng.choice(_MODES)
+    verb = "{vd}" if said in ("never", "still") else "{v}"
+    rest = f" {verb} " + rng.choice(("{w}", "{w}", "{T}", "{k} {n}", "{n}")) + rng.choice(_TAILS)
+    draw = rng.random()
+    if draw < 0.6:
+        lead = rng.choice(("", "", "ok, ", "{B}, ", "yes, ", "well, ", "by the way, "))
+        return f"{lead}I {said}{rest}.", "{A} " + told + rest + "."
+    if draw < 0.75:
+        return "{P} " + told + rest + ".", "{A} said that {P} " + told + rest + "."
+    if draw < 0.9:
+        tail = rng.choice(_TAILS)
+        return "{B}, did you {v} {w}" + tail + "?", "{A} asked {B} if {B} {vd} {w}" + tail + "."
+    return "{B}, could you {v} {T}?", "{A} asked {B} to {v} {T}."
+
+
 def _turn(
     rng: random.Random, held_out: bool, speaker: str, people: list[str], turns: tuple[tuple[str, str], ...]
 ) -> tuple[str, str]:
     """A line as typed by a speaker, and how a summary reports it."""
-    said, report = rng.choice(turns)
+    composed = not held_out and turns is TURNS and rng.random() < 0.3
+    said, report = _composed(rng) if composed else rng.choice(turns)
     verb = rng.choice(VERBS)
     days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
     values = {

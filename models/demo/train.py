@@ -127,6 +127,8 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Train from the newest checkpoint in the run directory, or from the start."""
     args = arguments()
+    if torch.cuda.is_available():
+        args.processes = 1
     args.run.mkdir(parents=True, exist_ok=True)
     (args.run / "meeting").unlink(missing_ok=True)
     others = [mp.Process(target=train, args=(args, rank)) for rank in range(1, args.processes)]
@@ -259,7 +261,7 @@ def train(args: argparse.Namespace, rank: int) -> None:
             model.load_state_dict(trained)
             last_eval = last_log = time.monotonic()
             logged_tokens = tokens
-        if rank == 0 and (together and now - last_save > args.save_every * 60 or ended):
+        if rank == 0 and ((together and now - last_save > args.save_every * 60) or ended):
             save(
                 latest,
                 {

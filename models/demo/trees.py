@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
 # Between the turns of a chat: they stand for control tokens.
 NEXT_MODEL = "<end_of_turn>\n<start_of_turn>model\n"
 NEXT_USER = "<end_of_turn>\n<start_of_turn>user\n"

@@ -129,17 +129,23 @@ def test_names_joined_by_a_sign_are_searched_together_and_apart(demo: Any) -> No
     assert wanted(("Gorvex, Nel",), "who made Gorvex, Nel?") == ["Gorvex, Nel", "Gorvex", "Nel"]
     assert wanted(("Gorvex", "Nel"), "Gorvex & Nel") == ["Gorvex", "Nel", "Gorvex & Nel"]
     assert wanted(("Gorvex", "Nel"), "Gorvex or Nel") == ["Gorvex", "Nel"]
+    assert wanted(("Nel", "Gorvex"), "Gorvex or Nel") == ["Gorvex", "Nel"]
 
 
 def test_names_stand_whole_in_the_questions_that_carry_them(demo: Any) -> None:
     carriers, rng = demo("carriers"), random.Random(3)
     wordings = set()
     for names in [("Gorvex",), ("Gorvex", "Nel Otter"), ("><>",)] * 60:
-        for question in (carriers.composed(names, rng), carriers.embedded(names, rng, False)):
+        made = (
+            carriers.composed(names, rng),
+            carriers.embedded(names, rng, False),
+            carriers.strewn(names, rng),
+        )
+        for question in made:
             assert not question or all(name in question for name in names), question
             assert "{" not in question and "}" not in question
             wordings.add(question)
-    assert len(wordings) > 250
+    assert len(wordings) > 400
 
 
 def said(text: str) -> list[StoredMessage]:
@@ -198,6 +204,18 @@ def test_a_chat_summary_keeps_what_the_memory_checks(demo: Any) -> None:
         lost += kept.share < 0.5
         every += 1
     assert lost / every < 0.1, f"{lost} of {every}"
+
+
+def test_within_a_chat_every_reply_says_what_the_model_is(demo: Any) -> None:
+    data, tokenizer = demo("data"), demo("tokenizer")
+    cutter = tokenizer.Tokenizer(tokenizer.Vocabulary.load(DEMO / "vocabulary.json"))
+    turns = set()
+    for tree in trees(demo, "talk", False, 60):
+        assert all("small demo model" in branch.target for branch in tree.branches)
+        ids = data.encode_tree(tree, cutter).ids
+        assert "<end_of_turn>" not in cutter.decode(ids)
+        turns.add(ids.count(tokenizer.TURN) - len(tree.branches))
+    assert len(turns) > 3
 
 
 def test_the_same_seed_gives_the_same_batch(demo: Any) -> None:
