@@ -216,6 +216,8 @@ def make_batch(tokenizer: Tokenizer, stage: Stage, seed: int, context_weight: fl
             trees.append(encoded)
             room -= len(encoded.ids)
     trees.sort(key=lambda e: -len(e.ids))
+    # Questions for search terms fill what the rows have left.
+    trees += [encode_tree(terms_tree(rng, False, n), tokenizer) for n in (5, 4, 3, 3, 2, 2, 1, 1)]
     return pack(trees, stage.rows, stage.length, context_weight, rng)
 
 
