@@ -1,7 +1,7 @@
 """Per-request sampler chains on llama.cpp's samplers, with optional grammar.
 
 Order: end-of-text ban, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best token.
-Where the best k tokens are all that can be chosen, the chain sees only a short list that holds them (``shortlist.py``).
+Where the best k tokens are all that can be chosen, the chain sees only a short list that holds them.
 With a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``. Only when the grammar
 rejects it are tokens looked for that it allows, from the likeliest on, and one of them drawn.
 """
@@ -18,10 +18,55 @@ import numpy as np
 
 from model_host import protocol
 from model_host.constraint import Constraint, Logits, Search
-from model_host.shortlist import Shortlist
 from model_host.vocabulary import Vocabulary
 
+LARGE_VOCABULARY = 16_384  # with fewer tokens the list costs more than it saves (docs/benchmarks.md)
+_LONGEST = 1024  # a longer list would save little
+_FIRST_DISTANCE = 10.0  # between the best logit and the least that is looked for; changes while sampling
+_FARTHER, _NEARER = 1.5, 0.9
+_TRIES = 3
+_ENOUGH = 16  # times as many as wanted: the distance may be smaller
+
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
+
+
+class Shortlist:
+    """Finds lists that hold the ``wanted`` likeliest tokens for certain, and not many more.
+
+    llama.cpp's samplers begin with a list of all tokens: 3 MB to write and to search for 262,144 of them, at each token
+    of each sequence. Top-k needs the k best alone, and what is close to the best token is found with two passes over
+    the logits.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._distance = _FIRST_DISTANCE
+
+    @staticmethod
+    def pays(wanted: int, vocabulary: int) -> bool:
+        """Whether finding a list takes less time than to do without."""
+        return 0 < wanted <= _LONGEST and vocabulary >= LARGE_VOCABULARY
+
+    def find(self, logits: Logits) -> np.ndarray[Any, np.dtype[np.intp]] | None:
+        """Ids in ascending order; None when logits are not numbers, or so flat that the list would be long.
+
+        Of tokens that are excluded (minus infinity) there are none in the list, even where it has fewer than wanted.
+        """
+        best = logits.max()
+        if not np.isfinite(best):
+            return None
+        distance = self._distance
+        for _ in range(_TRIES):
+            ids = np.flatnonzero(logits >= best - distance)
+            if len(ids) >= self._wanted:
+                self._distance = distance * (_NEARER if len(ids) > _ENOUGH * self._wanted else 1.0)
+                return ids
+            distance *= _FARTHER
+        ids = np.flatnonzero(logits > -np.inf)
+        if len(ids) > _ENOUGH * self._wanted:
+            self._distance = distance
+            return None
+        return ids
 
 
 class SamplerChain:

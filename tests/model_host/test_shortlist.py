@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 from model_host import protocol
 from model_host.engine import Engine, Span
-from model_host.shortlist import Shortlist
+from model_host.sampling import Shortlist
 
 LOGITS = arrays.arrays(
     np.float32,
@@ -61,7 +61,7 @@ def test_a_list_pays_when_it_is_short_and_the_vocabulary_large() -> None:
 @pytest.fixture
 def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with the small vocabulary of the test's model."""
-    monkeypatch.setattr("model_host.shortlist.LARGE_VOCABULARY", 1)
+    monkeypatch.setattr("model_host.sampling.LARGE_VOCABULARY", 1)
 
 
 @pytest.mark.usefixtures("short_lists")
