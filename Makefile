@@ -58,7 +58,7 @@ DEMO_OUT := models/demo/hearth-demo.gguf
 MINUTES :=
 train = cd models/demo && ../../$(DEMO)/venv/bin/python train.py --run ../../$(DEMO)/run \
 	--vocabulary ../../$(DEMO)/vocabulary.json $(if $(MINUTES),--minutes $(MINUTES),--until $(1)) --stage $(2)
-LATER := --context-weight 0.01 --muon 0.008 --adam 0.002 --processes 2 --threads 1
+LATER := --context-weight 0.01 --muon 0.008 --adam 0.002
 
 demo-model: ## train the built-in model again: about three hours on two idle cores
 	@$(PYTHON) -m venv $(DEMO)/venv
@@ -71,7 +71,6 @@ demo-model: ## train the built-in model again: about three hours on two idle cor
 	$(call train,27,terse wide) $(LATER)
 	$(call train,31,terse) $(LATER) --decay 0.4
 	$(call train,37.5,terse terse wide) $(LATER) --decay 0.3
-	$(call train,43,terse terse wide) $(LATER) --decay 0.5
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
 		--vocabulary ../../$(DEMO)/vocabulary.json --out ../../$(DEMO_OUT) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)
