@@ -1,6 +1,6 @@
 // Requests to the server that served this page, with the key, and errors as the API gives them.
 
-import { askForKey, key } from "./key.js";
+import { askForKey, key, timesDeclined } from "./key.js";
 import { events } from "./sse.js";
 
 /** An error to show. `status` 0: no reply at all; `retryAfter` in seconds, null when the server names no time. */
@@ -22,7 +22,7 @@ const BROKEN = "The connection broke off before the end.";
 /** The reply of a request that went well. Asks for a key where one is wanted, unless `quiet`. Throws ApiError. */
 async function reply(method, path, { body, signal, accept = "application/json", quiet = false } = {}) {
   for (;;) {
-    const used = key();
+    const [used, declined] = [key(), timesDeclined()];
     const headers = { Accept: accept };
     if (used !== null) headers.Authorization = `Bearer ${used}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -31,9 +31,10 @@ async function reply(method, path, { body, signal, accept = "application/json", 
     if (found.ok) return found;
     const error = await refusal(found);
     if (found.status !== 401 || quiet) throw error;
-    // Another request may have got a new key meanwhile.
+    // Another request may have got a new key meanwhile, or the answer that there is none.
     const reason = used === null ? "This server answers those who have one." : sentence(error.message);
-    if (key() === used && !(await askForKey(reason))) throw error;
+    if (key() !== used) continue;
+    if (timesDeclined() !== declined || !(await askForKey(reason))) throw error;
   }
 }
 

@@ -69,7 +69,8 @@ function show(talk) {
 function draw() {
   const { conversation, budget } = shown;
   byId("talk-head").hidden = conversation === null;
-  byId("talk-title").textContent = conversation === null ? "" : titleOf(conversation);
+  const title = conversation === null ? "" : titleOf(conversation);
+  Object.assign(byId("talk-title"), { textContent: title, title }); // a long one is shown in part
   composer.setRunning(shown.running);
   byId("budget").replaceChildren(...(budget === null ? [] : budgetNodes(budget)));
 }

@@ -5,8 +5,12 @@ import { byId } from "./dom.js";
 const NAME = "hearth.key";
 let asking = null; // the promise of the open dialog: requests that fail together ask once
 let wanted = false; // the server has refused a request without a key
+let declined = 0; // how often the dialog was closed without one
 
 export const key = () => sessionStorage.getItem(NAME);
+
+/** A number that is another one after the dialog was closed without a key. */
+export const timesDeclined = () => declined;
 
 /** Forgets the key, and with a fresh page all that it has fetched. */
 export function forgetKey() {
@@ -33,7 +37,10 @@ async function ask(reason) {
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
   const given = input.value.trim();
   input.value = "";
-  if (dialog.returnValue !== "use") return false;
+  if (dialog.returnValue !== "use") {
+    declined += 1;
+    return false;
+  }
   // Anything else is no header value, and fetch would call it a network error.
   if (!/^[\x21-\x7e]+$/.test(given)) return ask("A key has neither blanks nor accents; look at it again.");
   sessionStorage.setItem(NAME, given);

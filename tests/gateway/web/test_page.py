@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -28,9 +27,6 @@ HOSTILE_TITLE = "Quuxlang <img src=x onerror=alert(1)>"
 HOSTILE = (
     "<img src=x onerror=alert(1)> <script>alert(2)</script> [press](javascript:alert(3)) javascript:alert(4) "
     '"><iframe srcdoc="<script>alert(5)</script>"> ![x](https://evil.example/x.png) <svg/onload=alert(6)>'
-)
-RENDER = (
-    "{ const box = document.createElement('div'); box.append(page.render(values[0])); return box.innerHTML; }"
 )
 
 
@@ -228,6 +224,12 @@ def test_earlier_messages_come_when_they_are_wanted(browser: Browser, served: Se
     browser.open(f"{served.url}/#/chat/{name}")
     browser.until_text("Line 39", "#talk")
     assert "Line 9 " not in browser.text("#talk")
+    assert browser.run("return window.scrollY") > 0
+    at_delete_button = (
+        "const at = document.getElementById('delete-button').getBoundingClientRect();"
+        "return document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2).id"
+    )
+    assert browser.run(at_delete_button) == "delete-button", "the head of the conversation stays in view"
     browser.run("window.scrollTo(0, 0)")
     browser.until_text("Line 0 ", "#talk")
     assert [each.split()[1] for each in browser.text(".message .text").splitlines()] == [
@@ -326,72 +328,3 @@ def test_a_conversation_that_is_not_there(browser: Browser, served: Server) -> N
     browser.until_text("not_found", ".problem")
     browser.click("#drawer .new")
     browser.one("#message")
-
-
-def test_markdown(browser: Browser, served: Server) -> None:
-    browser.open(served.url)
-    for text, html in (
-        ("One\ntwo\n\nthree", "<p>One\ntwo</p><p>three</p>"),
-        (
-            "a **bold** `co**de**` ``b`q``",
-            "<p>a <strong>bold</strong> <code>co**de**</code> <code>b`q</code></p>",
-        ),
-        (
-            "- a\n- b\n  more\n\n1. x\n2) y",
-            '<ul><li>a</li><li>b\nmore</li></ul><ol start="1"><li>x</li><li>y</li></ol>',
-        ),
-        ("```py\na < b\n\n```\nend", '<pre tabindex="0"><code>a &lt; b\n</code></pre><p>end</p>'),
-        ("~~~\nopen", '<pre tabindex="0"><code>open</code></pre>'),
-        ("## Head", '<p class="heading">Head</p>'),
-        ("<b>x</b> [a](http://b) ![c](d) [1]", "<p>&lt;b&gt;x&lt;/b&gt; [a](http://b) ![c](d) [1]</p>"),
-        ("** no bold ** and ` no code", "<p>** no bold ** and ` no code</p>"),
-        ("", ""),
-    ):
-        assert browser.call("markdown.js", RENDER, text) == html
-
-
-def test_markdown_loses_no_word_and_stays_quick(browser: Browser, served: Server) -> None:
-    """Hundreds of thousands of characters of every construct that begins and never ends."""
-    browser.open(served.url)
-    for piece in ("x`", "x``", "**", "**a", "- ", "1. ", "# ", " ", "```\n", "[1", "[1]", "\n\n", "> ", "\\"):
-        text = piece * 50_000 + "end"
-        script = (
-            "{ const box = document.createElement('div'); box.append(page.render(values[0]));"
-            "  return [box.textContent.endsWith('end'),"
-            "    Array.from(new Set(Array.from(box.querySelectorAll('*'), each => each.localName)))]; }"
-        )
-        ends, tags = browser.call("markdown.js", script, text)
-        assert ends, piece
-        assert set(tags) <= {"p", "ul", "ol", "li", "pre", "code", "strong"}
-
-
-def test_only_web_addresses_become_links(browser: Browser, served: Server) -> None:
-    browser.open(served.url)
-    for address in (
-        *("javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)"),
-        *("data:text/html,x", "vbscript:x", "blob:x", "file:///x", "//x", "x", ""),
-    ):
-        made = browser.call("dom.js", "page.outside(values[0], 'a title').outerHTML", address)
-        assert made == "<span>a title</span>", address
-
-
-def events(browser: Browser, chunks: list[list[int]]) -> Any:
-    """What the page reads from a body that arrives in these pieces."""
-    script = (
-        "(async () => {"
-        "  const body = new ReadableStream({ start(to) {"
-        "    for (const chunk of values[0]) to.enqueue(new Uint8Array(chunk)); to.close(); } });"
-        "  const found = [];"
-        "  for await (const each of page.events(body)) found.push([each.event, each.data]);"
-        "  return found; })()"
-    )
-    return browser.call("sse.js", script, chunks)
-
-
-def test_events_arrive_whole_in_whatever_pieces(browser: Browser, served: Server) -> None:
-    browser.open(served.url)
-    text = ': ping\n\nevent: delta\ndata: {"text":"Huế 🐐"}\n\nevent: done\r\ndata: [1,\r\ndata: 2]\r\n\r\ndata: "cut'
-    body = text.encode()
-    wanted = [["delta", {"text": "Huế 🐐"}], ["done", [1, 2]]]
-    assert events(browser, [list(body)]) == wanted
-    assert events(browser, [[byte] for byte in body]) == wanted
