@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import apsw
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.errors import NotFoundError
+from gateway.store.request_sources import erase_records
 from gateway.store.rows import columns, load_all, load_one
 
 ConversationKind = Literal["chat", "code", "channel"]
@@ -106,8 +106,9 @@ def set_counted_by(connection: apsw.Connection, conversation: str, model: str) -
 def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:
     """Delete it with all that came from it: messages, summaries, facts, tasks, jobs, recorded prompts.
 
-    Conversations that continue it lose their summaries, which have its text in them, and their recorded prompts; their
-    messages are summarized again when that is due. Raises NotFoundError.
+    Recorded prompts of the owner's other conversations that list its facts or tasks go too. Those that continue it lose
+    their summaries, which have its text in them, and all recorded prompts; their messages are summarized again when
+    that is due. Raises NotFoundError.
     """
     get_conversation(connection, conversation, owner)
     names = with_continuations(connection, conversation)
@@ -117,21 +118,6 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
         (msgspec.json.encode(names).decode(),),
     )
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
-
-
-def erase_records(connection: apsw.Connection, conversations: Sequence[str]) -> None:
-    """Delete the recorded requests of conversations: they hold prompts and replies."""
-    names = msgspec.json.encode(conversations).decode()
-    connection.execute(
-        "UPDATE request_totals SET (records, bytes) = (SELECT records - count(*), "
-        "request_totals.bytes - coalesce(sum(requests.bytes), 0) FROM requests WHERE conversation <> '' "
-        "AND conversation IN (SELECT value FROM json_each(?)))",
-        (names,),
-    )
-    connection.execute(
-        "DELETE FROM requests WHERE conversation <> '' AND conversation IN (SELECT value FROM json_each(?))",
-        (names,),
-    )
 
 
 def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import apsw
 import msgspec
 
-from gateway.store.conversations import (
-    Conversation,
-    erase_records,
-    save_conversation,
-    with_continuations,
-)
+from gateway.store.conversations import Conversation, save_conversation, with_continuations
+from gateway.store.request_sources import erase_records
 
 # The speaker's lines, and each reply that follows directly on one of them.
 _DOOMED = """
@@ -27,7 +23,8 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
     """Erase what ``speaker`` said in a conversation; returns how many messages went, replies included.
 
     With them go the facts and tasks read from them, every summary that may tell of them (what is left is summarized
-    anew), and the conversation's recorded prompts; conversations that continue it lose their summaries and prompts.
+    anew), and the recorded prompts of the conversation and of others that list its facts or tasks; conversations that
+    continue it lose their summaries and prompts.
     """
     name = conversation.id
     doomed = [seq for (seq,) in connection.execute(_DOOMED, (name, speaker))]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from gateway.errors import InvalidRequestError, NotFoundError
 from gateway.redact import redact_value
+from gateway.store.request_sources import note_sources
 from gateway.store.rows import columns, converted, load_all, load_one
 
 # Those from `summary` on are the model's work for a conversation, which nobody has asked for in so many words.
@@ -74,7 +75,7 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
     generations: list[GenerationRecord] = []
     pages: list[PageRecord] = []
     redactions: int = 0  # secrets blotted out when the record was stored
-    conversation: str = ""  # erased with this conversation
+    conversation: str = ""  # erased with this conversation, and with those that its prompts tell of
 
 
 class RequestSummary(Struct, frozen=True, kw_only=True):
@@ -125,6 +126,9 @@ def add_record(
     clean = converted(plain, RequestRecord)
     size = len(msgspec.json.encode(clean))
     seq = _insert(connection, clean, redactions, size)
+    if clean.conversation:
+        prompts = [each.messages for each in clean.generations]
+        note_sources(connection, seq, owner=clean.owner, conversation=clean.conversation, prompts=prompts)
     connection.execute("UPDATE request_totals SET records = records + 1, bytes = bytes + ?", (size,))
     _rotate(connection, max_records, max_record_bytes)
     return seq

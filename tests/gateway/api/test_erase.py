@@ -86,6 +86,37 @@ async def test_nothing_of_an_erased_conversation_stays_on_disk(client: Client, s
     assert on_disk(settings) == 0
 
 
+async def test_recorded_prompts_of_other_conversations_go_with_the_facts_and_tasks_they_list(
+    client: Client, settings: Settings, inference: ScriptedInference
+) -> None:
+    learning = inference.script
+
+    def plain(call: GenerateCall) -> list[str]:
+        return ["[]"] if "worth remembering" in text_of(call) or "changes to" in text_of(call) else ["Well."]
+
+    inference.script = plain
+    other = await start(client, title="other")
+    await say(client, other, "Before anything is known.")
+    await settled(settings)
+    database = apsw.Connection(str(settings.data_dir / "hearth.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    kept = "SELECT count(*) FROM requests"
+    before = database.execute(kept).get
+    assert before == 3, "the reply, and the search for facts and for tasks"
+
+    inference.script = learning
+    name = await talk(client, settings, lines=2)
+    inference.script = plain
+    await say(client, other, "What do you know?")
+    await settled(settings)
+    assert database.execute(kept).get > before + 3
+    assert (await client.delete(f"/v1/conversations/{name}")).status_code == 200
+    assert on_disk(settings) == 0
+    assert database.execute(kept).get == before
+    assert database.execute("SELECT records FROM request_totals").get == before
+    assert database.execute("SELECT count(*) FROM request_sources").get == 0
+    database.close()
+
+
 async def test_a_conversation_that_goes_on_from_an_erased_one_forgets_it(
     client: Client, settings: Settings, inference: ScriptedInference
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import pytest
 
 from gateway.errors import NotFoundError
@@ -235,6 +236,54 @@ def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
         assert database.write_sync(lambda c: say(c, "m7")).seq == seqs[-1] + 1, "no number is given twice"
         database.write_sync(lambda c: add_conversation(c, make("c2")))
         assert database.write_sync(lambda c: say(c, "m7", conversation="c2")).id == "m7"
+    finally:
+        database.close()
+
+
+def test_records_of_an_older_schema_are_erased_with_the_facts_that_they_list(tmp_path: Path) -> None:
+    path = tmp_path / "hearth.db"
+    old = apsw.Connection(str(path))
+    old.pragma("foreign_keys", True)
+    migrate(old, path, [step for step in migrations() if step.version < 13])
+    for name in ("c1", "c2"):
+        old.execute(
+            "INSERT INTO conversations (id, owner, kind, policy, title, participants, persona, instructions, model, "
+            "created_at, updated_at) VALUES (?, 'ann', 'chat', 'ceiling', '', '[]', '', '', 'm', 1, 1)",
+            (name,),
+        )
+    old.execute(
+        "INSERT INTO facts (id, owner, scope, scope_id, key, text, quote, conversation, reason, valid_from) "
+        "VALUES ('f', 'ann', 'owner', '', 'pet', ?, '', 'c1', '', 1)",
+        ('Has a "zebra" named\\Zoë.',),
+    )
+    for text in ('What you know:\n- pet: Has a "zebra" named\\Zoë.', "Nothing."):
+        old.execute(
+            "INSERT INTO requests (id, kind, started_at, seconds, status, owner, text, answer, model, details, "
+            "redactions, bytes, conversation) VALUES ('r', 'chat', 1, 1, 200, 'ann', ?, '', 'm', '{}', 0, 1, 'c2')",
+            (text,),
+        )
+        generation = {"messages": msgspec.json.encode([{"role": "user", "content": text}]).decode()}
+        names = ("step", "prompt_name", "prompt_version", "output", "finish_reason", "sampling")
+        numbers = ("prompt_tokens", "cached_tokens", "completion_tokens")
+        times = ("queue_seconds", "prefill_seconds", "decode_seconds")
+        generation |= dict.fromkeys(names, "{}") | dict.fromkeys((*numbers, *times), "0")
+        old.execute(
+            f"INSERT INTO generations (request, seq, {', '.join(generation)}) "
+            f"VALUES (last_insert_rowid(), 0, {', '.join(':' + each for each in generation)})",
+            generation,
+        )
+    old.execute("UPDATE request_totals SET records = 2, bytes = 2")
+    old.close()
+    database = Database(path)
+    database.open()
+    try:
+        database.write_sync(lambda c: erase_conversation(c, "c1", "ann"))
+        left = database.read_sync(lambda c: c.execute("SELECT text FROM requests").fetchall())
+        assert left == [("Nothing.",)]
+        assert database.read_sync(lambda c: c.execute("SELECT records, bytes FROM request_totals").get) == (
+            1,
+            1,
+        )
     finally:
         database.close()
 
