@@ -12,6 +12,7 @@ import llama_cpp
 
 from model_host import protocol
 from model_host.sampling import SamplerChain
+from model_host.tiles import fitting
 from model_host.weights import LoadError, Weights
 
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
@@ -59,8 +60,10 @@ class Engine:
         self.name = weights.name
         self._context = self._make_context(context, sequences + 1, outputs, chunk, threads)
         self._memory = llama_cpp.llama_get_memory(self._context)
+        self._chunk = chunk
         self._batch = llama_cpp.llama_batch_init(chunk, 0, 1)
         self._scratch = sequences  # one more than callers know: states are saved from it
+        self._heads = int(llama_cpp.llama_model_n_head(weights.handle))
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
         weights.abort.install(self._context)
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
@@ -147,8 +150,12 @@ class Engine:
         model = self.weights.handle
         embedding = int(llama_cpp.llama_model_n_embd(model)) * self.vocabulary.size
         computed = int(llama_cpp.llama_model_n_params(model)) - embedding
-        heads = int(llama_cpp.llama_model_n_head(model)) * int(llama_cpp.llama_model_n_layer(model))
+        heads = self._heads * int(llama_cpp.llama_model_n_layer(model))
         return max(_FEWEST_IDLE_CELLS, round(0.05 * computed * 0.023 / (max(1, heads) * 1.1)))
+
+    def step_size(self, budget: int) -> int:
+        """How many tokens a step of about ``budget`` had best have: see :mod:`model_host.tiles`."""
+        return fitting(budget, self._chunk, max(1, self._heads), self.threads)
 
     # ------------------------------------------------------------------ keeper.States
 

@@ -187,6 +187,7 @@ class _LoopModel:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.arm = engine.arm
+        self.step_size = engine.step_size
         self.piece = engine.vocabulary.piece
         self.text = engine.vocabulary.text
         self.ends = engine.vocabulary.ends

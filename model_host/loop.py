@@ -38,6 +38,10 @@ class Model(Protocol):
         """Decode the feeds; the result and the output row of every sequence slot that asked for one."""
         ...
 
+    def step_size(self, budget: int) -> int:
+        """How many tokens a step of about ``budget`` had best have."""
+        ...
+
     def piece(self, token: int) -> bytes:
         """Bytes a token adds to the text."""
         ...
@@ -156,7 +160,7 @@ class BatchLoop:
         running = self._scheduler.running
         decoding = sum(sequence.decoding for sequence in running)
         budget = self._pace.budget(streaming=self._scheduler.streaming, decoding=decoding)
-        feeds = self._scheduler.plan(budget, time.monotonic())
+        feeds = self._scheduler.plan(self._model.step_size(budget), time.monotonic())
         if not feeds and self._scheduler.running:
             self._finish(self._scheduler.running[0], "length")  # alone, and not one cell is left
         return feeds

@@ -136,8 +136,8 @@ class Scheduler:
 
     @property
     def streaming(self) -> bool:
-        """Whether somebody is reading along while tokens come."""
-        return any(s.decoding and s.lane != "background" for s in self.running)
+        """Whether somebody is reading along while tokens come: nobody reads what a search needs on its way."""
+        return any(s.decoding and s.lane == "interactive" for s in self.running)
 
     def _feeds(self, budget: int, now: float) -> list[Feed]:
         foreground = [s for s in self.running if s.lane != "background"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 CLEARLY = 1.5  # times slower: a trial is lost with one step; or the machine has changed
+_BY_ITSELF = 4.0  # times slower: as much as a long context can make of it
 # Steps shorter than this are slower right after a change of threads: the first is not counted.
 WARM_SECONDS = 0.02
 _TRIAL_STEPS = 3
@@ -27,6 +28,7 @@ class SizeState:
         self._home: int | None = None  # where nothing is tried without a reason
         self._recent: float | None = None  # cost lately
         self._usual: float | None = None  # cost since longer
+        self._least = math.inf  # of all that was usual
         self._patience = _FIRST_PATIENCE_SECONDS  # of computing until the next trial
         self._slow = False  # batches have become slow, and nothing has been tried since
         self._tried = 0  # numbers that were no better, one after the other
@@ -51,9 +53,18 @@ class SizeState:
         """Go on with this number: something else has shown that it is better, or was."""
         self.current, self._slow = index, False
         self._recent = self._usual = self._trial = None
+        self._least = math.inf
         self._patience = _PATIENCE_SECONDS
         if self._home is not None and index >= self._home:
             self._patience = self._patience_at_home()
+
+    def accept(self) -> None:
+        """Batches have become slow although nobody is there: their contexts are longer. So it stays, up to a point."""
+        assert self._recent is not None
+        if self._recent > _BY_ITSELF * self._least:
+            return
+        self._usual, self._slow = self._recent, False
+        self._patience = self._patience_at_home() if self._home is not None else _PATIENCE_SECONDS
 
     def choose(self) -> int:
         """The number for the next batch."""
@@ -79,6 +90,7 @@ class SizeState:
         recent = usual if self._recent is None else self._recent
         self._recent = recent + (cost - recent) / 4
         self._usual = usual + (cost - usual) / 64
+        self._least = min(self._least, self._usual)
         if self._recent > CLEARLY * self._usual:  # somebody else has come
             self._patience, self._tried, self._slow = 0.0, 0, True
 

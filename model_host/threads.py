@@ -14,7 +14,9 @@ from model_host.thread_trials import SizeState
 
 EXACT_SIZES = 8  # batches up to here are judged by themselves, larger ones by powers of two
 _LOOK_SECONDS = 0.05  # of computing between two looks at who has gone
-_LOOKS_IN_A_CROWD = 12  # after a pause: a prompt read with too few threads takes longer than these
+_MANY_LOOKS = (
+    12  # where a wrong answer costs more than these: who hands us work is busy for some of them only
+)
 
 
 def size_class(tokens: int) -> int:
@@ -45,7 +47,8 @@ class ThreadTuner:
 
     When batches of one size have become slow and others want all cores, all sizes take no more than a fair share of
     these, as one batch with too many threads may take seconds. As soon as the others have gone, all begin where they
-    did. After a pause :meth:`resume` looks how things are.
+    did. When nobody else is there, longer contexts make batches slow, and nothing is tried. After a pause
+    :meth:`resume` looks how things are.
 
     Not thread-safe: it belongs to the loop's thread.
     """
@@ -82,7 +85,10 @@ class ThreadTuner:
         state.note(seconds / tokens, seconds)
         self._unlooked += seconds
         if state.slow and self._fair_share() < state.current:
-            if self._beside_us() >= self._company.cores:
+            others = self._company.others(_MANY_LOOKS)
+            if others == 0:
+                state.accept()
+            elif others >= self._company.cores:
                 self._join_crowd(self._fair_share())
         elif self._crowded is not None and self._unlooked >= _LOOK_SECONDS:
             self._unlooked = 0.0
@@ -90,7 +96,7 @@ class ThreadTuner:
 
     def resume(self) -> None:
         """After a pause: see whether others have come, who leave no core, or have gone."""
-        others = self._company.others(_LOOKS_IN_A_CROWD if self._crowded is not None else 4)
+        others = self._company.others(_MANY_LOOKS if self._crowded is not None else 4)
         self._look(others)
         if others >= self._company.cores and not self._seen:
             self._join_crowd(self._fair_share())

@@ -66,6 +66,23 @@ def test_trials_cost_next_to_nothing(tokens: int, costs: Costs) -> None:
     assert tuner.chosen() == {size_class(tokens): min(costs, key=lambda threads: costs[threads])}
 
 
+@pytest.mark.parametrize("tokens", [1, 3, 500])
+def test_what_longer_contexts_cost_is_no_reason_to_try(tokens: int) -> None:
+    """Batches that become slow while nobody is there are taken as they are, unless they are many times slower."""
+    tuner = alone(2, {1: {1: 100.0, 2: 180.0}, 64: {1: 100.0, 2: 180.0}})
+    work(tuner, tokens, {1: 0.010 * tokens, 2: 0.0055 * tokens}, 30)
+    for slower in (1.7, 2.7, 3.7):
+        seconds = 0.0055 * tokens * slower
+        for _ in range(60):
+            assert tuner.choose(tokens) == 2
+            tuner.note(tokens, seconds)
+    for _ in range(60):
+        if tuner.choose(tokens) == 1:
+            return
+        tuner.note(tokens, 40 * 0.0055 * tokens)
+    raise AssertionError("nothing is tried against what nobody can be seen to do")
+
+
 QUIET: Costs = {1: 0.010, 2: 0.006}
 CROWDED: Costs = {1: 0.010, 2: 0.300}
 MEASURED: Speeds = {1: {1: 100.0, 2: 166.0}}

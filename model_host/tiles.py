@@ -1,0 +1,41 @@
+"""Sizes of steps that leave no tile of llama.cpp's attention half empty. Pure.
+
+On a CPU flash attention computes tiles of 64 rows, a row being one token in one head. Each thread gets four parts of
+the rows, and a tile that is cut off by the end of a part or of a head is computed whole all the same (ggml's
+``ggml_compute_forward_flash_attn_ext_f16``). So with 4 heads and two threads 70 tokens cost as many tiles as 128, and
+140 as many as 256. What that means is in docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+TILE_ROWS = 64  # a smaller step is computed row by row
+_PARTS_A_THREAD = 4
+_GOOD = 0.95  # of the best share: from there on a size near the budget is better
+
+
+@cache
+def fitting(budget: int, most: int, heads: int, threads: int) -> int:
+    """The size nearest to ``budget``, and never more than ``most``, whose tiles are about as full as can be.
+
+    It has at least half of the budget and at most as much again as a half: so much more often costs no further tile.
+    """
+    if budget < TILE_ROWS:
+        return budget
+    sizes = range(max(TILE_ROWS, budget // 2), min(most, budget * 3 // 2) + 1)
+    shares = {tokens: filled(tokens, heads, threads) for tokens in sizes}
+    good = [tokens for tokens in sizes if shares[tokens] >= _GOOD * max(shares.values())]
+    return min(good, key=lambda tokens: abs(tokens - budget), default=budget)
+
+
+def filled(tokens: int, heads: int, threads: int) -> float:
+    """The share of rows in the tiles of a step that are somebody's, for at least :data:`TILE_ROWS` tokens."""
+    rows = tokens * heads
+    parts = 1 if threads == 1 else _PARTS_A_THREAD * threads
+    parts = -(-rows // -(-rows // parts))  # both are rounded up
+    part = -(-rows // parts)
+    cuts = sorted({*range(0, rows, part), *range(0, rows, tokens), rows})
+    tiles: int = sum(-(-(end - begin) // TILE_ROWS) for begin, end in pairwise(cuts))
+    return rows / (tiles * TILE_ROWS)
