@@ -14,7 +14,7 @@ _BETTER = 0.97
 _FIRST_PATIENCE_SECONDS = 0.2  # of computing until the first trial: a plan may be of a busier day
 _PATIENCE_SECONDS = 1.0  # between two trials at least …
 _HOME_PATIENCE_SECONDS = 20.0  # where the number should stay, but more threads might be faster after all …
-_FIRST_HOME_PATIENCE_SECONDS = 2.0  # … because others were there when it was measured, and have gone
+_FIRST_HOME_PATIENCE_SECONDS = 0.5  # … because others were there when it was measured, and have gone
 _PATIENCE_FACTOR = 40  # … and so many times what the last one lost: trials cost a fortieth
 
 

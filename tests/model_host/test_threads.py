@@ -120,9 +120,9 @@ def test_one_token_has_the_same_number_of_threads_as_long_as_nothing_changes() -
 
 def test_more_threads_than_were_measured_to_be_best_get_another_chance() -> None:
     tuner = alone(2, {1: {1: 100.0, 2: 20.0}})
-    work(tuner, 1, QUIET, 1.5)
+    work(tuner, 1, QUIET, 0.4)
     assert tuner.chosen() == {1: 1}
-    work(tuner, 1, QUIET, 1)
+    work(tuner, 1, QUIET, 0.2)
     assert tuner.chosen() == {1: 2}
 
 
