@@ -35,11 +35,16 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         return 0
     # A summary tells of nothing after its span, and what it folds ends no later than it does itself.
     connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (name, doomed[0]))
-    for table, column in (("facts", "message"), ("tasks", "message"), ("messages", "seq")):
+    lines = (name, msgspec.json.encode(doomed).decode())
+    for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
         connection.execute(
             f"DELETE FROM {table} WHERE conversation = ? AND {column} IN (SELECT value FROM json_each(?))",
-            (name, msgspec.json.encode(doomed).decode()),
+            lines,
         )
+    # What they did to a task that somebody else had named stays done.
+    connection.execute(
+        "UPDATE tasks SET message = NULL WHERE message IN (SELECT value FROM json_each(?))", lines[1:]
+    )
     connection.execute(
         "UPDATE messages SET summarized_by = (SELECT min(summaries.seq) FROM summaries WHERE level <> 'message' "
         "AND summaries.conversation = messages.conversation AND messages.seq BETWEEN first AND last) "

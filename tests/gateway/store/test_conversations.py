@@ -51,6 +51,7 @@ from gateway.store.summaries import (
     list_summaries,
     live_summaries,
 )
+from gateway.store.tasks import NewTask, add_task, list_tasks, save_task
 
 
 def make(name: str = "c1", owner: str = "ann", at: float = 100.0, **changes: Any) -> Conversation:
@@ -321,6 +322,22 @@ def test_forgetting_a_speaker_keeps_the_chain_of_summaries(talk: Database) -> No
         assert [f.key for f in list_facts(c, "ann", limit=9)] == ["b"]
         assert get_conversation(c, "c1", "ann").participants == ["Bé"]
         add_summary(c, digest(seqs[2], seqs[5]))  # no overlap with what is gone
+
+    talk.write_sync(check)
+
+
+def test_forgetting_a_speaker_takes_the_tasks_they_named_and_no_others(talk: Database) -> None:
+    def check(c: apsw.Connection) -> None:
+        ann, bo = (say(c, speaker, speaker=speaker).seq for speaker in ("Ann", "Bo"))
+        for mine, theirs in ((ann, bo), (bo, ann)):
+            new = NewTask(
+                owner="ann", level="task", parent=None, archetype="user", title=f"of {mine}", day="2026-11-21",
+                now=1.0, conversation="c1", message=mine,
+            )  # fmt: skip
+            save_task(c, msgspec.structs.replace(add_task(c, new), state="done", message=theirs))
+        assert forget_speaker(c, make(), "Ann") == 1
+        [left] = list_tasks(c, "ann", limit=9)
+        assert (left.title, left.state, left.message) == (f"of {bo}", "done", None)
 
     talk.write_sync(check)
 
