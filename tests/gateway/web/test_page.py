@@ -129,7 +129,7 @@ def test_it_asks_for_a_key_and_forgets_it(browser: Browser, tmp_path: Path, demo
     key = new_key(server)
     try:
         browser.open(server.url)
-        browser.until_text("An API key is needed", "#key-dialog")
+        browser.until_text("An API key is needed", "#key-dialog[open]")
         browser.write("#key", "hk_wrong")
         browser.until_text("unknown or revoked", "#key-reason")
         browser.write("#key", f"{key}é")
@@ -146,7 +146,7 @@ def test_it_asks_for_a_key_and_forgets_it(browser: Browser, tmp_path: Path, demo
         browser.write("#question", "Who created Befunge?")
         browser.until_text("Chris Pressey", ".question .text")
         browser.click("#key-button")
-        browser.until_text("An API key is needed", "#key-dialog")
+        browser.until_text("An API key is needed", "#key-dialog[open]")
         assert browser.run("return sessionStorage.length") == 0
         assert "Befunge" not in browser.text()
         browser.press(Keys.ESCAPE)
