@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
+from chat_summary import chat_tree
 from dialogue import history_tree
 from notes import facts_tree, tasks_tree
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ STAGES = {
         6,
         (1, 2, 3, 4, 5),
         (2, 3, 4, 6, 8, 8, 10, 12),
-        (0.3, 0.2, 0.21, 0.13, 0.05, 0.05, 0.03, 0.03),
+        (0.32, 0.27, 0.12, 0.11, 0.05, 0.04, 0.04, 0.05),
     ),
     "wide": Stage(
         4,
@@ -86,7 +87,7 @@ STAGES = {
         10,
         (4, 6, 8, 12),
         (8, 10, 12),
-        (0.0, 0.54, 0.23, 0.16, 0.05, 0.01, 0.01, 0.0),
+        (0.0, 0.52, 0.2, 0.14, 0.06, 0.02, 0.02, 0.04),
     ),
 }
 
@@ -105,12 +106,12 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
     if job == "compact":
         return compact_tree(rng, held_out, rng.choice(stage.compact))
     if job in ("history", "chat"):
-        return history_tree(rng, held_out, rng.choice(stage.turns), chat=job == "chat")
+        return (chat_tree if job == "chat" else history_tree)(rng, held_out, rng.choice(stage.turns))
     if job == "facts":
         return facts_tree(rng, held_out, 1 if held_out else 3)
     if job == "tasks":
         return tasks_tree(rng, held_out, 1 if held_out else 3)
-    return small_talk_tree(rng)
+    return small_talk_tree(rng, rng.choice(stage.turns))
 
 
 @dataclass(frozen=True)

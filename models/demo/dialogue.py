@@ -157,19 +157,6 @@ _TAILS = (
 )  # fmt: skip
 
 
-# Headings of the summaries that the memory puts before the lines that it summarizes.
-HEADINGS = ("Earlier today:", "Before today:", "Just before the messages below:", "The conversation so far:")
-# What the assistant of a chat says, and what of it is kept.
-REPLIES: tuple[tuple[str, str], ...] = (
-    ("{T} was made by {P}. [1]", "{A} said that {T} was made by {P}."),
-    ("{T} is a language with {w}. [1]", "{A} said that {T} is a language with {w}."),
-    ("The wiki does not say.", ""),
-    ("OK.", ""),
-    ("I am the small demo model of hearth. Run `hearth pull gemma-4-e2b` for a real one.", ""),
-    ("{r}. [1]", "{A} said that {r}."),
-)
-
-
 def _composed(rng: random.Random) -> tuple[str, str]:
     """A turn and its report put together from parts."""
     said, told = rng.choice(_MODES)
@@ -187,7 +174,7 @@ def _composed(rng: random.Random) -> tuple[str, str]:
     return "{B}, could you {v} {T}?", "{A} asked {B} to {v} {T}."
 
 
-def _turn(
+def line_of(
     rng: random.Random, held_out: bool, speaker: str, people: list[str], turns: tuple[tuple[str, str], ...]
 ) -> tuple[str, str]:
     """A line as typed by a speaker, and how a summary reports it."""
@@ -214,40 +201,30 @@ def _turn(
     return line.rstrip(".") if rng.random() < 0.3 else line, report.format(**values)
 
 
-def history_tree(rng: random.Random, held_out: bool, turns: int, chat: bool = False) -> Tree:
-    """A dialogue of `turns` lines among two to four people, with its summary.
-
-    In a `chat` the two are called as the memory calls them; a part of it may be summarized already, under a heading.
-    """
+def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
+    """A dialogue of `turns` lines among two to four people, with its summary."""
     people = list(dict.fromkeys(nickname(rng, held_out) for _ in range(rng.choice((2, 2, 3, 4)))))
-    if chat:
-        people = ["User", "Assistant"]
     if len(people) < 2:
         return history_tree(rng, held_out, turns)
     lines: list[str] = []
     told: list[str] = []
     keys: list[str] = []
-    summarized = rng.randint(1, turns) if chat and rng.random() < 0.5 else 0
     for i in range(turns):
-        speaker = people[i % len(people)] if chat or rng.random() < 0.7 else rng.choice(people)
-        if i >= summarized and rng.random() < 0.2 and (told or i < turns - 1):
+        speaker = people[i % len(people)] if rng.random() < 0.7 else rng.choice(people)
+        if rng.random() < 0.2 and (told or i < turns - 1):
             lines.append(f"{speaker}: {rng.choice(CHATTER)}")
             continue
         fresh = held_out and rng.random() < articles.FRESH_SHARE
-        known = REPLIES if speaker == "Assistant" else FRESH_TURNS if fresh else TURNS
-        line, report = _turn(rng, held_out, speaker, people, known)
-        if i >= summarized:
-            lines.append(f"{speaker}: {line}")
-        if report:
-            told.append(report)
-            keys.append(speaker)
-        if i + 1 == summarized and told:
-            lines.append(rng.choice(HEADINGS) + rng.choice((" ", "\n")) + " ".join(told))
+        line, report = line_of(rng, held_out, speaker, people, FRESH_TURNS if fresh else TURNS)
+        lines.append(f"{speaker}: {line}")
+        told.append(report)
+        keys.append(speaker)
     if not told:
-        return history_tree(rng, held_out, turns, chat)
-    text = render(
-        "history_summary",
-        words=str(rng.choice((12, 20, 40, 60, 80, 100, 120, 150, 200))),
-        dialogue="\n".join(lines),
-    )
-    return Tree("chat" if chat else "history", text, [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))])
+        return history_tree(rng, held_out, turns)
+    return Tree("history", summary_prompt(rng, lines), [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))])
+
+
+def summary_prompt(rng: random.Random, lines: list[str]) -> str:
+    """The prompt for a summary of the lines."""
+    words = rng.choice((12, 20, 24, 40, 60, 80, 100, 120, 150, 200))
+    return render("history_summary", words=str(words), dialogue="\n".join(lines))

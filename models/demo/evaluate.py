@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import articles
+from chat_summary import chat_tree
 from checked import background_of, checked
 from data import STAGES, make_tree
 from dialogue import history_tree
@@ -142,7 +143,7 @@ def trees(rng: random.Random, runner: Runner, count: int) -> list[tuple[str, Tre
         ("", make_tree(rng, STAGES["short"], True, "terms")) for _ in range(count)
     ]
     made += [("", history_tree(rng, True, rng.randint(4, 12))) for _ in range(count // 2)]
-    made += [("", history_tree(rng, True, rng.randint(4, 12), chat=True)) for _ in range(count // 2)]
+    made += [("", chat_tree(rng, True, rng.randint(4, 12))) for _ in range(count // 2)]
     made += [
         ("", make_tree(rng, STAGES["short"], True, job)) for job in ("facts", "tasks") for _ in range(count)
     ]

@@ -7,83 +7,63 @@ from __future__ import annotations
 
 import json
 import random
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import articles
 from grammar import fill
-from names import nickname, person_name, thing_name
-from salad import number, phrase
+from salad import phrase
+from sayings import (
+    ME,
+    NOTES,
+    as_typed,
+    asked_of_self,
+    pick_saying,
+    remark,
+    request,
+    said_in_chat,
+    said_of_self,
+    task_said,
+    values_for,
+)
 from trees import Branch, Tree, split
-from words import ADJECTIVES, MONTHS, NOUNS, VERBS, plural
+from words import VERBS
 
 from prompts import render
 
-NOTES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("notes.toml").read_text())
 _MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x"}
 
 
-def _values(rng: random.Random, held_out: bool) -> dict[str, str]:
-    word = rng.choice(NOUNS)
-    return {
-        "T": thing_name(rng, held_out),
-        "P": nickname(rng, held_out) if rng.random() < 0.5 else person_name(rng, held_out),
-        "n": word,
-        "ns": plural(word),
-        "a": rng.choice(ADJECTIVES),
-        "k": number(rng),
-        "d": f"{rng.randint(1, 28)} {rng.choice(MONTHS)}",
-        "w": phrase(rng),
-        "v": rng.choice(VERBS),
-    }
+def _idle(rng: random.Random, job: str, held_out: bool, fresh: bool) -> str:
+    """A line that changes nothing here: for facts it may be a task, for tasks a fact."""
+    if held_out or rng.random() < 0.4:
+        return fill(rng.choice(NOTES["fresh_idle" if fresh else "idle"]), values_for(rng, held_out))
+    draw = rng.random()
+    if draw < 0.35:
+        return request(rng)
+    if draw < 0.6:
+        return asked_of_self(rng)
+    if draw < 0.8:
+        return remark(rng)
+    if job == "facts":
+        return task_said(rng)
+    return next(s.text for s in iter(lambda: said_of_self(rng), None) if s.key != "plan")
 
 
-def _pick(sayings: list[str], rng: random.Random, fresh: bool) -> str:
-    """A saying for training, or one kept for evaluation."""
-    return rng.choice([s for s in sayings if s.startswith("~") == fresh]).removeprefix("~")
-
-
-def _said(text: str, rng: random.Random) -> str:
-    """As it is typed: with or without a capital and a full stop."""
-    if rng.random() < 0.4:
-        text = text[0].upper() + text[1:]
-    elif rng.random() < 0.3:
-        text = text[0].lower() + text[1:]
-    return text.removesuffix(".") if rng.random() < 0.4 else text
-
-
-def _conversation(told: list[str], rng: random.Random, held_out: bool, fresh: bool) -> str:
+def _conversation(told: list[str], rng: random.Random, job: str, held_out: bool, fresh: bool) -> str:
     """The user's sayings in their order, idle ones between, with the assistant's replies."""
     turns: list[str] = list(told)
     for _ in range(rng.choice((0, 0, 1)) if told else rng.randint(1, 2)):
-        idle = NOTES["fresh_idle" if fresh else "idle"]
-        turns.insert(rng.randint(0, len(turns)), fill(rng.choice(idle), _values(rng, held_out)))
+        turns.insert(rng.randint(0, len(turns)), _idle(rng, job, held_out, fresh))
     lines = []
     while turns:
         together = 2 if len(turns) > 1 and rng.random() < 0.25 else 1
         lines.append("User: " + rng.choice((" ", "\n")).join(turns[:together]))
-        lines.append("Assistant: " + fill(rng.choice(NOTES["assistant"]), _values(rng, held_out)))
+        reply = fill(rng.choice(NOTES["assistant"]), values_for(rng, held_out))
+        if not held_out and rng.random() < 0.5:
+            reply = ME if rng.random() < 0.8 else "You said: " + said_in_chat(rng).text
+        lines.append("Assistant: " + reply)
         turns = turns[together:]
     return "\n".join(lines[:-1] if rng.random() < 0.3 else lines)
-
-
-def said_facts(rng: random.Random) -> tuple[str, str, str]:
-    """A fact that a user tells: its key, the saying, and the fact as it is noted."""
-    row, values = rng.choice(NOTES["facts"]), _values(rng, False)
-    said = _said(fill(_pick(row["says"], rng, False), values), rng)
-    return fill(row["key"], values), said, fill(row["text"], values)
-
-
-def said_idly(rng: random.Random) -> str:
-    """What a user says that is not worth noting."""
-    return fill(rng.choice(NOTES["idle"]), _values(rng, False))
-
-
-def said_in_reply(rng: random.Random) -> str:
-    """What an assistant may have said."""
-    return fill(rng.choice(NOTES["assistant"]), _values(rng, False))
 
 
 def facts_tree(rng: random.Random, held_out: bool, branches: int = 1) -> Tree:
@@ -110,27 +90,27 @@ def _facts(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     chosen = rng.sample(NOTES["facts"], 8)
     known: dict[str, str] = {}
-    for row in chosen[: rng.choice((0, 0, 0, 1, 2))]:
-        values = _values(rng, held_out)
+    for row in chosen[: rng.choice((0, 0, 0, 1, 2) if held_out else (0, 0, 1, 2, 4, 7))]:
+        values = values_for(rng, held_out)
         known[fill(row["key"], values)] = fill(row["text"], values)
     told, operations = [], []
     for row in rng.sample(chosen, rng.choice((0, 1, 1, 1, 1, 2))):
-        values = _values(rng, held_out)
+        values = values_for(rng, held_out)
         key = fill(row["key"], values)
-        said = _said(fill(_pick(row["says"], rng, fresh), values), rng)
+        said = as_typed(fill(pick_saying(row["says"], rng, fresh), values), rng)
         op = "update" if key in known else "add"
         told.append(said)
         operations.append(_operation(op, key, fill(row["text"], values), said, row["reason"]))
     free = [key for key in known if key not in [o["key"] for o in operations]]
     if free and rng.random() < 0.25:
         key = rng.choice(free)
-        said = _said(fill(_pick(NOTES["taken_back"]["says"], rng, fresh), {"key": key}), rng)
+        said = as_typed(fill(pick_saying(NOTES["taken_back"]["says"], rng, fresh), {"key": key}), rng)
         told.append(said)
         operations.append(_operation("delete", key, "", said, NOTES["taken_back"]["reason"]))
     text = render(
         "facts",
         known="\n".join(f"- {key}: {value}" for key, value in known.items()) or "(none)",
-        dialogue=_conversation(told, rng, held_out, fresh),
+        dialogue=_conversation(told, rng, "facts", held_out, fresh),
     )
     return text, operations
 
@@ -146,7 +126,7 @@ def _title(rng: random.Random) -> str:
 def _tasks(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]]]:
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     day = f"T-2026{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
-    known = {f"{day}-{n:02d}": _title(rng) for n in rng.sample(range(1, 30), rng.choice((0, 0, 1, 2)))}
+    known = {f"{day}-{n:02d}": _title(rng) for n in rng.sample(range(1, 30), rng.choice((0, 0, 1, 2) if held_out else (0, 0, 1, 2, 4, 7)))}
     lines = [
         f"[{_MARKS[rng.choice(list(_MARKS))]}] {i} ({rng.choice(('user', 'user', 'hybrid', 'model'))}) {t}"
         for i, t in known.items()
@@ -158,14 +138,14 @@ def _tasks(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]
     for _ in range(rng.choice((0, 1, 1, 1, 1, 2))):
         op = rng.choice(states) if free and rng.random() < 0.6 else "add"
         i, title = free.pop() if op != "add" else ("", _title(rng))
-        values: Mapping[str, str] = _values(rng, held_out) | {"t": title, "i": i, "u": _title(rng)}
-        said = _said(fill(_pick(NOTES["tasks"][op], rng, fresh), values), rng)
+        values: Mapping[str, str] = values_for(rng, held_out) | {"t": title, "i": i, "u": _title(rng)}
+        said = as_typed(fill(pick_saying(NOTES["tasks"][op], rng, fresh), values), rng)
         told.append(said)
         shown = {"add": title, "add_item": values["u"]}.get(op, "")
         changes.append({"op": op, "id": i, "title": shown, "quote": said})
     text = render(
         "tasks",
         known="\n".join(lines) or "(none)",
-        dialogue=_conversation(told, rng, held_out, fresh),
+        dialogue=_conversation(told, rng, "tasks", held_out, fresh),
     )
     return text, changes
