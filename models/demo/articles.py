@@ -225,18 +225,28 @@ def salad_fact(page: Page, rng: random.Random, general: bool, held_out: bool = F
     return Fact("salad", _render(statement, page, rng), questions, (made.key.replace("{N}", page.name),))
 
 
+_MAKING = ("create", "design", "develop", "invent", "publish")
+
+
+def author_of(page: Page) -> Fact | None:
+    """The fact of the page that names who made its subject."""
+    return next((f for f in page.facts if f.relation in ("creator", "creator_year", "intro") and f.keys), None)
+
+
 def author_fact(page: Page, rng: random.Random) -> Fact | None:
     """A sentence that names the author again and says something else, where a fact of the page names one."""
-    authors = [f.keys[0] for f in page.facts if f.relation in ("creator", "creator_year", "intro") and f.keys]
-    if not authors:
+    found = author_of(page)
+    if found is None:
         return None
-    last = rng.choice((authors[0].split()[-1], authors[0].split()[-1], authors[0]))
-    verb, thing = rng.choice(VERBS), phrase(rng)
+    author = found.keys[0]
+    last = rng.choice((author.split()[-1], author.split()[-1], author))
+    verb, thing = rng.choice(VERBS if rng.random() < 0.5 else _MAKING), phrase(rng)
     aim = rng.choice(("goals", "ideas", "aims", "wishes", "reasons"))
     statement, question = rng.choice(
         (
             (
-                f"{{S}} can {rng.choice(VERBS)} {phrase(rng)}, and one of {last}'s {aim} was to {verb} {thing}.",
+                f"{rng.choice(('{S}', '{N} programs'))} can {rng.choice(VERBS)} {phrase(rng)}, "
+                f"and one of {last}'s {aim} was to {verb} {thing}.",
                 f"what was one of {last}'s {aim}",
             ),
             (f"One of {last}'s {aim} was to {verb} {thing}.", f"what was one of {last}'s {aim}"),

@@ -85,6 +85,8 @@ def carried(name: str, rng: random.Random) -> tuple[tuple[str, ...], str]:
     """A question from no template about the name, perhaps about one or two more; with its names."""
     more = rng.choices((0, 1, 2), (0.55, 0.4, 0.05))[0]
     names = (name, *(thing_name(rng) if rng.random() < 0.7 else hard_name(rng) for _ in range(more)))
+    if name.isalpha() and rng.random() < 0.2:  # a common word at its end is easily left out
+        names = (f"{name} {rng.choice(NOUNS)}", *names[1:])
     draw = rng.random()
     if more == 2 or draw < 0.4:
         return names, strewn(names, rng)
@@ -102,7 +104,7 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         names: tuple[str, ...] = (page.name,)
         topic = False
         name = hard_name(rng, held_out) if not held_out and rng.random() < 0.45 else page.name
-        if not held_out and rng.random() < 0.6:
+        if not held_out and rng.random() < 0.5:
             names, question = carried(name, rng)
         elif shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
             question = scattered(page.name, rng)
