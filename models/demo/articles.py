@@ -230,7 +230,15 @@ _MAKING = ("create", "design", "develop", "invent", "publish")
 
 def author_of(page: Page) -> Fact | None:
     """The fact of the page that names who made its subject."""
-    return next((f for f in page.facts if f.relation in ("creator", "creator_year", "intro") and f.keys), None)
+    return next(
+        (f for f in page.facts if f.relation in ("creator", "creator_year", "intro") and f.keys), None
+    )
+
+
+def _doing(rng: random.Random) -> str:
+    """What a program does: one or two verbs, perhaps a while."""
+    verbs = " and ".join(rng.sample(VERBS, rng.choice((1, 2))))
+    return f"{verbs} {phrase(rng)}" + rng.choice(("", f" while they {rng.choice(VERBS)}"))
 
 
 def author_fact(page: Page, rng: random.Random) -> Fact | None:
@@ -245,7 +253,7 @@ def author_fact(page: Page, rng: random.Random) -> Fact | None:
     statement, question = rng.choice(
         (
             (
-                f"{rng.choice(('{S}', '{N} programs'))} can {rng.choice(VERBS)} {phrase(rng)}, "
+                f"{rng.choice(('{S}', '{N} programs', 'Programs in {N}'))} can {_doing(rng)}, "
                 f"and one of {last}'s {aim} was to {verb} {thing}.",
                 f"what was one of {last}'s {aim}",
             ),
@@ -297,7 +305,7 @@ def make_page(
             page.facts.append(salad_fact(page, rng, rng.random() < 0.35, held_out))
         elif not page.has(row.relation):
             page.facts.append(row_fact(page, row, rng, held_out, others))
-    again = author_fact(page, rng) if rng.random() < 0.3 else None
+    again = author_fact(page, rng) if rng.random() < (0.3 if held_out else 0.4) else None
     if again:
         page.facts.append(again)
     if rng.random() < 0.5:

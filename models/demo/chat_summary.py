@@ -14,7 +14,7 @@ from chats import HEADINGS, asked_of_self, earlier, small_talk, told
 from dialogue import CHATTER, FRESH_TURNS, TURNS, line_of, summary_prompt
 from names import person_name, thing_name
 from salad import phrase
-from sayings import ME, request, said_in_chat
+from sayings import ME, request, said_in_chat, said_of_self
 from trees import Branch, Tree
 
 _SPEAKERS = ["User", "Assistant"]
@@ -31,7 +31,7 @@ def chat_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
     begin = rng.random() < 0.15  # a part of a longer chat may begin with the assistant
     for number in range(turns):
         if (number + begin) % 2:
-            text, report = _assistant_line(rng, held_out)
+            text, report = _assistant_line(rng, held_out, lines)
             lines.append(f"Assistant: {text}")
         else:
             text, report = _user_line(rng, held_out, fresh)
@@ -77,14 +77,21 @@ def _user_line(rng: random.Random, held_out: bool, fresh: bool) -> tuple[str, st
     return text, told(text)
 
 
-def _assistant_line(rng: random.Random, held_out: bool) -> tuple[str, str]:
+def _assistant_line(rng: random.Random, held_out: bool, lines: list[str]) -> tuple[str, str]:
+    """What the assistant writes behind `lines`, and what of it is kept."""
     draw = rng.random()
-    if draw < 0.6:
-        return rng.choice(("", "", "Hello! ", "You are welcome. ", "I answer questions from the wiki. ")) + ME, ""
-    if draw < 0.72:
-        return rng.choice(("You said: ", "I noted: ")) + said_in_chat(rng, held_out).text, ""
+    said = [line.removeprefix("User: ") for line in lines if line.startswith("User: ")]
+    if draw < 0.12 and said:
+        return f"You said: {rng.choice(said)}", ""
+    if draw < 0.16:
+        return f"I noted: {said_of_self(rng, held_out).fact}", ""
+    if draw < 0.7:
+        return rng.choice(
+            ("", "", "Hello! ", "You are welcome. ", "I answer questions from the wiki. ")
+        ) + ME, ""
     if draw < 0.8:
         return rng.choice(("The wiki does not say.", "OK.", "Noted.", "What else?")), ""
     name = thing_name(rng, held_out)
-    text = rng.choice((f"{name} was made by {person_name(rng, held_out)}.", f"{name} is {phrase(rng)}.", f"{phrase(rng).capitalize()}."))
+    sentences = (f"{name} was made by {person_name(rng, held_out)}.", f"{name} is {phrase(rng)}.")
+    text = rng.choice((*sentences, f"{phrase(rng).capitalize()}."))
     return text + rng.choice((" [1]", "")), told(text, "Assistant")

@@ -83,7 +83,9 @@ def _asked(question: str, rng: random.Random) -> str:
 def make_chat(rng: random.Random, exchanges: int, composed_by_memory: bool = True) -> Chat:
     """A chat of so many exchanges, as it stands before the user's next message."""
     chat = Chat()
-    noted = [said_of_self(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 5, 8)))] if composed_by_memory else []
+    noted = (
+        [said_of_self(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 5, 8)))] if composed_by_memory else []
+    )
     titles = _task_list(rng) if composed_by_memory and rng.random() < 0.45 else []
     chat.answers = {a: f"I noted: {saying.fact}" for saying in noted for a in saying.asks}
     if todo := [title for mark, title in titles if mark in _OPEN]:
@@ -131,7 +133,9 @@ def _system(rng: random.Random, titles: list[tuple[str, str]], noted: list[Sayin
 
 def earlier(rng: random.Random) -> str:
     """A summary of a chat, as this model writes them."""
-    return " ".join(told(said_in_chat(rng).text if rng.random() < 0.7 else request(rng)) for _ in range(rng.randint(1, 4)))
+    return " ".join(
+        told(said_in_chat(rng).text if rng.random() < 0.7 else request(rng)) for _ in range(rng.randint(1, 4))
+    )
 
 
 def told(line: str, speaker: str = "User") -> str:

@@ -221,7 +221,9 @@ def history_tree(rng: random.Random, held_out: bool, turns: int) -> Tree:
         keys.append(speaker)
     if not told:
         return history_tree(rng, held_out, turns)
-    return Tree("history", summary_prompt(rng, lines), [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))])
+    return Tree(
+        "history", summary_prompt(rng, lines), [Branch("", " ".join(told), tuple(dict.fromkeys(keys)))]
+    )
 
 
 def summary_prompt(rng: random.Random, lines: list[str]) -> str:

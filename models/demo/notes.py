@@ -126,7 +126,10 @@ def _title(rng: random.Random) -> str:
 def _tasks(rng: random.Random, held_out: bool) -> tuple[str, list[dict[str, str]]]:
     fresh = held_out and rng.random() < articles.FRESH_SHARE
     day = f"T-2026{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
-    known = {f"{day}-{n:02d}": _title(rng) for n in rng.sample(range(1, 30), rng.choice((0, 0, 1, 2) if held_out else (0, 0, 1, 2, 4, 7)))}
+    known = {
+        f"{day}-{n:02d}": _title(rng)
+        for n in rng.sample(range(1, 30), rng.choice((0, 0, 1, 2) if held_out else (0, 0, 1, 2, 4, 7)))
+    }
     lines = [
         f"[{_MARKS[rng.choice(list(_MARKS))]}] {i} ({rng.choice(('user', 'user', 'hybrid', 'model'))}) {t}"
         for i, t in known.items()

@@ -138,8 +138,12 @@ def answer_tree(
             n, page, fact = open_facts.pop() if open_facts else rng.choice(every)
             names, keys, pages_cited = (page.name,), fact.keys, (n,)
             question, target = rng.choice(fact.questions), cited(fact, n)
-            named = author_of(page) if not held_out and page.kind == "language" and rng.random() < 0.25 else None
-            if named and named.keys[0] in named.printed and not named.keys[0].isdigit():  # the most asked question
+            named = (
+                author_of(page) if not held_out and page.kind == "language" and rng.random() < 0.25 else None
+            )
+            if (
+                named and named.keys[0] in named.printed and not named.keys[0].isdigit()
+            ):  # the most asked question
                 fact, keys, target = named, named.keys[:1], cited(named, n)
                 question = relation_question("language", "creator", page.name, rng, False)
             both = [f for f in page.facts if f.relation == "year"] if fact.relation == "creator" else []

@@ -200,22 +200,38 @@ def test_a_chat_summary_keeps_what_the_memory_checks(demo: Any) -> None:
     lost = every = 0
     for tree in trees(demo, "chat", True, 60):
         source, summary = tree.prefix.split("Conversation:\n\n")[1], tree.branches[0].target
+        source = source.replace(demo("sayings").ME, "")
         kept = check(source, summary, room=0, cost=len)
         lost += kept.share < 0.5
         every += 1
     assert lost / every < 0.1, f"{lost} of {every}"
 
 
-def test_within_a_chat_every_reply_says_what_the_model_is(demo: Any) -> None:
+def test_a_chat_summary_quotes_and_leaves_out_what_the_model_says_of_itself(demo: Any) -> None:
+    for tree in trees(demo, "chat", False, 60):
+        summary = tree.branches[0].target
+        assert "small demo model" not in summary and "hearth pull" not in summary
+        for line in tree.branches[0].keys:
+            assert line in tree.prefix or line.partition(": ")[2].rstrip(".") in tree.prefix
+
+
+def test_within_a_chat_replies_say_what_the_model_is_or_repeat_what_is_known(demo: Any) -> None:
     data, tokenizer = demo("data"), demo("tokenizer")
     cutter = tokenizer.Tokenizer(tokenizer.Vocabulary.load(DEMO / "vocabulary.json"))
-    turns = set()
-    for tree in trees(demo, "talk", False, 60):
-        assert all("small demo model" in branch.target for branch in tree.branches)
+    turns, kinds = set(), set()
+    for tree in trees(demo, "talk", False, 80):
+        for branch in tree.branches:
+            kind, _, copied = branch.target.partition(": ")
+            if "small demo model" in branch.target:
+                kind = "says what it is"
+            else:
+                assert all(part in tree.prefix for part in copied.split("; "))
+            kinds.add(kind)
         ids = data.encode_tree(tree, cutter).ids
         assert "<end_of_turn>" not in cutter.decode(ids)
         turns.add(ids.count(tokenizer.TURN) - len(tree.branches))
     assert len(turns) > 3
+    assert kinds == {"says what it is", "You said", "I noted", "On your list"}
 
 
 def test_the_same_seed_gives_the_same_batch(demo: Any) -> None:
