@@ -61,7 +61,8 @@ def next_turn(rng: random.Random, answers: dict[str, str]) -> tuple[str, str, Sa
     if draw < 0.5:
         return *small_talk(rng), None
     if draw < 0.72 and answers:
-        question, answer = rng.choice(list(answers.items()))
+        answer = rng.choice(sorted(set(answers.values())))
+        question = rng.choice([q for q, a in answers.items() if a == answer])
         return _asked(question, rng), answer, None
     if draw < 0.82:
         question = asked_of_self(rng) if rng.random() < 0.9 else rng.choice(_ASKS_TASKS)

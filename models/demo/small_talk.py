@@ -13,7 +13,7 @@ def small_talk_tree(rng: random.Random, turns: int) -> Tree:
     if rng.random() < 0.1:
         text, reply = small_talk(rng)
         return Tree("talk", "", [Branch(text, reply, (reply,))])
-    chat = make_chat(rng, rng.randint(0, turns) * 2 // 3, rng.random() < 0.85)
+    chat = make_chat(rng, rng.randint(0, turns), rng.random() < 0.85)
     tree = Tree("talk", f"{chat.system}\n\n" if chat.system else "")
     tree.prefix += "".join(said + NEXT_MODEL + reply + NEXT_USER for said, reply in chat.turns)
     for _ in range(6):
