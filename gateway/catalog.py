@@ -35,6 +35,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     pages: int = 0
     passage_tokens: int = 0
     compaction_words: int = 0
+    # The most that a summary of a conversation is made from at once, with its instruction; more is read in parts.
+    summary_prompt_tokens: int = 0
     # Conversations are summarized in prompts of their own: for models that cannot follow an instruction in a chat.
     summaries_apart: bool = False
 

@@ -178,7 +178,7 @@ class Compactor:
             parts.model(conversation),
             prompts or parts.prompts,
             context=context.budget.context,
-            part=parts.defaults.prompt_tokens or context.budget.limit,
+            part=parts.defaults.summary_prompt_tokens or parts.defaults.prompt_tokens or context.budget.limit,
             apart=parts.defaults.summaries_apart,
         )
         draft = await summarizer.summarize(compaction, source, context.composition)
