@@ -118,3 +118,24 @@ def test_a_message_larger_than_the_context_is_kept_whole_and_answered(
     assert "[A long message, in short]" in shown and "Line 0 of the ledger" in shown
     after = post(ann, f"/v1/conversations/{name}/messages", text="And who paid?")
     assert after["message"]["text"] and after["budget"]["total"] <= budget["limit"]
+
+
+def test_the_built_in_model_compacts_a_chat_of_twenty_four_lines(owners: dict[str, httpx2.Client]) -> None:
+    """What a newcomer sees first of the memory: short lines, summarized and accepted, with what they say."""
+    bob = owners["bob"]
+    name = str(post(bob, "/v1/conversations")["id"])
+    lines = (
+        "hello",
+        "I live in Brno.",
+        "What is your name?",
+        "My cat is called Mimir.",
+        "how are you",
+        "thanks",
+    )
+    for line in (*lines, *lines):
+        post(bob, f"/v1/conversations/{name}/messages", text=line)
+    reply = bob.post(f"/v1/conversations/{name}/compact")
+    assert reply.is_success and reply.json()["summaries"] == 1, reply.text
+    [summary] = bob.get(f"/v1/conversations/{name}/summaries").json()["data"]
+    kept = "\n".join([summary["text"], *summary["pins"]])
+    assert summary["text"] and "Brno" in kept and "Mimir" in kept
