@@ -73,7 +73,7 @@ demo-model: ## train the built-in model again: about four hours on two idle core
 	$(call train,47,terse terse wide) $(LATER) --decay 0.3
 	$(call train,58,terse terse wide) $(LATER) --decay 0.4
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
-		--vocabulary ../../$(DEMO)/vocabulary.json --out ../../$(DEMO_OUT) --weights average
+		--vocabulary ../../$(DEMO)/vocabulary.json --out $(abspath $(DEMO_OUT)) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
