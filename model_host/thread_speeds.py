@@ -51,13 +51,6 @@ def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Calla
     return found
 
 
-def certain(speeds: Speeds, most: int) -> Speeds:
-    """What holds although others were there: where all threads were the fastest. Fewer may be so beside them only."""
-    return {
-        size: known for size, known in speeds.items() if known and max(known, key=lambda n: known[n]) == most
-    }
-
-
 def _seconds(batch: Callable[[], None], clock: Callable[[], float]) -> float:
     """How long a batch takes; a short one is done again, as the first one after a change is slower."""
     started = clock()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from model_host import protocol
 from model_host.company import Company
 from model_host.engine import DecodeResult, Engine, Span
-from model_host.thread_speeds import Speeds, certain, measure
+from model_host.thread_speeds import Speeds, measure
 from model_host.threads import ThreadTuner
 
 _PAUSE_SECONDS = 0.02  # after which others may have come or gone
@@ -28,14 +28,10 @@ class TunedEngine(Engine):
         """Begin with what was fastest; without ``speeds`` they are measured now, on batches up to ``limit``."""
         if self.threads == 1:
             return
-        company = Company()
         if not speeds:
-            before = company.others()
             self._measured = measure(self._try, self.threads, limit, time.perf_counter)
             self.trim(0, 0)
-            if before or company.others():
-                self._measured = certain(self._measured, self.threads)
-        self._tuner = ThreadTuner(self.threads, speeds or self._measured, company)
+        self._tuner = ThreadTuner(self.threads, speeds or self._measured, Company())
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         """See :meth:`Engine.decode`."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_host.thread_speeds import Speeds, candidates, certain, measure, parse_speeds
+from model_host.thread_speeds import Speeds, candidates, measure, parse_speeds
 from model_host.threads import ThreadTuner, size_class
 
 # Seconds a batch by number of threads.
@@ -46,11 +46,6 @@ def work(
         spent += costs[threads]
         batches += 1
     return spent / batches, threads
-
-
-def test_beside_others_only_all_threads_are_measured_for_certain() -> None:
-    speeds: Speeds = {1: {1: 90.0, 2: 60.0}, 8: {2: 200.0, 1: 100.0}, 64: {}}
-    assert certain(speeds, 2) == {8: {2: 200.0, 1: 100.0}}
 
 
 def test_candidates_are_powers_of_two_and_all() -> None:
