@@ -26,7 +26,8 @@ def fitting(budget: int, most: int, heads: int, threads: int) -> int:
         return budget
     sizes = range(max(TILE_ROWS, budget // 2), min(most, budget * 3 // 2) + 1)
     shares = {tokens: filled(tokens, heads, threads) for tokens in sizes}
-    good = [tokens for tokens in sizes if shares[tokens] >= _GOOD * max(shares.values())]
+    best = max(shares.values(), default=0.0)
+    good = [tokens for tokens in sizes if shares[tokens] >= _GOOD * best]
     return min(good, key=lambda tokens: abs(tokens - budget), default=budget)
 
 

@@ -1,7 +1,7 @@
 """Which conversations a recorded request tells of, so that its record is erased with each of them.
 
 The prompt of one conversation lists facts and tasks that were read from the owner's others. They are found by their
-text when the record is stored: one that stands there by chance costs a record too many, none is ever forgotten.
+text when the record is stored; one that stands there by chance costs a record too many.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def make_chat(rng: random.Random, exchanges: int, composed_by_memory: bool = Tru
     )
     titles = _task_list(rng) if composed_by_memory and rng.random() < 0.45 else []
     chat.answers = {a: f"I noted: {saying.fact}" for saying in noted for a in saying.asks}
-    if todo := [title for mark, title in titles if mark in _OPEN]:
-        chat.answers |= dict.fromkeys(_ASKS_TASKS, "On your list: " + "; ".join(todo[:4]))
+    if unfinished := [title for mark, title in titles if mark in _OPEN]:
+        chat.answers |= dict.fromkeys(_ASKS_TASKS, "On your list: " + "; ".join(unfinished[:4]))
     for _ in range(exchanges):
         text, reply, saying = next_turn(rng, chat.answers)
         if saying:
