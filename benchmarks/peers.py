@@ -4,8 +4,9 @@
     python benchmarks/peers.py --table RESULTS.json
 
 The peers are built from the source archive that hearth pins, see ``benchmarks/peer_build.py``; the scenarios are those
-of `hearth bench`. Printed: a table in Markdown with medians, the lowest and highest value, and the ratios of hearth to
-the others, each made of two values of the same round.
+of `hearth bench`. Every round has new servers, as a process can be a seventh faster or slower than the next one for as
+long as it lives: where its threads and its memory lie is chance. Printed: a table in Markdown with medians, the lowest
+and highest value, and the ratios of hearth to the others, each made of two values of the same round.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import signal
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -28,11 +29,14 @@ from benchmarks import peer_build, peer_servers
 from gateway.benchmarking.flows import SCENARIOS, scenarios
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.report import Report, Result, Series
-from gateway.benchmarking.run import measure
+from gateway.benchmarking.run import Progress, measure
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
 from gateway.cores import usable_cores
 from tests.end_to_end.server import Server
+
+# Starts all servers; gives their addresses, hearth's first.
+Servers = Callable[[], AbstractContextManager[dict[str, str]]]
 
 HEARTH, SERVER, PYTHON = "hearth", "llama-server", "llama-cpp-python"
 # A model with random weights repeats itself at temperature 0, which is too easy a case for drafts.
@@ -52,18 +56,21 @@ def main() -> None:
     packages = None if asked.no_python else peer_build.server_packages()
     model = asked.model.resolve() if asked.model else peer_build.model(source, asked.shape)
     limits = {"threads": asked.threads, "context": asked.context, "slots": asked.slots}
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        here = Path(folder)
-        urls = {HEARTH: stack.enter_context(_hearth(model, here, **limits))}
-        urls[SERVER] = stack.enter_context(
-            peer_servers.llama_server(program, model, here / "llama-server.log", **limits)
-        )
-        if packages is not None:
-            urls[PYTHON] = stack.enter_context(
-                peer_servers.python_server(source, packages, model, here / "python.log", **limits)
-            )
-        report = asyncio.run(_measure(urls, chosen, asked))
-    print(table(report))
+
+    @contextmanager
+    def servers() -> Iterator[dict[str, str]]:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+            here = Path(folder)
+            urls = {HEARTH: stack.enter_context(_hearth(model, here, **limits))}
+            log = here / "llama-server.log"
+            urls[SERVER] = stack.enter_context(peer_servers.llama_server(program, model, log, **limits))
+            if packages is not None:
+                log = here / "python.log"
+                server = peer_servers.python_server(source, packages, model, log, **limits)
+                urls[PYTHON] = stack.enter_context(server)
+            yield urls
+
+    print(table(asyncio.run(_measure(servers, chosen, asked))))
 
 
 def _arguments() -> argparse.Namespace:
@@ -83,7 +90,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-python", action="store_true", help="without llama-cpp-python's server")
     parser.add_argument("--out", type=Path, help="keep all values here, after every round")
     parser.add_argument("--table", type=Path, help="print the table of kept values, measure nothing")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.runs < 1:
+        parser.error("--runs must be at least 1")
+    return asked
 
 
 @contextmanager
@@ -100,35 +110,39 @@ def _hearth(model: Path, folder: Path, *, threads: int, context: int, slots: int
         server.stop()
 
 
-async def _measure(urls: dict[str, str], chosen: tuple[Scenario, ...], asked: argparse.Namespace) -> Report:
+async def _measure(servers: Servers, chosen: tuple[Scenario, ...], asked: argparse.Namespace) -> Report:
     """All rounds; what there is so far is kept after each one."""
     machine = this_machine()
+    results: dict[str, Result] = {}
+    for round_ in range(asked.runs):
+
+        def progress(_: int, scenario: Scenario, target: Target, number: int = round_ + 1) -> None:
+            what = f"round {number} of {asked.runs}: {scenario.name} on {target.label}"
+            print(what, file=sys.stderr, flush=True)
+
+        with servers() as urls:
+            for result in await _round(urls, chosen, round_, asked.scale, progress):
+                if result.label in results:
+                    results[result.label].extend(result)
+                else:
+                    results[result.label] = result
+        found = [results[label] for label in urls]
+        report = Report(machine=machine, seed=1, rounds=round_ + 1, scale=asked.scale, results=found)
+        if asked.out is not None:
+            asked.out.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    return report
+
+
+async def _round(
+    urls: dict[str, str], chosen: tuple[Scenario, ...], number: int, scale: float, progress: Progress
+) -> list[Result]:
+    """Every scenario once on every server, in an order that is turned round from round to round."""
     async with AsyncExitStack() as stack:
         targets = [await stack.enter_async_context(Target(url, label=label)) for label, url in urls.items()]
         for target in targets:
             await target.prepare()
-
-        def progress(round_: int, scenario: Scenario, target: Target) -> None:
-            what = f"round {round_ + 1} of {asked.runs}: {scenario.name} on {target.label}"
-            print(what, file=sys.stderr, flush=True)
-
-        def report(done: int, results: list[Result]) -> Report:
-            return Report(machine=machine, seed=1, rounds=done, scale=asked.scale, results=results)
-
-        def keep(done: int, results: list[Result]) -> None:
-            if asked.out is not None:
-                asked.out.write_bytes(msgspec.json.format(msgspec.json.encode(report(done, results))))
-
-        results = await measure(
-            targets,
-            chosen,
-            rounds=asked.runs,
-            seed=1,
-            scale=asked.scale,
-            progress=progress,
-            after_round=keep,
-        )
-    return report(asked.runs, results)
+        turns = targets if number % 2 == 0 else targets[::-1]
+        return await measure(turns, chosen, rounds=1, seed=number + 1, scale=scale, progress=progress)
 
 
 def table(report: Report) -> str:

@@ -19,6 +19,7 @@ from model_host.reply import Text
 from model_host.reply_parser import CallPiece
 from model_host.request import Sequence, bad_grammar
 from model_host.scheduler import Feed, Scheduler
+from model_host.token_logprobs import token_logprob
 from model_host.tool_arguments import MalformedCallError
 
 SAVING_PAUSE_SECONDS = (
@@ -81,6 +82,7 @@ class BatchLoop:
         self._queue = QueueReporter(scheduler, self.meter)
         self._keeper = keeper
         self._busy_at = time.monotonic()  # when the last step ended
+        self._told_at = self._busy_at  # when the end of a step was last looked at for text that is due
         self._unchecked = False  # the books of the cache were used since they were checked
         self._lines: list[bytes] = []
 
@@ -102,6 +104,7 @@ class BatchLoop:
             self._advance(feeds, rows)
         elif result == "no_room":
             self._shrink()
+        self._tell_due()
         self._flush()
 
     # ------------------------------------------------------------------ the parts of a step
@@ -227,7 +230,7 @@ class BatchLoop:
         """The next token; False when it ended the request."""
         try:
             token = sequence.sampler.sample(row)
-            logprob = self._logprob(sequence, row, token)
+            logprob = token_logprob(self._model, sequence, row, token)
         except GrammarError as error:
             self._end(sequence, bad_grammar(sequence.id, error, sequence.shaper))
             return False
@@ -313,6 +316,7 @@ class BatchLoop:
             self._scheduler.remove(sequence)
         sequence.sampler.close()
         self.meter.requests += 1
+        self._tell(sequence)
         self._flush()  # what was said before comes before the end
         self._output.finish(sequence.id, event)
 
@@ -352,24 +356,30 @@ class BatchLoop:
     def _show(self, sequence: Sequence, pieces: SequenceABC[Text | CallPiece]) -> None:
         for piece in pieces:
             if isinstance(piece, CallPiece):
+                self._tell(sequence)
                 self._emit(
                     protocol.ToolDelta(sequence.id, piece.index, piece.call_id, piece.name, piece.arguments)
                 )
             else:
-                self._emit(protocol.Delta(sequence.id, piece.text, sequence.unreported, piece.logprobs))
-                sequence.unreported = 0
+                sequence.held.add(piece)
 
-    def _logprob(self, sequence: Sequence, row: int, token: int) -> protocol.TokenLogprob | None:
-        if sequence.logprobs is None:
-            return None
-        own, best = sequence.sampler.logprobs(row, token, sequence.logprobs)
-        top = [protocol.TopLogprob(*self._token(one), _finite(value)) for one, value in best]
-        return protocol.TokenLogprob(*self._token(token), _finite(own), top)
+    def _tell_due(self) -> None:
+        """Send the text that should not wait for another step: any, unless all that run decode, and fast."""
+        now = time.monotonic()
+        step, self._told_at = now - self._told_at, now
+        running = self._scheduler.running
+        decoding = all(sequence.decoding for sequence in running)
+        for sequence in running:
+            if not decoding or sequence.held.due(now, step):
+                self._tell(sequence)
+        for sequence in self._scheduler.waiting:  # it was preempted
+            self._tell(sequence)
 
-    def _token(self, token: int) -> tuple[str, list[int]]:
-        """A token's text, and the bytes it adds to the output: none for a control token."""
-        piece = self._model.piece(token)
-        return piece.decode("utf-8", "replace") if piece else self._model.text(token), list(piece)
+    def _tell(self, sequence: Sequence) -> None:
+        if sequence.held:
+            told = sequence.held.take(time.monotonic())
+            self._emit(protocol.Delta(sequence.id, told.text, sequence.unreported, told.logprobs))
+            sequence.unreported = 0
 
     def _emit(self, event: protocol.Event) -> None:
         self._lines.append(protocol.encode(event))
@@ -378,8 +388,3 @@ class BatchLoop:
         if self._lines:
             lines, self._lines = self._lines, []
             self._output.write(lines)
-
-
-def _finite(logprob: float) -> float:
-    """JSON has no infinity; OpenAI's number for the impossible."""
-    return round(max(logprob, -9999.0), 6)

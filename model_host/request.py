@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from model_host.drafts import Drafter
 from model_host.gbnf.syntax import GrammarError
+from model_host.held_text import HeldText
 from model_host.protocol import Failed, Lane
 from model_host.reply import Reply
 
@@ -70,6 +71,7 @@ class Sequence:
     cached: int = 0
     looked_up: bool = False  # a snapshot of its prompt was looked for
     unreported: int = 0  # tokens sampled since the last delta
+    held: HeldText = field(default_factory=HeldText)
     position: int | None = None  # in the queue, as last reported
     admitted: float | None = None
     first_token: float | None = None

@@ -69,6 +69,13 @@ class Result(Struct, kw_only=True):
             if each.scenario == scenario.name:
                 each.values.append(measured[each.metric])
 
+    def extend(self, later: Result) -> None:
+        """What was measured later of a server of the same kind, in the same scenarios."""
+        for each, more in zip(self.series, later.series, strict=True):
+            each.values.extend(more.values)
+        self.skipped |= later.skipped
+        self.estimated |= later.estimated
+
     def skip(self, scenario: Scenario, why: str) -> None:
         """This scenario is not for this server."""
         self.skipped[scenario.name] = why

@@ -11,8 +11,6 @@ from gateway.benchmarking.texts import Texts
 
 # Told before each measurement: round, scenario, target.
 Progress = Callable[[int, Scenario, Target], None]
-# Told after each round: how many are done, and all results so far, in the order of the targets.
-AfterRound = Callable[[int, list[Result]], None]
 
 
 async def measure(
@@ -23,7 +21,6 @@ async def measure(
     seed: int,
     scale: float = 1.0,
     progress: Progress = lambda *_: None,
-    after_round: AfterRound = lambda *_: None,
 ) -> list[Result]:
     """One result for each target, in their order. Every target has been prepared.
 
@@ -40,7 +37,6 @@ async def measure(
                     continue
                 progress(round_, scenario, target)
                 await _measure_one(target, result, scenario, f"{seed}/{round_}", scale)
-        after_round(round_ + 1, results)
     return results
 
 

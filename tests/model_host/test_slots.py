@@ -19,12 +19,14 @@ OPERATION = st.tuples(
 
 
 @settings(max_examples=300)
-@given(st.lists(OPERATION, max_size=40), st.integers(0, 30))
+@given(st.lists(OPERATION, max_size=40), st.integers(0, 30), st.integers(1, 13), st.booleans())
 def test_slots_add_up_and_keep_the_fence(
-    operations: list[tuple[int, list[int], int, int]], idle: int
+    operations: list[tuple[int, list[int], int, int]], idle: int, long: int, saving: bool
 ) -> None:
     memory = FakeMemory()
-    table = SlotTable(4, 30, memory, idle=idle)
+    table = SlotTable(4, 30, memory, idle=idle, long=long)
+    if saving:
+        table.on_evict = lambda slot: None
     active: list[Any] = []
     for owner_number, prompt, shared, which in operations:
         owner = f"owner{owner_number}"
@@ -102,6 +104,46 @@ def test_few_cells_stay_idle_nobodys_conversations_go_first_and_nothing_unsaved_
     writer_is_busy = False
     turn(6, keep=True)
     assert (kept(), saved) == ([5, 6], [1, 3, 4])
+
+
+def test_beside_a_long_prompt_only_what_is_shared_stays() -> None:
+    memory = FakeMemory()
+    table = SlotTable(8, 200, memory, idle=50, long=20)
+    saved: list[list[int]] = []
+
+    def save(slot: Any) -> None:
+        slot.unsaved = False
+        saved.append(list(slot.tokens))
+
+    def start(tokens: list[int], shared: int) -> Any:
+        placed = table.acquire(tokens, shared, "a", len(tokens))
+        assert placed is not None
+        slot, length = placed
+        table.append(slot, tokens[length:], shared)
+        memory.lengths[slot.id] = len(tokens)
+        return slot
+
+    talk, other, long = [1, 1, *range(10, 30)], [2] * 15, [3] * 20
+    table.release(start(talk, 2), prompt=22, keep=True)
+    table.release(start(other, 0), prompt=15, keep=True)
+    resting = start([4] * 19, 0)  # not long
+    assert table.find([*talk, 5], 2, "a")[1] == 22
+    table.release(resting, prompt=19, keep=False)
+
+    kept = start(long, 0)  # nothing can be brought back yet: the last ones stay
+    assert table.find([*other, 5], 0, "a")[1] == 15
+    table.release(kept, prompt=20, keep=True)
+
+    table.on_evict = save
+    table.release(start(talk, 2), prompt=22, keep=True)
+    running = start([6] * 20, 0)
+    assert saved[-1] == talk
+    assert table.find([*talk, 5], 2, "a")[1] == 2, "the shared beginning stays"
+    assert table.find([1, 1, 7], 2, "b")[1] == 2, "also for others"
+    assert table.find([*long, 5], 0, "a")[1] == 0
+    table.check()
+    assert table.used == 20 + 2
+    table.release(running)
 
 
 def test_books_that_contradict_the_model_cost_the_cache() -> None:
