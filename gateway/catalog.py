@@ -28,7 +28,7 @@ _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
 class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
-    """Per-model defaults of the flows' settings; 0 leaves the general default in force."""
+    """Per-model defaults of the flows' settings; 0 and None leave the general default in force."""
 
     prompt_tokens: int = 0
     answer_tokens: int = 0
@@ -39,6 +39,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summary_prompt_tokens: int = 0
     # Conversations are summarized in prompts of their own: for models that cannot follow an instruction in a chat.
     summaries_apart: bool = False
+    # Of replies in conversations; None leaves the prompt's. Small models copy names best at 0.
+    reply_temperature: float | None = None
 
 
 class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):

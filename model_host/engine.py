@@ -72,7 +72,7 @@ class Engine:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """Run one mixed batch. Returns the result and, by sequence, the first row whose logits were asked for.
+        """Run one batch. Returns the result and, by sequence, the first row whose logits were asked for.
 
         After ``aborted`` or ``no_room`` the sequences are as they were before the call.
         """

@@ -1,4 +1,4 @@
-"""The batch loop: admit, build one mixed batch, decode, sample, emit."""
+"""The batch loop: admit, plan a step, decode its batches, sample, emit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence as SequenceABC
 from typing import Protocol
 
 from model_host import protocol
+from model_host.batches import batches
 from model_host.estimate import QueueReporter
 from model_host.gbnf.syntax import GrammarError
 from model_host.intake import Intake
@@ -79,6 +80,7 @@ class BatchLoop:
         self._intake = intake
         self._output = output
         self._pace = Pace(chunk)
+        self._chunk = chunk
         self._queue = QueueReporter(scheduler, self.meter)
         self._keeper = keeper
         self._busy_at = time.monotonic()  # when the last step ended
@@ -96,15 +98,9 @@ class BatchLoop:
         """One turn of the loop. Blocks only when there is nothing to run."""
         self._take_in()
         self._admit()
-        feeds = self._plan()
-        result, rows = self._decode(feeds)
-        self._busy_at = time.monotonic()
-        self._unchecked = True
-        if result == "done":
-            self._advance(feeds, rows)
-        elif result == "no_room":
-            self._shrink()
-        self._tell_due()
+        for batch in batches(self._plan()):
+            if not self._compute(batch):
+                break
         self._flush()
 
     # ------------------------------------------------------------------ the parts of a step
@@ -163,14 +159,26 @@ class BatchLoop:
         running = self._scheduler.running
         decoding = sum(sequence.decoding for sequence in running)
         budget = self._pace.budget(streaming=self._scheduler.streaming, decoding=decoding)
-        feeds = self._scheduler.plan(self._model.step_size(budget), time.monotonic())
+        reading = self._model.step_size(budget - decoding)
+        feeds = self._scheduler.plan(min(self._chunk, reading + decoding), time.monotonic())
         if not feeds and self._scheduler.running:
             self._finish(self._scheduler.running[0], "length")  # alone, and not one cell is left
         return feeds
 
+    def _compute(self, feeds: list[Feed]) -> bool:
+        """One batch, and what follows from it; False when it could not be computed."""
+        result, rows = self._decode(feeds)
+        self._busy_at = time.monotonic()
+        self._unchecked = True
+        if result == "done":
+            self._advance(feeds, rows)
+            self._tell_due()
+            self._flush()
+        elif result == "no_room":
+            self._shrink()
+        return result == "done"
+
     def _decode(self, feeds: list[Feed]) -> tuple[str, dict[int, int]]:
-        if not feeds:
-            return "nothing", {}
         started = time.monotonic()
         self.batched = frozenset(feed.sequence.id for feed in feeds if feed.count > 1)
         self.yielding = bool(self.batched) and all(feed.sequence.lane == "background" for feed in feeds)

@@ -25,7 +25,7 @@ from gateway.store.db import Database
 from gateway.store.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.summaries import Summary, live_summaries
 from gateway.vectors.queries import Queries
-from model_host.protocol import Message
+from model_host.protocol import Message, Sampling
 
 
 class BlockSource(Protocol):
@@ -117,8 +117,14 @@ class ContextBuilder:
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
-        """The prompt that every conversation begins with; its sampling is that of replies."""
+        """The prompt that every conversation begins with."""
         return self._parts.prompts.get("chat_core")
+
+    def reply_sampling(self) -> Sampling:
+        """The sampling of replies: the prompt's, but at the temperature that suits the model."""
+        sampling = self.core_prompt().sampling
+        chosen = self._parts.defaults.reply_temperature
+        return sampling if chosen is None else msgspec.structs.replace(sampling, temperature=chosen)
 
     async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
         """The context of the next reply. Raises PromptTooLongError; not while ``compacting``, which mends that."""

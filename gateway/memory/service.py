@@ -223,7 +223,7 @@ class Conversations:
             id=call.id,
             messages=context.composition.messages,
             max_tokens=min(call.max_tokens or context.budget.answer, context.budget.answer),
-            sampling=filled.prompt.sampling,
+            sampling=self._builder.reply_sampling(),
             lane=call.lane,
             owner=conversation.owner,
         )

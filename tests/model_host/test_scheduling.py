@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model_host.batches import batches
 from model_host.pace import ALONE_SECONDS, SMALLEST, STREAMING_SECONDS, Pace
 from model_host.reply import Reply
 from model_host.request import Sequence
 from model_host.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, OLDEST_SHARE, Scheduler
 from model_host.slots import SlotTable
+from model_host.tiles import TILE_ROWS
 from tests.model_host.conftest import StartHost
 from tests.model_host.fakes import CountingSampler, FakeMemory
 
@@ -51,6 +53,22 @@ def test_background_rests_while_somebody_is_answered() -> None:
     shared = [step for step in steps if len(step) > 1]
     assert len(shared) == 2, "now and then a step, so that background work never stands still"
     assert all(step["b2"] == 1 and step["b1"] < 128 // BACKGROUND_SHARE for step in shared)
+
+
+def test_prompts_are_read_apart_from_what_is_decoded() -> None:
+    scheduler = scheduler_with(
+        ("a", "interactive", 40), ("b", "interactive", 90), ("c", "interactive", 900), decoding=("a", "b")
+    )
+    made = batches(scheduler.plan(130, 10.0))
+    assert [[(feed.sequence.id, feed.count) for feed in batch] for batch in made] == [
+        [("a", 1), ("b", 1)],
+        [("c", 128)],
+    ]
+    made = batches(scheduler.plan(TILE_ROWS + 1, 10.0))
+    assert [[feed.count for feed in batch] for batch in made] == [[1, 1, TILE_ROWS - 1]], (
+        "no tiles, no parting"
+    )
+    assert batches([]) == []
 
 
 def test_background_has_everything_when_alone() -> None:
