@@ -2,8 +2,8 @@
 
     python benchmarks/mixed_steps.py MODEL.gguf [--rounds 4]
 
-Printed: milliseconds of both, medians, and their ratio. Use a model with four heads or so and 270M parameters; the larger
-the model, the less its attention weighs.
+Printed: milliseconds of both, medians, and their ratio. Use a model of 270M parameters or so: the larger the model, the
+less its attention weighs.
 """
 
 from __future__ import annotations
