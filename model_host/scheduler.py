@@ -4,7 +4,7 @@ Lanes are served interactive > retrieval > background. Inside a lane the owner w
 requests comes first, then the oldest request. Waiting raises a request (:func:`~model_host.request.aged_lane`), so
 nothing starves. Running background requests rest while somebody is being answered, but for every
 :data:`BACKGROUND_TURN`-th step; they keep their cells. Prompts of one lane are read one after the other, the shortest
-first, so that a short question does not wait for a long one; a part of each step is the oldest one's.
+first, so that a short question does not wait for a long one; now and then a step is the oldest one's.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from model_host.slots import SlotTable, common_prefix
 # Cells kept free for the first tokens of an answer when a request is admitted.
 ANSWER_ROOM = 64
 # While others are being answered, background requests take part in every so-many-th step …
-BACKGROUND_TURN = 12
+BACKGROUND_TURN = 24
 BACKGROUND_SHARE = 8  # … with one part in so many of its budget.
-# One part in so many of what is read in a step is of the prompt that came first, whatever its length: it gets on.
-OLDEST_SHARE = 4
+# Every so-many-th step reads of the prompt that came first, whatever its length: it gets on. Two prompts in one step
+# would make the attention of both walk over the cells of both, now and later (see model_host/batches.py).
+OLDEST_TURN = 4
 # A step that reads a prompt to its end reads no other, so that the answer can begin; unless it were smaller than this.
 WORTH_A_STEP = 32
 # A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
@@ -151,7 +152,7 @@ class Scheduler:
         return feeds
 
     def _share_out(self, sequences: list[Sequence], budget: int, now: float) -> list[Feed]:
-        """One token for whoever decodes, then the prompts: lane by lane, the shortest first, but see OLDEST_SHARE.
+        """One token for whoever decodes, then the prompts: lane by lane, the shortest first, but see OLDEST_TURN.
 
         Reading one prompt after the other, and no more than one to its end in a step, lets the first of them decode
         while the next are read. A token costs about the same in a small step as in a large one.
@@ -163,21 +164,17 @@ class Scheduler:
                 feeds.append(Feed(sequence, 1, last=True))
                 budget -= 1
         reading = [s for s in order if not s.decoding]
-        oldest = min(reading, key=lambda s: (self._lane(s, now), s.arrived), default=None)
-        reserved = min(oldest.pending, -(-budget // OLDEST_SHARE)) if oldest is not None else 0
+        if reading and self._turn % OLDEST_TURN == 0:
+            oldest = min(reading, key=lambda s: (self._lane(s, now), s.arrived))
+            reading = [oldest, *(s for s in reading if s is not oldest)]
         read = 0
         for sequence in reading:
-            if sequence is oldest:
-                reserved = 0
-            count = min(sequence.pending, budget - read - reserved)
+            count = min(sequence.pending, budget - read)
             if count > 0:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
                 read += count
             if count == sequence.pending and read >= WORTH_A_STEP:
-                reserved = min(reserved, -(-read // (OLDEST_SHARE - 1)))
                 break
-        if reserved and oldest is not None:
-            feeds.append(Feed(oldest, reserved, last=reserved == oldest.pending))
         return feeds
 
     def _with_drafts(self, feeds: list[Feed], budget: int) -> list[Feed]:

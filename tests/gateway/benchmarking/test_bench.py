@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gateway.benchmarking.flows import SCENARIOS, scenarios
 from gateway.benchmarking.hogs import busy_loops
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.report import rows_of
+from gateway.benchmarking.report import Result, rows_of
 from gateway.benchmarking.run import measure
 from gateway.benchmarking.scenario import Metric, Scenario
 from gateway.benchmarking.stream import BenchError, StreamClock
@@ -110,6 +110,20 @@ async def test_each_round_has_its_texts_and_servers_take_turns() -> None:
     assert asked[0][0] != asked[0][1]
     assert {each["model"] for each in others[1].asked} == {"named"}
     assert not any("ignore_eos" in each for other in others for each in other.asked)
+
+
+def test_results_of_later_servers_are_added() -> None:
+    scenario = SCENARIOS[0]
+    metric = scenario.metrics[0].name
+    first, later = (Result.empty(Target("http://127.0.0.1:1", label="x"), [scenario]) for _ in range(2))
+    for number, result in enumerate((first, later)):
+        result.add(scenario, {each.name: float(number) for each in scenario.metrics})
+    later.skip(scenario, "asleep")
+    later.estimated = True
+    first.extend(later)
+    series = first.get(scenario.name, metric)
+    assert series is not None
+    assert (series.values, first.skipped, first.estimated) == ([0.0, 1.0], {scenario.name: "asleep"}, True)
 
 
 async def test_llama_server_is_waited_for_until_it_sleeps() -> None:
