@@ -39,7 +39,7 @@ def typed(
     if rng.random() < 0.08:
         for _ in range(4):
             slipped = typo(text, rng)
-            if all(n in slipped for n in shown):
+            if all(_stands(n, slipped) for n in shown):
                 text = slipped
                 break
     end = rng.random()
@@ -48,6 +48,12 @@ def typed(
     elif end < 0.55:
         text += either("ends", rng, fresh)
     return text, tuple(n if n in text else n[:1].upper() + n[1:] for n in shown)
+
+
+def _stands(name: str, text: str) -> bool:
+    """Whether a name stands in the text as it is, no letter of its ends doubled."""
+    left, right = (r"\b" if end.isalnum() else "" for end in (name[0], name[-1]))
+    return re.search(left + re.escape(name) + right, text) is not None
 
 
 def _careless(text: str, names: tuple[str, ...], rng: random.Random) -> str:

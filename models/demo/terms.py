@@ -9,7 +9,7 @@ import re
 import articles
 from articles import filler_fact, make_page, relation_question
 from asking import either, typed
-from carriers import composed, embedded, strewn
+from carriers import composed, embedded, plain_topic, strewn
 from facts import KINDS
 from grammar import fill
 from names import hard_name, thing_name
@@ -104,7 +104,10 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         names: tuple[str, ...] = (page.name,)
         topic = False
         name = hard_name(rng, held_out) if not held_out and rng.random() < 0.45 else page.name
-        if not held_out and rng.random() < 0.5:
+        if not held_out and rng.random() < 0.08:
+            name, question = plain_topic(rng)
+            names, topic = (name,), True
+        elif not held_out and rng.random() < 0.55:
             names, question = carried(name, rng)
         elif shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
             question = scattered(page.name, rng)
