@@ -132,7 +132,7 @@ def _told(page: Page, name: str, rng: random.Random) -> Fact:
         questions = tuple(
             relation_question("language", row["relation"], page.name, rng, False) for _ in range(3)
         )
-    keys = tuple(values[k] for k in row["keys"] if values[k] in printed)
+    keys = tuple(values[k] for k in row["keys"] if values[k] in printed) or (printed.split()[-1],)
     mentions = (values["T"],) if values["T"] in printed else ()
     return Fact(row["relation"], printed, questions, keys, mentions)
 
