@@ -81,12 +81,24 @@ def scattered(name: str, rng: random.Random) -> str:
     return " ".join([*common[:at], name, *common[at:]])
 
 
+def with_noun(name: str, rng: random.Random) -> str:
+    """Sometimes the name with a common word at an end, which is easily left out, or a name of common words alone."""
+    draw = rng.random()
+    if draw < 0.06:
+        return f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
+    if draw > 0.3 or not name.isalpha():
+        return name
+    if draw < 0.2:
+        return f"{name} {rng.choice(NOUNS)}"
+    first = rng.choice(NOUNS if draw < 0.26 else ADJECTIVES)
+    return f"{first.capitalize()} {name}" if name[0].isupper() else f"{first} {name}"
+
+
 def carried(name: str, rng: random.Random) -> tuple[tuple[str, ...], str]:
     """A question from no template about the name, perhaps about one or two more; with its names."""
     more = rng.choices((0, 1, 2), (0.55, 0.4, 0.05))[0]
-    names = (name, *(thing_name(rng) if rng.random() < 0.7 else hard_name(rng) for _ in range(more)))
-    if name.isalpha() and rng.random() < 0.2:  # a common word at its end is easily left out
-        names = (f"{name} {rng.choice(NOUNS)}", *names[1:])
+    others = (thing_name(rng) if rng.random() < 0.7 else hard_name(rng) for _ in range(more))
+    names = (name, *(with_noun(other, rng) for other in others))
     draw = rng.random()
     if more == 2 or draw < 0.4:
         return names, strewn(names, rng)
@@ -104,6 +116,8 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         names: tuple[str, ...] = (page.name,)
         topic = False
         name = hard_name(rng, held_out) if not held_out and rng.random() < 0.45 else page.name
+        if not held_out:
+            name = with_noun(name, rng)
         if not held_out and rng.random() < 0.08:
             name, question = plain_topic(rng)
             names, topic = (name,), True
