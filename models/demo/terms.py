@@ -144,7 +144,7 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
             question = fill(either("topics", rng, fresh), {"t": names[0]})
         if any(name not in question for name in names):
             continue
-        question, shown = typed(question, names, rng, fresh)
+        question, shown = typed(question, names, rng, fresh, 0.03 if held_out else 0.12)
         text = render("search_terms", subject=subject, question=question)
         tree.prefix, suffix = split(text, "Question: ")
         target = json.dumps(list(shown) if topic else wanted(shown, question), ensure_ascii=False)
