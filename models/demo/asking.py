@@ -20,10 +20,10 @@ def either(name: str, rng: random.Random, fresh: bool) -> str:
 
 
 def typed(
-    question: str, names: tuple[str, ...], rng: random.Random, fresh: bool = False
+    question: str, names: tuple[str, ...], rng: random.Random, fresh: bool = False, shouted: float = 0.03
 ) -> tuple[str, tuple[str, ...]]:
     """The question as a person types it, and the names as they then stand in it; `fresh` takes the manners kept for
-    evaluation."""
+    evaluation; `shouted` is the share in capitals of what is left as it is."""
     text, shown = question, names
     draw = rng.random()
     if draw < 0.12:
@@ -34,12 +34,12 @@ def typed(
         text, shown = text.lower(), tuple(n.lower() for n in names)
     elif rng.random() < 0.5:
         text = text[:1].upper() + text[1:]
-    elif rng.random() < 0.03:
+    elif rng.random() < shouted:
         text, shown = text.upper(), tuple(n.upper() for n in names)
     if rng.random() < 0.08:
         for _ in range(4):
             slipped = typo(text, rng)
-            if all(n in slipped for n in shown):
+            if all(_stands(n, slipped) for n in shown):
                 text = slipped
                 break
     end = rng.random()
@@ -48,6 +48,12 @@ def typed(
     elif end < 0.55:
         text += either("ends", rng, fresh)
     return text, tuple(n if n in text else n[:1].upper() + n[1:] for n in shown)
+
+
+def _stands(name: str, text: str) -> bool:
+    """Whether a name stands in the text as it is, no letter of its ends doubled."""
+    left, right = (r"\b" if end.isalnum() else "" for end in (name[0], name[-1]))
+    return re.search(left + re.escape(name) + right, text) is not None
 
 
 def _careless(text: str, names: tuple[str, ...], rng: random.Random) -> str:

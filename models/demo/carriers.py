@@ -9,10 +9,12 @@ import random
 import re
 
 from filler import clause
+from names import stem
 from salad import noun, phrase
 from words import ADJECTIVES, ADVERBS, LISTS, PREPOSITIONS, VERBS, past, plural, third
 
 EVERYDAY = LISTS["everyday"]
+_SMALL = EVERYDAY[: EVERYDAY.index("teach")]  # nothing among them that one might look for
 _SIGNS = (",", ",", ":", ":", ";", ".", "...", "'s", "!", " -", "?")
 _QUOTES = (("(", ")"), ('"', '"'), ("'", "'"), ("“", "”"), ("*", "*"))
 _PLAIN = re.compile(r"[a-z]+[,;]?")
@@ -32,12 +34,19 @@ _SINGLE = (
     "{N} {d} {vd}", "{N}, {q}", "{N} {a}", "{h} {N} be {a}", "{q} {h} {N} be", "{h} {N} {a} {p} {w}",
     "{q} {n} {h} {N} {v}", "i {v} {N} {p} {w}, {q}", "{N} {vs} and {vs}", "{q} about {N} and its {n}", "{vs} {N} {w}",
     "{q} {h} {N} not {v}", "{N}: {q} {h} it {v}", "my {n} {vs} {N}", "{q} {h} all the {ns} {p} {N}", "{d} {v} {N}",
-    "{q} {p} {N}", "{N} again",
+    "{q} {p} {N}", "{N} again", "{n} of {N}", "{a} {n} of {N}", "first {n} of {n} of {N}", "how many {ns} {v} at {N}",
+    "{n} for {N}", "who is in {n} of {N}", "{q} is in the {n} of {N}", "{ns} {p} {N}", "at what {n} does {N} {v}",
+    "{v} the {n} of {N}", "{N} {n} {n}", "the {n} that made {N} {v}", "number of {ns} in {N}", "{N}'s {a} {n}",
+    "is {N} {vd} {p} {w}", "is {N} considered {a}", "how {a} is the {n} of {N}", "what does {N} {v} as {w}",
+    "a {n} on {N}", "a {n} on {N} would help", "do {N} {v}", "are there {N}", "who {vs} {N}", "{v} me {N}",
+    "tìm {N}", "nói về {N}", "kể cho tôi về {N}", "{N} có gì hay", "{N} dùng để làm gì", "ở đâu có {N}",
 )  # fmt: skip
 _DOUBLE = (
     "{q} {h} {N} {v} {M}", "{h} {N} {v} {M}", "{N} {vs} {M}", "{v} {N} {p} {M}", "{v} {M} and {N}", "{N} {p} {M}, {q}",
     "{q} {h} {N} and {M} {v}", "{h} {N} or {M} {v} {w}", "{q} {vs} both {N} and {M}", "{p} {N}, {q} {h} {M} {v}",
     "{N} {vd} {p} {M}", "{q} {h} {M} {v} that {N} {vs}", "neither {N} nor {M}", "{N} {vs}, {M} {vs}",
+    "{N}, {M}: {ns}", "{N}, {M} and their {ns}", "{N} / {M}: {n}", "{v} {N} {p} {M}, {q}", "{h} {N} {v} against {M}",
+    "out of {N} and {M}, which {vs}", "{N}, {M}: {q}", "{h} {N} {v} {d} {p} {M}",
     "{a} {p} {N} and {M}", "the {n} of {N} and the {n} of {M}", "{N} {v} {w} {p} {M}",
 )  # fmt: skip
 
@@ -81,6 +90,17 @@ def strewn(names: tuple[str, ...], rng: random.Random) -> str:
             name = left + name + right
         words.insert(rng.randint(0, len(words)), name)
     return " ".join(words)
+
+
+def plain_topic(rng: random.Random) -> tuple[str, str]:
+    """A topic or a name of common words, and a question that has nothing but small words beside it."""
+    a, n = rng.choice(ADJECTIVES), noun(rng)
+    topic = rng.choice(
+        (plural(n), plural(n), f"{a} {plural(n)}", f"{a} {n}", f"{stem(rng)} {n}", f"{n} {stem(rng)}")
+    )
+    words = [rng.choice(_SMALL) for _ in range(rng.randint(1, 7))]
+    words.insert(rng.randint(0, len(words)), topic)
+    return topic, " ".join(words)
 
 
 def embedded(names: tuple[str, ...], rng: random.Random, held_out: bool) -> str:

@@ -87,6 +87,7 @@ def make_chat(rng: random.Random, exchanges: int, composed_by_memory: bool = Tru
     noted = (
         [said_of_self(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 5, 8)))] if composed_by_memory else []
     )
+    noted = list({saying.key: saying for saying in noted}.values())
     titles = _task_list(rng) if composed_by_memory and rng.random() < 0.45 else []
     chat.answers = {a: f"I noted: {saying.fact}" for saying in noted for a in saying.asks}
     if unfinished := [title for mark, title in titles if mark in _OPEN]:
@@ -94,9 +95,12 @@ def make_chat(rng: random.Random, exchanges: int, composed_by_memory: bool = Tru
     for _ in range(exchanges):
         text, reply, saying = next_turn(rng, chat.answers)
         if saying:
-            chat.answers |= dict.fromkeys(saying.asks, f"You said: {text}")
-            if saying.fact and composed_by_memory and rng.random() < 0.5:
+            noting = saying.fact and composed_by_memory and rng.random() < 0.5
+            if noting:  # what was known before under this key is gone
+                gone = {f"I noted: {old.fact}" for old in noted if old.key == saying.key}
+                chat.answers = {ask: reply for ask, reply in chat.answers.items() if reply not in gone}
                 noted.append(saying)
+            chat.answers |= dict.fromkeys(saying.asks, f"You said: {text}")
         if rng.random() < 0.12:  # another model was here before
             reply = reply_of_assistant(rng) if rng.random() < 0.7 else f"{phrase(rng).capitalize()}. {ME}"
         chat.turns.append((text, reply))
@@ -119,7 +123,9 @@ def _system(rng: random.Random, titles: list[tuple[str, str]], noted: list[Sayin
     if rng.random() < 0.2:
         blocks.append(f"{rng.choice(HEADINGS)}\n{earlier(rng)}")
         if chat.turns and rng.random() < 0.3:
-            chat.turns[0] = (_RESUMED, chat.turns[0][1])
+            gone, reply = chat.turns[0]
+            chat.turns[0] = (_RESUMED, reply)
+            chat.answers = {ask: known for ask, known in chat.answers.items() if known != f"You said: {gone}"}
     if titles:
         day = f"T-2026{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
         lines = [f"[{mark}] {day}-{n:02d} (user) {title}" for n, (mark, title) in enumerate(titles, 1)]

@@ -9,7 +9,6 @@ from articles import (
     Fact,
     Page,
     author_of,
-    make_page,
     relation_question,
     row_fact,
     salad_fact,
@@ -19,6 +18,7 @@ from facts import KINDS
 from grammar import expand, fill
 from layout import article_text, background
 from names import thing_name
+from prose import any_page
 from trees import Branch, Tree, split
 
 from prompts import NOTHING, REFUSAL, answer_styles, render
@@ -101,7 +101,7 @@ def answer_tree(
     prose = rng.choice((0.0, 0.0, 0.3, 0.6, 0.9))
     for _ in range(pages):
         size = max(1, facts + rng.randint(-1, 1)) * (2 if pages == 1 and rng.random() < 0.5 else 1)
-        made.append(make_page(rng, held_out, size, [p.name for p in made], salad_share, prose))
+        made.append(any_page(rng, held_out, size, [p.name for p in made], salad_share, prose))
     if pages > 1 and rng.random() < 0.25:
         relation = rng.choice(list(ASKING["pairs"]))
         row = next(r for r in KINDS["language"].rows if r.relation == relation)
@@ -165,7 +165,7 @@ def answer_tree(
 
 def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
     """Compaction of one page for a question: the sentences that answer it, or that nothing does."""
-    page = make_page(
+    page = any_page(
         rng,
         held_out,
         max(1, facts + rng.randint(-1, 1)),
@@ -180,8 +180,8 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
         while found is None:
             found = missing_question(page, rng, held_out, [])
         question, target = found[0], NOTHING
-    elif draw < 0.32:
-        stranger = make_page(rng, held_out, 2, [], 0.2)
+    elif draw < (0.32 if held_out else 0.36):
+        stranger = any_page(rng, held_out, 2, [], 0.2)
         question, target = rng.choice(stranger.facts[0].questions), NOTHING
         if stranger.name not in question:
             question = f"what is {stranger.name}"

@@ -9,7 +9,7 @@ import re
 import articles
 from articles import filler_fact, make_page, relation_question
 from asking import either, typed
-from carriers import composed, embedded, strewn
+from carriers import composed, embedded, plain_topic, strewn
 from facts import KINDS
 from grammar import fill
 from names import hard_name, thing_name
@@ -81,12 +81,24 @@ def scattered(name: str, rng: random.Random) -> str:
     return " ".join([*common[:at], name, *common[at:]])
 
 
+def with_noun(name: str, rng: random.Random) -> str:
+    """Sometimes the name with a common word at an end, which is easily left out, or a name of common words alone."""
+    draw = rng.random()
+    if draw < 0.06:
+        return f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
+    if draw > 0.3 or not name.isalpha():
+        return name
+    if draw < 0.2:
+        return f"{name} {rng.choice(NOUNS)}"
+    first = rng.choice(NOUNS if draw < 0.26 else ADJECTIVES)
+    return f"{first.capitalize()} {name}" if name[0].isupper() else f"{first} {name}"
+
+
 def carried(name: str, rng: random.Random) -> tuple[tuple[str, ...], str]:
     """A question from no template about the name, perhaps about one or two more; with its names."""
     more = rng.choices((0, 1, 2), (0.55, 0.4, 0.05))[0]
-    names = (name, *(thing_name(rng) if rng.random() < 0.7 else hard_name(rng) for _ in range(more)))
-    if name.isalpha() and rng.random() < 0.2:  # a common word at its end is easily left out
-        names = (f"{name} {rng.choice(NOUNS)}", *names[1:])
+    others = (thing_name(rng) if rng.random() < 0.7 else hard_name(rng) for _ in range(more))
+    names = (name, *(with_noun(other, rng) for other in others))
     draw = rng.random()
     if more == 2 or draw < 0.4:
         return names, strewn(names, rng)
@@ -104,7 +116,12 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         names: tuple[str, ...] = (page.name,)
         topic = False
         name = hard_name(rng, held_out) if not held_out and rng.random() < 0.45 else page.name
-        if not held_out and rng.random() < 0.5:
+        if not held_out:
+            name = with_noun(name, rng)
+        if not held_out and rng.random() < 0.08:
+            name, question = plain_topic(rng)
+            names, topic = (name,), True
+        elif not held_out and rng.random() < 0.55:
             names, question = carried(name, rng)
         elif shape < 0.05 and COMMON.isdisjoint(page.name.lower().split()):
             question = scattered(page.name, rng)
@@ -127,7 +144,7 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
             question = fill(either("topics", rng, fresh), {"t": names[0]})
         if any(name not in question for name in names):
             continue
-        question, shown = typed(question, names, rng, fresh)
+        question, shown = typed(question, names, rng, fresh, 0.03 if held_out else 0.12)
         text = render("search_terms", subject=subject, question=question)
         tree.prefix, suffix = split(text, "Question: ")
         target = json.dumps(list(shown) if topic else wanted(shown, question), ensure_ascii=False)

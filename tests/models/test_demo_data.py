@@ -249,3 +249,35 @@ def test_any_text_survives_the_tokenizer(demo: Any, text: str) -> None:
     tokenizer = demo("tokenizer")
     cutter = tokenizer.Tokenizer(tokenizer.Vocabulary.load(DEMO / "vocabulary.json"))
     assert cutter.decode(cutter.encode(text)) == text
+
+
+def test_a_reference_page_opens_without_an_author_and_tells_of_others_beside_it(demo: Any) -> None:
+    prose, rng = demo("prose"), random.Random(7)
+    openings = authors = 0
+    for _ in range(400):
+        page = prose.reference_page(rng, rng.randint(1, 6))
+        opening = page.facts[0]
+        made = [f for f in page.facts if f.relation in ("creator", "creator_year", "intro")]
+        assert len(made) <= 1
+        openings += opening.relation == "definition"
+        for fact in made:
+            authors += 1
+            assert fact.keys[0] in fact.printed
+            assert fact is opening or fact.keys[0] not in opening.printed
+        assert all(fact.questions and fact.keys and fact.printed.strip() for fact in page.facts)
+    assert openings > 200 and authors > 200
+
+
+def test_topics_of_common_words_are_found_among_small_words(demo: Any) -> None:
+    carriers, rng = demo("carriers"), random.Random(3)
+    for _ in range(300):
+        topic, question = carriers.plain_topic(rng)
+        others = question.replace(topic, "", 1).split()
+        assert topic in question and others and set(others) <= set(carriers.EVERYDAY)
+
+
+def test_a_slip_never_changes_the_name_that_is_wanted(demo: Any) -> None:
+    asking, rng = demo("asking"), random.Random(11)
+    for _ in range(2000):
+        text, names = asking.typed("who made Hencas", ("Hencas",), rng)
+        assert re.search(rf"\b{names[0]}\b", text)
