@@ -22,8 +22,8 @@ def browser(window: Browser) -> Iterator[Browser]:
     """The browser; in the end the page must have done nothing that its policy forbids, and raised nothing."""
     window.complaints()
     yield window
-    assert window.complaints() == []
     window.wide()
+    assert window.complaints() == []
 
 
 @pytest.fixture(scope="session")
