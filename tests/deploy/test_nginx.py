@@ -84,8 +84,8 @@ def test_replies_come_as_they_are_written(front: Proxy, server: Server) -> None:
             whole += piece
             arrivals.append((time.monotonic(), piece.count(b"data: ")))
     assert b"data: [DONE]" in whole
-    # The host sends text some twenty times a second. A proxy that buffers passes on what fills its buffers: a few pieces
-    # here, of many messages each.
+    # The host sends text some twenty times a second. A proxy that buffers passes on what fills its buffers: a few
+    # pieces here, of many messages each.
     times = sorted({moment for moment, messages in arrivals if messages})
     messages = whole.count(b"data: ")
     assert messages > 10
