@@ -4,7 +4,7 @@
     python benchmarks/peers.py --table RESULTS.json
 
 The peers are built from the source archive that hearth pins, see ``benchmarks/peer_build.py``; the scenarios are those
-of `hearth bench`. Every round has new servers, as a process can be a seventh faster or slower than the next one for as
+of `hearth bench`. Every round has new servers, as a process can be a fifth faster or slower than the next one for as
 long as it lives: where its threads and its memory lie is chance. Printed: a table in Markdown with medians, the lowest
 and highest value, and the ratios of hearth to the others, each made of two values of the same round.
 """

@@ -25,6 +25,7 @@ AIM = 1.5
 
 def prompts(job: str, count: int) -> list[str]:
     """Prompts as the product sends them, the same ones at every run."""
+    from chat_summary import chat_tree  # type: ignore[import-not-found]
     from dialogue import history_tree  # type: ignore[import-not-found]
     from tasks import answer_tree  # type: ignore[import-not-found]
 
@@ -34,7 +35,8 @@ def prompts(job: str, count: int) -> list[str]:
         if job == "answer":
             tree = answer_tree(rng, True, 2, 4, 3)
         else:
-            tree = history_tree(rng, True, rng.randint(6, 12), chat=job == "summary of a chat")
+            make = chat_tree if job == "summary of a chat" else history_tree
+            tree = make(rng, True, rng.randint(6, 12))
         made.append(tree.prefix + tree.branches[0].suffix)
     return made
 
