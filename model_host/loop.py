@@ -20,7 +20,7 @@ from model_host.reply import Text
 from model_host.reply_parser import CallPiece
 from model_host.request import Sequence, bad_grammar
 from model_host.scheduler import Feed, Scheduler
-from model_host.token_logprobs import token_logprob
+from model_host.token_logprobs import Spelling, token_logprob
 from model_host.tool_arguments import MalformedCallError
 
 SAVING_PAUSE_SECONDS = (
@@ -29,7 +29,7 @@ SAVING_PAUSE_SECONDS = (
 CLOSING_SECONDS = 8.0  # for the snapshots of a host that ends
 
 
-class Model(Protocol):
+class Model(Spelling, Protocol):
     """What the loop needs of the engine."""
 
     def arm(self) -> None:
@@ -42,14 +42,6 @@ class Model(Protocol):
 
     def step_size(self, budget: int) -> int:
         """How many tokens a step of about ``budget`` had best have."""
-        ...
-
-    def piece(self, token: int) -> bytes:
-        """Bytes a token adds to the text."""
-        ...
-
-    def text(self, token: int) -> str:
-        """The token as the vocabulary spells it."""
         ...
 
     def ends(self, token: int) -> bool:
