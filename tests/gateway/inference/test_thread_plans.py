@@ -79,7 +79,9 @@ async def test_the_first_load_measures_and_the_next_one_knows(tmp_path: Path, ti
     try:
         await inference.warm()
         (kept,) = plans.all()
-        assert (kept.model, kept.cores, list(kept.speeds)) == ("tiny", usable_cores(), [8, 64, 1])
+        assert (kept.model, kept.cores) == ("tiny", usable_cores())
+        # Beside busy programs the time for measuring is over before the larger batch has its turn.
+        assert list(kept.speeds) in ([8, 64, 1], [8, 1])
         assert inference.health().threads == kept.plan
         await inference.unload()
         await inference.warm()
