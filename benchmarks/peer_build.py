@@ -7,6 +7,7 @@ llama-cpp-python's own server wants besides, and the models with random weights.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ _FLAGS = (
     "-DLLAMA_BUILD_TESTS=OFF",
     "-DLLAMA_BUILD_EXAMPLES=OFF",
     "-DBUILD_SHARED_LIBS=OFF",
+    f"-DCMAKE_CXX_FLAGS=-include {shlex.quote(str(ROOT / 'deploy' / 'amx_tiles.h'))}",
 )
 # What llama-cpp-python's server imports and hearth's development environment lacks.
 _SERVER_PACKAGES = ("fastapi", "jinja2", "openai", "pydantic", "safetensors", "uvicorn", "websockets")

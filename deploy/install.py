@@ -2,8 +2,8 @@
 
     python3 deploy/install.py --venv .venv --lock requirements.lock
 
-`--packages-only` leaves this project out: an image installs it in a step of its own. CMAKE_ARGS of the environment
-are llama.cpp's build options.
+`--packages-only` leaves this project out: an image installs it in a step of its own. CMAKE_ARGS and CXXFLAGS of the
+environment are llama.cpp's build options.
 
 Only the standard library is used: this runs before anything is installed. llama.cpp comes as source and is
 compiled once, in 4 to 10 minutes; pip keeps the result in its cache for the next environment.
@@ -15,6 +15,7 @@ import argparse
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,8 @@ LOG = ROOT / "build" / "install.log"
 CONSTRAINTS = ROOT / "deploy" / "build-constraints.txt"
 # The multimodal library is not used; without it the build is a fifth shorter.
 BUILD_OPTIONS = "-DLLAVA_BUILD=OFF"
+# Read before every C++ file: without it, what GCC 11 and 12 compile ends at once on processors with AMX.
+AMX_TILES = ROOT / "deploy" / "amx_tiles.h"
 STEP = re.compile(r"\[ *(\d+)/(\d+)\]")  # ninja's count
 PERCENT = re.compile(r"\[ *(\d+)%\]")  # make's
 COMPILED = "llama-cpp-python"
@@ -91,7 +94,9 @@ def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[
         "-r",
         str(only),
     ]
-    return output_of(command, {"CMAKE_ARGS": os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS})
+    flags = f"{os.environ.get('CXXFLAGS', '')} -include {shlex.quote(str(AMX_TILES))}".lstrip()
+    options = {"CMAKE_ARGS": os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS, "CXXFLAGS": flags}
+    return output_of(command, options)
 
 
 def install_llama(python: Path, lock: Path) -> None:
