@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from gateway.errors import ConfigurationError
 from gateway.gguf_header import header_pairs, kv_cache_bytes
@@ -40,7 +40,7 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     # Conversations are summarized in prompts of their own: for models that cannot follow an instruction in a chat.
     summaries_apart: bool = False
     # Of replies in conversations; None leaves the prompt's. Small models copy names best at 0.
-    reply_temperature: float | None = None
+    reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
 
 
 class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):

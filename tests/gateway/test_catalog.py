@@ -126,6 +126,10 @@ def test_a_broken_catalog_is_named(tmp_path: Path) -> None:
     file.write_text("[[model]]\nname = 'x'\ncolour = 'red'\n")
     with pytest.raises(ConfigurationError, match=r"catalog\.toml.*(colour|file)"):
         Catalog.load(file)
+    row = "name = 'x'\nfile = 'f'\ndescription = 'd'\nlicence = 'l'\ncontext = 512\n"
+    file.write_text(f"[[model]]\n{row}defaults = {{ reply_temperature = -1.0 }}\n")
+    with pytest.raises(ConfigurationError, match=r">= 0\.0.*reply_temperature"):
+        Catalog.load(file)
 
 
 @pytest.mark.parametrize(
