@@ -9,6 +9,7 @@ import os
 import random
 import time
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import torch
@@ -69,6 +70,17 @@ def producer(
         stage = STAGES[stages[i % len(stages)]]
         queue.put(make_batch(tokenizer, stage, seed * 1_000_003 + i, context_weight))
         i += 1
+
+
+def following(queue: Any, child: Any) -> Batch:
+    """The next batch; raises RuntimeError when its maker has ended, whose own error stands above."""
+    while True:
+        try:
+            batch: Batch = queue.get(timeout=10)
+            return batch
+        except Empty:
+            if not child.is_alive():
+                raise RuntimeError("the process that makes batches has ended") from None
 
 
 @torch.no_grad()
@@ -221,7 +233,7 @@ def train(args: argparse.Namespace, rank: int) -> None:
         if args.decay and share > 1 - args.decay:
             rate *= max(0.0, (1 - share) / args.decay)
         if not ended:
-            ids, positions, mask, where, goal, weight = tensors(queue.get(), device)
+            ids, positions, mask, where, goal, weight = tensors(following(queue, child), device)
             with torch.autocast(device, torch.bfloat16):
                 states = model.hidden(ids, positions, mask, passes).flatten(0, 1)[where]
                 scores = model.logits(states)

@@ -77,6 +77,11 @@ def test_wordings_of_evaluation_never_occur_in_training(demo: Any) -> None:
         assert not set(asking.ASKING[name]) & set(asking.ASKING["fresh_" + name])
 
 
+def test_signs_in_braces_are_no_fields(demo: Any) -> None:
+    """A sentence may carry an aside like `{v}` when its fields are filled."""
+    assert demo("grammar").fill("{N} {v} [{P}]", {"N": "Gorvex", "P": "{N}"}) == "Gorvex {v} [{N}]"
+
+
 def test_every_template_names_fields_that_there_are(demo: Any) -> None:
     row = demo("facts").KINDS["language"].rows[0]
     fields = {*demo("articles")._fields(random.Random(1), row, "Gorvex", False, []), "S"}
