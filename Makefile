@@ -57,10 +57,11 @@ DEMO := build/demo
 DEMO_OUT := models/demo/hearth-demo.gguf
 MINUTES :=
 train = cd models/demo && ../../$(DEMO)/venv/bin/python train.py --run ../../$(DEMO)/run \
-	--vocabulary ../../$(DEMO)/vocabulary.json $(if $(MINUTES),--minutes $(MINUTES),--until $(1)) --stage $(2)
+	--vocabulary ../../$(DEMO)/vocabulary.json --processes 2 --threads 1 \
+	$(if $(MINUTES),--minutes $(MINUTES),--until $(1)) --stage $(2)
 LATER := --context-weight 0.01 --muon 0.008 --adam 0.002
 
-demo-model: ## train the built-in model again: about five hours on two idle cores
+demo-model: ## train the built-in model again: about six hours on two idle cores
 	@$(PYTHON) -m venv $(DEMO)/venv
 	@$(DEMO)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
 	cd models/demo && ../../$(DEMO)/venv/bin/python make_vocabulary.py --out ../../$(DEMO)/vocabulary.json
@@ -72,7 +73,8 @@ demo-model: ## train the built-in model again: about five hours on two idle core
 	$(call train,31,terse) $(LATER) --decay 0.4
 	$(call train,47,terse terse wide) $(LATER) --decay 0.3
 	$(call train,58,terse terse wide) $(LATER) --decay 0.4
-	$(call train,67,terse terse terse wide) $(LATER) --decay 0.4
+	$(call train,67,terse terse terse wide) $(LATER)
+	$(call train,85,terse terse terse wide) $(LATER) --decay 0.4
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
 		--vocabulary ../../$(DEMO)/vocabulary.json --out $(abspath $(DEMO_OUT)) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)

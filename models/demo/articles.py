@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from facts import GENERAL, KINDS, Row
+from facts import TAUGHT, Row, kinds, other_kind, relations
 from filler import clause, filler, lowered
 from grammar import expand, fill, pick, sentence_case
 from names import SHORT_SIGNS, person_name, stem, thing_name
@@ -173,14 +173,14 @@ def _render(statement: str, page: Page, rng: random.Random, note: str = "") -> s
     subject = page.name + note
     if statement.startswith("{S}"):
         if page.facts and rng.random() < 0.5:
-            subject = rng.choice(KINDS[page.kind].pronouns)
+            subject = rng.choice(TAUGHT[page.kind].pronouns)
         return subject + statement[3:].replace("{N}", page.name).replace("{S}", page.name)
     return sentence_case(statement).replace("{S}", page.name).replace("{N}", page.name)
 
 
 def relation_question(kind: str, relation: str, name: str, rng: random.Random, held_out: bool) -> str:
     """A question for a relation of this kind of subject, stated or not."""
-    row = next(r for r in KINDS[kind].rows if r.relation == relation)
+    row = next(r for r in kinds(held_out)[kind].rows if r.relation == relation)
     values = _fields(rng, row, name, held_out, [])
     return fill(pick(row.questions, rng, held_out and rng.random() < FRESH_SHARE), values)
 
@@ -278,14 +278,14 @@ def make_page(
 ) -> Page:
     """A page of `size` sentences; `others` are names that its facts may mention; `prose` is the
     share of long sentences."""
-    kind = "language" if rng.random() < 0.7 else rng.choice(GENERAL)
+    kind = "language" if rng.random() < 0.7 else other_kind(rng, held_out)
     page = Page(
         thing_name(rng, held_out) if kind != "person" else person_name(rng, held_out),
         kind,
         prose=prose,
         tables=rng.choice((0.0, 0.0, 0.0, 0.3, 0.8)),
     )
-    rows = list(KINDS[kind].rows)
+    rows = relations(kind, rng, held_out)
     rng.shuffle(rows)
     rows.sort(key=lambda r: r.relation not in OFTEN_ASKED or rng.random() < 0.6)
     rows.sort(key=lambda r: r.relation not in ("definition", "intro") or rng.random() < 0.15)

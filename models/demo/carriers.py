@@ -103,6 +103,17 @@ def plain_topic(rng: random.Random) -> tuple[str, str]:
     return topic, " ".join(words)
 
 
+def surrounded(question: str, rng: random.Random) -> str:
+    """The question after or before a few words that ask for nothing."""
+    words = [rng.choice(_SMALL) for _ in range(rng.randint(1, 6))]
+    if rng.random() < 0.3:
+        words.insert(rng.randint(0, len(words)), rng.choice((rng.choice(ADJECTIVES), rng.choice(ADVERBS))))
+    text = " ".join(words)
+    if rng.random() < 0.7:
+        return text + rng.choice((": ", ", ", ". ", " - ", "! ", " ")) + question
+    return question + rng.choice((", ", ". ", " - ", " ")) + text
+
+
 def embedded(names: tuple[str, ...], rng: random.Random, held_out: bool) -> str:
     """Words in a row of a real sentence, some of them replaced by the names; "" where the sentence has names itself."""
     words = clause(rng, held_out).split()

@@ -100,8 +100,8 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
         return terms_tree(rng, held_out, stage.branches + 4)
     if job == "answer":
         facts = rng.choice(stage.facts)
-        # A long background makes a model refuse by itself.
-        refusals = 0.25 if facts < 4 else 0.22
+        # Among many facts one looks like an answer more easily.
+        refusals = 0.26 if facts < 4 else 0.3
         return answer_tree(rng, held_out, rng.choice(stage.pages), facts, stage.branches, refusals)
     if job == "compact":
         return compact_tree(rng, held_out, rng.choice(stage.compact))

@@ -1,4 +1,4 @@
-"""Write Gemma 3 weights as a GGUF file that llama.cpp loads as `gemma3`."""
+"""Write Gemma 3 weights as a GGUF file that llama.cpp loads as `gemma3`, and read them back to train them further."""
 
 from __future__ import annotations
 
@@ -125,6 +125,41 @@ def write_gemma3_gguf(
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
+
+
+def read_gemma3_gguf(path: Path) -> tuple[Config, dict[str, torch.Tensor]]:
+    """Shape and weights of a file that `write_gemma3_gguf` wrote, as float32; what Q8_0 rounded away stays away."""
+    reader = gguf.GGUFReader(str(path))
+
+    def number(key: str) -> int:
+        return int(reader.fields[f"gemma3.{key}"].contents())
+
+    found = {t.name: t for t in reader.tensors}
+
+    def get(name: str, norm: bool) -> torch.Tensor:
+        t = found[name]
+        values = gguf.quants.dequantize(t.data, t.tensor_type).astype(np.float32)
+        return torch.from_numpy(values.reshape([int(n) for n in t.shape][::-1]) - float(norm))
+
+    config = Config(
+        vocab=int(found["token_embd.weight"].shape[1]),
+        dim=number("embedding_length"),
+        layers=number("block_count"),
+        heads=number("attention.head_count"),
+        kv_heads=number("attention.head_count_kv"),
+        head_dim=number("attention.key_length"),
+        ffn=number("feed_forward_length"),
+        window=number("attention.sliding_window"),
+        context=number("context_length"),
+    )
+    tensors = {
+        "embed.weight": get("token_embd.weight", norm=False),
+        "norm.weight": get("output_norm.weight", norm=True),
+    }
+    for i in range(config.layers):
+        for target, source, norm in _LAYER:
+            tensors[f"blocks.{i}.{source}.weight"] = get(f"blk.{i}.{target}.weight", norm)
+    return config, tensors
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
 """The facts that made-up pages state, read from `facts_*.toml` and, for more wordings, `wordings.toml` and
-`more_wordings.toml`."""
+`more_wordings.toml`; for training also from `paraphrases.toml` and `more_kinds.toml`."""
 
 from __future__ import annotations
 
+import random
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,24 +33,53 @@ class Kind:
     rows: tuple[Row, ...]
 
 
-def _load(path: Path, more: list[dict[str, Any]]) -> dict[str, Kind]:
-    kinds = {}
-    for name, table in tomllib.loads(path.read_text()).items():
-        rows = []
-        for r in table["facts"]:
-            values = {k: tuple(v) if isinstance(v, list) else v for k, v in r.items()}
-            for tables in more:
-                added = tables.get(name, {}).get(r["relation"], {})
-                for part in ("statements", "questions"):
-                    values[part] += tuple(added.get(part, ()))
-                values["label"] = values.get("label") or added.get("label", "")
-            rows.append(Row(**values))
-        kinds[name] = Kind(tuple(table["pronouns"]), tuple(rows))
+def _tables(*names: str) -> list[dict[str, Any]]:
+    return [tomllib.loads((HERE / name).read_text()) for name in names]
+
+
+def _row(given: dict[str, Any], wordings: list[dict[str, Any]]) -> Row:
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+    for added in wordings:
+        for part in ("statements", "questions"):
+            values[part] += tuple(added.get(part, ()))
+        values["label"] = values.get("label") or added.get("label", "")
+    return Row(**values)
+
+
+def _kinds(tables: list[dict[str, Any]], wordings: list[dict[str, Any]]) -> dict[str, Kind]:
+    """The kinds of the tables, a kind's relations from all of them, with the wordings that are given besides."""
+    kinds: dict[str, Kind] = {}
+    for name in dict.fromkeys(name for table in tables for name in table):
+        given = [table[name] for table in tables if name in table]
+        rows = [
+            _row(row, [w.get(name, {}).get(row["relation"], {}) for w in wordings])
+            for table in given
+            for row in table["facts"]
+        ]
+        kinds[name] = Kind(tuple(given[0]["pronouns"]), tuple(rows))
     return kinds
 
 
-_MORE = [tomllib.loads((HERE / name).read_text()) for name in ("wordings.toml", "more_wordings.toml")]
-KINDS: dict[str, Kind] = _load(HERE / "facts_language.toml", _MORE) | _load(
-    HERE / "facts_general.toml", _MORE
-)
-GENERAL: tuple[str, ...] = tuple(k for k in KINDS if k != "language")
+_FACTS = _tables("facts_language.toml", "facts_general.toml")
+_WORDINGS = _tables("wordings.toml", "more_wordings.toml")
+KINDS = _kinds(_FACTS, _WORDINGS)
+TAUGHT = _kinds(_FACTS + _tables("more_kinds.toml"), _WORDINGS + _tables("paraphrases.toml"))
+
+
+def kinds(held_out: bool) -> dict[str, Kind]:
+    """What pages tell of: in training much more than in evaluation, whose cases stay as they are."""
+    return KINDS if held_out else TAUGHT
+
+
+def other_kind(rng: random.Random, held_out: bool) -> str:
+    """A kind that is no language; those of evaluation come up more often than their number in training."""
+    common = list(KINDS)[1:]
+    return rng.choice(common if held_out or rng.random() < 0.35 else list(TAUGHT)[1:])
+
+
+def relations(kind: str, rng: random.Random, held_out: bool) -> list[Row]:
+    """The relations that a page of this kind may state: those of evaluation, and a third of those that only training
+    has."""
+    common = KINDS[kind].rows if kind in KINDS else ()
+    rows = list(kinds(held_out)[kind].rows)
+    return rows[: len(common)] + [r for r in rows[len(common) :] if not common or rng.random() < 0.3]

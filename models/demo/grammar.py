@@ -39,8 +39,9 @@ def pick(templates: Sequence[str], rng: random.Random, held_out: bool = False) -
 
 
 def fill(text: str, fields: Mapping[str, str]) -> str:
-    """Replace every `{field}`; values are inserted as they are, brackets and braces included."""
-    return _FIELD.sub(lambda m: fields[m[1]], text)
+    """Replace every `{field}`; values are inserted as they are, and other words in braces stay: asides are made of any
+    signs."""
+    return _FIELD.sub(lambda m: fields.get(m[1], m[0]), text)
 
 
 def sentence_case(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from articles import Fact, Page, filler_fact, make_page, relation_question, row_fact
-from facts import KINDS
+from facts import TAUGHT
 from grammar import expand, fill, sentence_case
 from names import person_name, stem, thing_name
 from odd import aside
@@ -112,7 +112,7 @@ def _printed(template: str, values: dict[str, str], page: Page, rng: random.Rand
     note = f" {aside(rng)}" if not page.facts and rng.random() < 0.15 else ""
     subject = page.name + note
     if page.facts and rng.random() < 0.5:
-        subject = rng.choice(KINDS["language"].pronouns)
+        subject = rng.choice(TAUGHT["language"].pronouns)
     if text.startswith("{S}"):
         return text.replace("{S}", subject)
     if note and text.startswith(page.name):
@@ -139,7 +139,7 @@ def _told(page: Page, name: str, rng: random.Random) -> Fact:
 
 def _plain(page: Page, name: str, rng: random.Random) -> Fact:
     """The same fact in one of the usual short sentences."""
-    row = next(r for r in KINDS["language"].rows if r.relation == name)
+    row = next(r for r in TAUGHT["language"].rows if r.relation == name)
     return row_fact(page, row, rng, False, [])
 
 

@@ -14,7 +14,7 @@ from articles import (
     salad_fact,
 )
 from asking import ASKING, typed
-from facts import KINDS
+from facts import kinds, relations
 from grammar import expand, fill
 from layout import article_text, background
 from names import thing_name
@@ -35,7 +35,7 @@ def missing_question(
     """A question that the page does not answer, preferring relations that other pages state; with its relation."""
     absent = [
         r.relation
-        for r in KINDS[page.kind].rows
+        for r in relations(page.kind, rng, held_out)
         if not page.has(r.relation) and r.relation not in ("definition", "intro")
     ]
     hard = [r for r in absent if r in wanted]
@@ -86,8 +86,10 @@ def stranger_question(pages: list[Page], rng: random.Random, held_out: bool) -> 
         page, fact = rng.choice(shown)
         question = relation_question(page.kind, fact.relation, name, rng, held_out)
     else:
-        kind = rng.choice(list(KINDS))
-        question = relation_question(kind, rng.choice(KINDS[kind].rows).relation, name, rng, held_out)
+        kind = rng.choice(list(kinds(held_out)))
+        question = relation_question(
+            kind, rng.choice(kinds(held_out)[kind].rows).relation, name, rng, held_out
+        )
     about_page = any(p.name.lower() in question.lower() for p in pages)
     return None if about_page or name not in question else (question, name)
 
@@ -104,7 +106,7 @@ def answer_tree(
         made.append(any_page(rng, held_out, size, [p.name for p in made], salad_share, prose))
     if pages > 1 and rng.random() < 0.25:
         relation = rng.choice(list(ASKING["pairs"]))
-        row = next(r for r in KINDS["language"].rows if r.relation == relation)
+        row = next(r for r in kinds(held_out)["language"].rows if r.relation == relation)
         for page in rng.sample(made, 2):
             if page.kind == "language" and not page.has(relation):
                 page.facts.append(row_fact(page, row, rng, held_out, []))

@@ -9,8 +9,8 @@ import re
 import articles
 from articles import filler_fact, make_page, relation_question
 from asking import either, typed
-from carriers import composed, embedded, plain_topic, strewn
-from facts import KINDS
+from carriers import composed, embedded, plain_topic, strewn, surrounded
+from facts import TAUGHT, kinds
 from grammar import fill
 from names import hard_name, thing_name
 from salad import vague
@@ -23,8 +23,9 @@ MOST = 3  # terms, as the prompt allows
 COMMON = frozenset(NOUNS + TECH_NOUNS + VERBS + ADVERBS + ADJECTIVES)
 SMALL = LISTS["small"]
 # Nouns that may belong to a name beside them; those that questions about facts use do not.
-_ASKED = {w for k in KINDS.values() for r in k.rows for q in r.questions for w in re.findall(r"[a-z]+", q)}
+_ASKED = {w for k in TAUGHT.values() for r in k.rows for q in r.questions for w in re.findall(r"[a-z]+", q)}
 LOOSE = frozenset({*NOUNS, *TECH_NOUNS, *map(plural, NOUNS), *map(plural, TECH_NOUNS)} - _ASKED)
+_PLAIN = COMMON | LOOSE
 _BEFORE, _AFTER = re.compile(r"(?<!\S)([^\W\d_]+) $"), re.compile(r" ([^\W\d_]+)(?![^\s?.!,])")
 _BRACKETS = re.compile(r"(?<=\w) \([^()]*\)$")
 _JOINED = re.compile(r", | & | / ")
@@ -34,7 +35,7 @@ def core(name: str) -> str:
     """A name without what stands in brackets after it, and without common words at its ends; the name itself where
     nothing would be left."""
     words = _BRACKETS.sub("", name).split()
-    loose = [w.lower() in COMMON | LOOSE and (w == w.lower() or name.isupper()) for w in words]
+    loose = [w.lower() in _PLAIN and (w == w.lower() or name.isupper()) for w in words]
     if all(loose):
         return name
     first, last = loose.index(False), len(loose) - loose[::-1].index(False)
@@ -128,8 +129,8 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
         elif shape < 0.12:
             question = rng.choice(filler_fact(page, rng, held_out).questions)
         elif shape < 0.45:
-            kind = rng.choice(("language", page.kind, rng.choice(list(KINDS))))
-            relation = rng.choice(KINDS[kind].rows).relation
+            kind = rng.choice(("language", page.kind, rng.choice(list(kinds(held_out)))))
+            relation = rng.choice(kinds(held_out)[kind].rows).relation
             names = (name,)
             question = relation_question(kind, relation, name, rng, held_out)
         elif shape < 0.75:
@@ -144,6 +145,8 @@ def terms_tree(rng: random.Random, held_out: bool, branches: int) -> Tree:
             question = fill(either("topics", rng, fresh), {"t": names[0]})
         if any(name not in question for name in names):
             continue
+        if not held_out and rng.random() < 0.12:
+            question = surrounded(question, rng)
         question, shown = typed(question, names, rng, fresh, 0.03 if held_out else 0.12)
         text = render("search_terms", subject=subject, question=question)
         tree.prefix, suffix = split(text, "Question: ")

@@ -9,12 +9,14 @@ import os
 import random
 import time
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import torch
 from averaging import Averager
 from data import STAGES, Batch, encode_tree, make_batch, make_tree, pack
-from model import Config, Gemma3, parameter_count
+from export import read_gemma3_gguf
+from model import Config, Gemma3, Passes, parameter_count
 from optimizer import optimizers
 from tokenizer import FIRST_PIECE, Tokenizer, Vocabulary, family
 from torch import Tensor
@@ -37,7 +39,10 @@ def family_embeddings(model: Gemma3, vocabulary: Vocabulary, seed: int) -> None:
 
 
 def tensors(batch: Batch, device: str) -> tuple[Tensor, ...]:
-    """ids, positions, mask, flat indices of weighted tokens, their goals and weights."""
+    """ids, positions, mask, flat indices of weighted tokens, their goals and weights.
+
+    Tokens of no weight round their number up: oneDNN compiles, and keeps, kernels for every size that it sees.
+    """
     ids = torch.from_numpy(batch.ids).long().to(device)
     positions = torch.from_numpy(batch.positions).long().to(device)
     tree = torch.from_numpy(batch.tree).to(device)
@@ -47,8 +52,10 @@ def tensors(batch: Batch, device: str) -> tuple[Tensor, ...]:
     mask = (tree[:, :, None] == tree[:, None, :]) & (order[:, None] >= order[None, :])
     mask &= (branch[:, None, :] == 0) | (branch[:, None, :] == branch[:, :, None])
     weight = torch.from_numpy(batch.weight).flatten().to(device)
-    where = weight.nonzero()[:, 0]
     goal = torch.from_numpy(batch.goal).flatten().long().to(device)
+    where = weight.nonzero()[:, 0]
+    unasked = int(((weight == 0) & (goal >= 0)).nonzero()[0, 0])
+    where = functional.pad(where, (0, -len(where) % 256), value=unasked)
     return ids, positions, mask, where, goal[where], weight[where]
 
 
@@ -63,6 +70,17 @@ def producer(
         stage = STAGES[stages[i % len(stages)]]
         queue.put(make_batch(tokenizer, stage, seed * 1_000_003 + i, context_weight))
         i += 1
+
+
+def following(queue: Any, child: Any) -> Batch:
+    """The next batch; raises RuntimeError when its maker has ended, whose own error stands above."""
+    while True:
+        try:
+            batch: Batch = queue.get(timeout=10)
+            return batch
+        except Empty:
+            if not child.is_alive():
+                raise RuntimeError("the process that makes batches has ended") from None
 
 
 @torch.no_grad()
@@ -97,6 +115,7 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--run", type=Path, required=True, help="directory of checkpoints")
     p.add_argument("--vocabulary", type=Path, required=True)
+    p.add_argument("--start", type=Path, help="a new run begins with the weights of this GGUF")
     p.add_argument(
         "--stage", choices=list(STAGES), nargs="+", required=True, help="several take turns, step by step"
     )
@@ -153,6 +172,11 @@ def train(args: argparse.Namespace, rank: int) -> None:
         model = Gemma3(Config(**state["config"]))
         model.load_state_dict(state["model"])
         step, tokens, spent = state["step"], state["tokens"], state["minutes"]
+    elif args.start:
+        state = None
+        config, weights = read_gemma3_gguf(args.start)
+        model = Gemma3(config)
+        model.load_state_dict(weights)
     else:
         state = None
         model = Gemma3(
@@ -169,6 +193,7 @@ def train(args: argparse.Namespace, rank: int) -> None:
         print(f"{latest} has seen {tokens} tokens already")
         return
     model.to(device)
+    passes = Passes.compiled()
     steppers = optimizers(model, args.muon, args.adam)
     average = {k: v.clone() for k, v in model.state_dict().items()}
     if state:
@@ -208,9 +233,9 @@ def train(args: argparse.Namespace, rank: int) -> None:
         if args.decay and share > 1 - args.decay:
             rate *= max(0.0, (1 - share) / args.decay)
         if not ended:
-            ids, positions, mask, where, goal, weight = tensors(queue.get(), device)
+            ids, positions, mask, where, goal, weight = tensors(following(queue, child), device)
             with torch.autocast(device, torch.bfloat16):
-                states = model.hidden(ids, positions, mask).flatten(0, 1)[where]
+                states = model.hidden(ids, positions, mask, passes).flatten(0, 1)[where]
                 scores = model.logits(states)
             each = functional.cross_entropy(scores.float(), goal, reduction="none")
             loss = (each * weight).sum() / weight.sum()

@@ -57,12 +57,14 @@ def test_names_of_evaluation_never_occur_in_training(demo: Any, held_out: bool) 
 
 def test_wordings_of_evaluation_never_occur_in_training(demo: Any) -> None:
     rows, asking = demo("facts"), demo("asking")
-    for kind in rows.KINDS.values():
+    for name, kind in rows.KINDS.items():
+        taught = {row.relation: row for row in rows.TAUGHT[name].rows}
         for row in kind.rows:
-            for templates in (row.statements, row.questions):
-                kept = {e for t in templates if t.startswith("~") for e in expansions(t[1:])}
+            for part in ("statements", "questions"):
+                kept = {e for t in getattr(row, part) if t.startswith("~") for e in expansions(t[1:])}
                 assert kept, f"{row.relation} keeps no wording for evaluation"
-                assert not kept & {e for t in templates if not t.startswith("~") for e in expansions(t)}
+                shown = [t for t in getattr(taught[row.relation], part) if not t.startswith("~")]
+                assert not kept & {e for t in shown for e in expansions(t)}
     notes = demo("notes").NOTES
     for sayings in [
         *(row["says"] for row in notes["facts"]),
@@ -73,6 +75,26 @@ def test_wordings_of_evaluation_never_occur_in_training(demo: Any) -> None:
         assert kept and not kept & set(sayings)
     for name in ("leads", "ends", "comparisons", "topics"):
         assert not set(asking.ASKING[name]) & set(asking.ASKING["fresh_" + name])
+
+
+def test_signs_in_braces_are_no_fields(demo: Any) -> None:
+    """A sentence may carry an aside like `{v}` when its fields are filled."""
+    assert demo("grammar").fill("{N} {v} [{P}]", {"N": "Gorvex", "P": "{N}"}) == "Gorvex {v} [{N}]"
+
+
+def test_every_template_names_fields_that_there_are(demo: Any) -> None:
+    row = demo("facts").KINDS["language"].rows[0]
+    fields = {*demo("articles")._fields(random.Random(1), row, "Gorvex", False, []), "S"}
+    for kind in demo("facts").TAUGHT.values():
+        assert len({row.relation for row in kind.rows}) == len(kind.rows)
+        for row in kind.rows:
+            for statement in row.statements:
+                told = set(re.findall(r"\{(\w+)\}", statement))
+                assert told <= fields and "{S}" not in statement.removeprefix("~")[1:], statement
+            for question in row.questions:
+                asked = set(re.findall(r"\{(\w+)\}", question))
+                assert asked <= fields, question
+            assert ("C" in row.keys) <= bool(row.choices), row.relation
 
 
 @pytest.mark.parametrize("held_out", [False, True])
