@@ -165,8 +165,8 @@ def answer_tree(
     return tree if tree.branches else answer_tree(rng, held_out, pages, facts, branches, refusals)
 
 
-def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
-    """Compaction of one page for a question: the sentences that answer it, or that nothing does."""
+def compact_tree(rng: random.Random, held_out: bool, facts: int, branches: int) -> Tree:
+    """Compaction of one page for some questions: the sentences that answer each, or that nothing does."""
     page = any_page(
         rng,
         held_out,
@@ -175,27 +175,29 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
         rng.choice((0.0, 0.0, 0.2, 0.5)),
         rng.choice((0.0, 0.0, 0.3, 0.6, 0.9)),
     )
-    draw = rng.random()
-    keys: tuple[str, ...] = ()
-    if draw < 0.25:
-        found = missing_question(page, rng, held_out, [])
-        while found is None:
+    cases: dict[str, tuple[str, tuple[str, ...], str]] = {}
+    for _ in range(branches):
+        draw = rng.random()
+        keys: tuple[str, ...] = ()
+        if draw < 0.25:
             found = missing_question(page, rng, held_out, [])
-        question, target = found[0], NOTHING
-    elif draw < (0.32 if held_out else 0.36):
-        stranger = any_page(rng, held_out, 2, [], 0.2)
-        question, target = rng.choice(stranger.facts[0].questions), NOTHING
-        if stranger.name not in question:
-            question = f"what is {stranger.name}"
-    else:
-        fact = rng.choice(page.facts)
-        question, target, keys = rng.choice(fact.questions), fact.printed, fact.keys
-    question, _ = typed(question, (page.name,), rng, held_out and rng.random() < articles.FRESH_SHARE)
-    text = render(
-        "compact_article",
-        question=question,
-        words=str(rng.choice((20, 30, 40, 50, 60, 80, 100))),
-        title=page.name,
-        text=article_text(page, rng),
-    )
-    return Tree("compact", text, [Branch("", target, keys, entities=(page.name,))])
+            while found is None:
+                found = missing_question(page, rng, held_out, [])
+            question, target = found[0], NOTHING
+        elif draw < (0.32 if held_out else 0.36):
+            stranger = any_page(rng, held_out, 2, [], 0.2)
+            question, target = rng.choice(stranger.facts[0].questions), NOTHING
+            if stranger.name not in question:
+                question = f"what is {stranger.name}"
+        else:
+            fact = rng.choice(page.facts)
+            question, target, keys = rng.choice(fact.questions), fact.printed, fact.keys
+        question, _ = typed(question, (page.name,), rng, held_out and rng.random() < articles.FRESH_SHARE)
+        cases[question] = (target, keys, str(rng.choice((20, 30, 40, 50, 60, 80, 100))))
+    text = article_text(page, rng)
+    tree = Tree("compact", "")
+    for question, (target, keys, words) in cases.items():
+        asked = render("compact_article", question=question, words=words, title=page.name, text=text)
+        tree.prefix, suffix = split(asked, "Question: ")
+        tree.branches.append(Branch(suffix, target, keys, entities=(page.name,)))
+    return tree
