@@ -61,7 +61,7 @@ train = cd models/demo && ../../$(DEMO)/venv/bin/python train.py --run ../../$(D
 	$(if $(MINUTES),--minutes $(MINUTES),--until $(1)) --stage $(2)
 LATER := --context-weight 0.01 --muon 0.008 --adam 0.002
 
-demo-model: ## train the built-in model again: about six hours on two idle cores
+demo-model: ## train the built-in model again: about seven hours on two idle cores
 	@$(PYTHON) -m venv $(DEMO)/venv
 	@$(DEMO)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
 	cd models/demo && ../../$(DEMO)/venv/bin/python make_vocabulary.py --out ../../$(DEMO)/vocabulary.json
@@ -74,7 +74,8 @@ demo-model: ## train the built-in model again: about six hours on two idle cores
 	$(call train,47,terse terse wide) $(LATER) --decay 0.3
 	$(call train,58,terse terse wide) $(LATER) --decay 0.4
 	$(call train,67,terse terse terse wide) $(LATER)
-	$(call train,85,terse terse terse wide) $(LATER) --decay 0.4
+	$(call train,85,terse terse terse wide) $(LATER)
+	$(call train,105,terse terse wide) $(LATER) --decay 0.4
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
 		--vocabulary ../../$(DEMO)/vocabulary.json --out $(abspath $(DEMO_OUT)) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)

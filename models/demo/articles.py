@@ -228,11 +228,21 @@ def salad_fact(page: Page, rng: random.Random, general: bool, held_out: bool = F
 _MAKING = ("create", "design", "develop", "invent", "publish")
 
 
-def author_of(page: Page) -> Fact | None:
-    """The fact of the page that names who made its subject."""
-    return next(
-        (f for f in page.facts if f.relation in ("creator", "creator_year", "intro") and f.keys), None
-    )
+def origin_of(page: Page, asked: str = "creator") -> Fact | None:
+    """The fact of the page that names who made its subject, or the year."""
+    return next((f for f in page.facts if f.relation in (asked, "creator_year", "intro") and f.keys), None)
+
+
+def origin_question(page: Page, rng: random.Random) -> tuple[str, Fact, str] | None:
+    """What is asked most, who made a language or when; with the fact that tells it and the name or year."""
+    asked = "creator" if rng.random() < 0.65 else "year"
+    found = origin_of(page, asked) if page.kind == "language" else None
+    if found is None:
+        return None
+    key = found.keys[0 if asked == "creator" else -1]
+    if key.isdigit() != (asked == "year") or key not in found.printed:
+        return None
+    return relation_question("language", asked, page.name, rng, False), found, key
 
 
 def _doing(rng: random.Random) -> str:
@@ -243,7 +253,7 @@ def _doing(rng: random.Random) -> str:
 
 def author_fact(page: Page, rng: random.Random) -> Fact | None:
     """A sentence that names the author again and says something else, where a fact of the page names one."""
-    found = author_of(page)
+    found = origin_of(page)
     if found is None:
         return None
     author = found.keys[0]

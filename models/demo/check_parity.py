@@ -1,4 +1,4 @@
-"""Compare token ids and greedy replies of a checkpoint in PyTorch (float32) and of its GGUF in llama.cpp."""
+"""Compare token ids and greedy replies of a GGUF's weights in PyTorch (float32) and in llama.cpp."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 from data import STAGES, make_tree
+from export import read_gemma3_gguf
 from llama_cpp import Llama
-from model import Config, Gemma3, causal_mask
+from model import Gemma3, causal_mask
 from tokenizer import BOS, END_TURN, TURN, Tokenizer, Vocabulary
 
 HERE = Path(__file__).resolve().parent
@@ -32,15 +33,13 @@ def greedy(model: Gemma3, ids: list[int], limit: int) -> list[int]:
 def main() -> None:
     """Print how many prompts agree."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--weights", choices=("model", "average"), default="model")
     parser.add_argument("--model", type=Path, default=HERE / "hearth-demo.gguf")
     parser.add_argument("--vocabulary", type=Path, default=HERE / "vocabulary.json")
     parser.add_argument("--count", type=int, default=12)
     args = parser.parse_args()
-    state = torch.load(args.checkpoint, weights_only=True, map_location="cpu")
-    model = Gemma3(Config(**state["config"]))
-    model.load_state_dict(state[args.weights])
+    config, weights = read_gemma3_gguf(args.model)
+    model = Gemma3(config)
+    model.load_state_dict(weights)
     tokenizer = Tokenizer(Vocabulary.load(args.vocabulary))
     llama = Llama(str(args.model), n_ctx=4096, verbose=False)
     rng = random.Random(9)

@@ -77,7 +77,7 @@ STAGES = {
         6,
         (1, 1, 2, 2, 3, 3, 4),
         (2, 3, 4, 6, 8, 8, 10, 12),
-        (0.28, 0.16, 0.42, 0.05, 0.03, 0.02, 0.02, 0.02),
+        (0.3, 0.22, 0.18, 0.06, 0.06, 0.06, 0.06, 0.06),
     ),
     "wide": Stage(
         4,
@@ -87,7 +87,7 @@ STAGES = {
         10,
         (3, 4, 6, 8),
         (8, 10, 12),
-        (0.0, 0.42, 0.42, 0.05, 0.04, 0.02, 0.02, 0.03),
+        (0.0, 0.42, 0.25, 0.07, 0.06, 0.05, 0.06, 0.09),
     ),
 }
 
@@ -104,7 +104,7 @@ def make_tree(rng: random.Random, stage: Stage, held_out: bool = False, job: str
         refusals = 0.26 if facts < 4 else 0.3
         return answer_tree(rng, held_out, rng.choice(stage.pages), facts, stage.branches, refusals)
     if job == "compact":
-        return compact_tree(rng, held_out, rng.choice(stage.compact))
+        return compact_tree(rng, held_out, rng.choice(stage.compact), 1 if held_out else stage.branches)
     if job in ("history", "chat"):
         return (chat_tree if job == "chat" else history_tree)(rng, held_out, rng.choice(stage.turns))
     if job == "facts":

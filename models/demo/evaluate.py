@@ -155,7 +155,7 @@ def trees(rng: random.Random, runner: Runner, count: int) -> list[tuple[str, Tre
                 tree = (
                     answer_tree(rng, True, rng.randint(1, 3), facts, 3)
                     if job == "answer"
-                    else compact_tree(rng, True, facts if not low else facts * 2)
+                    else compact_tree(rng, True, facts if not low else facts * 2, 1)
                 )
                 if low <= runner.length(tree.prefix + tree.branches[0].suffix) <= high:
                     made.append((label, tree))

@@ -175,16 +175,27 @@ def main() -> None:
         default="auto",
         help="auto: the last weights of a run that decayed its rates to zero, else the running average",
     )
+    parser.add_argument(
+        "--blend",
+        nargs=2,
+        metavar=("GGUF", "SHARE"),
+        help="average with so much of an earlier file's weights",
+    )
     args = parser.parse_args()
     state = torch.load(args.checkpoint, weights_only=True, map_location="cpu")
     which = args.weights
     if which == "auto":
         which = "model" if state["decayed"] else "average"
-    tensors = {k: v.float().numpy() for k, v in state[which].items()}
+    config, weights = Config(**state["config"]), state[which]
+    if args.blend:
+        shape, earlier = read_gemma3_gguf(Path(args.blend[0]))
+        if shape != config:
+            parser.error(f"{args.blend[0]} has another shape: {shape}")
+        weights = {k: v.lerp(earlier[k], float(args.blend[1])) for k, v in weights.items()}
     write_gemma3_gguf(
         args.out,
-        config=Config(**state["config"]),
-        tensors=tensors,
+        config=config,
+        tensors={k: v.float().numpy() for k, v in weights.items()},
         tokenizer=Vocabulary.load(args.vocabulary),
         name="hearth demo",
         file_type=args.type,

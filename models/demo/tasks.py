@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import articles
 from articles import (
     Fact,
     Page,
-    author_of,
+    origin_question,
     relation_question,
     row_fact,
     salad_fact,
@@ -140,14 +141,10 @@ def answer_tree(
             n, page, fact = open_facts.pop() if open_facts else rng.choice(every)
             names, keys, pages_cited = (page.name,), fact.keys, (n,)
             question, target = rng.choice(fact.questions), cited(fact, n)
-            named = (
-                author_of(page) if not held_out and page.kind == "language" and rng.random() < 0.25 else None
-            )
-            if (
-                named and named.keys[0] in named.printed and not named.keys[0].isdigit()
-            ):  # the most asked question
-                fact, keys, target = named, named.keys[:1], cited(named, n)
-                question = relation_question("language", "creator", page.name, rng, False)
+            often = origin_question(page, rng) if not held_out and rng.random() < 0.35 else None
+            if often:
+                question, fact, key = often
+                keys, target = (key,), cited(fact, n)
             both = [f for f in page.facts if f.relation == "year"] if fact.relation == "creator" else []
             if both and rng.random() < 0.3:
                 question = rng.choice(
@@ -165,8 +162,8 @@ def answer_tree(
     return tree if tree.branches else answer_tree(rng, held_out, pages, facts, branches, refusals)
 
 
-def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
-    """Compaction of one page for a question: the sentences that answer it, or that nothing does."""
+def compact_tree(rng: random.Random, held_out: bool, facts: int, branches: int) -> Tree:
+    """Compaction of one page for some questions: the sentences that answer each, or that nothing does."""
     page = any_page(
         rng,
         held_out,
@@ -175,27 +172,37 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int) -> Tree:
         rng.choice((0.0, 0.0, 0.2, 0.5)),
         rng.choice((0.0, 0.0, 0.3, 0.6, 0.9)),
     )
-    draw = rng.random()
-    keys: tuple[str, ...] = ()
-    if draw < 0.25:
-        found = missing_question(page, rng, held_out, [])
-        while found is None:
-            found = missing_question(page, rng, held_out, [])
-        question, target = found[0], NOTHING
-    elif draw < (0.32 if held_out else 0.36):
-        stranger = any_page(rng, held_out, 2, [], 0.2)
-        question, target = rng.choice(stranger.facts[0].questions), NOTHING
-        if stranger.name not in question:
-            question = f"what is {stranger.name}"
-    else:
-        fact = rng.choice(page.facts)
-        question, target, keys = rng.choice(fact.questions), fact.printed, fact.keys
-    question, _ = typed(question, (page.name,), rng, held_out and rng.random() < articles.FRESH_SHARE)
-    text = render(
-        "compact_article",
-        question=question,
-        words=str(rng.choice((20, 30, 40, 50, 60, 80, 100))),
-        title=page.name,
-        text=article_text(page, rng),
-    )
-    return Tree("compact", text, [Branch("", target, keys, entities=(page.name,))])
+    beside: list[Fact] = []
+    if not held_out and rng.random() < 0.25:  # a page may tell the same things of something else
+        other = any_page(rng, held_out, facts, [], 0.0)
+        beside = [f for f in other.facts if other.name in f.printed and not f.row][: rng.randint(1, 4)]
+    told = [*page.facts, *beside] if not beside or rng.random() < 0.6 else [*beside, *page.facts]
+    cases: dict[str, tuple[str, tuple[str, ...], str]] = {}
+    for _ in range(branches):
+        draw = rng.random()
+        keys: tuple[str, ...] = ()
+        if draw < 0.25:
+            found = None
+            while found is None:
+                found = missing_question(page, rng, held_out, [f.relation for f in beside])
+            question, target = found[0], NOTHING
+        elif draw < (0.32 if held_out else 0.36):
+            stranger = any_page(rng, held_out, 2, [], 0.2)
+            question, target = rng.choice(stranger.facts[0].questions), NOTHING
+            if stranger.name not in question:
+                question = f"what is {stranger.name}"
+        else:
+            fact = rng.choice(told)
+            question, target, keys = rng.choice(fact.questions), fact.printed, fact.keys
+            often = origin_question(page, rng) if not held_out and rng.random() < 0.3 else None
+            if often:
+                question, target, keys = often[0], often[1].printed, (often[2],)
+        question, _ = typed(question, (page.name,), rng, held_out and rng.random() < articles.FRESH_SHARE)
+        cases[question] = (target, keys, str(rng.choice((20, 30, 40, 50, 60, 80, 100))))
+    text = article_text(replace(page, facts=told), rng)
+    tree = Tree("compact", "")
+    for question, (target, keys, words) in cases.items():
+        asked = render("compact_article", question=question, words=words, title=page.name, text=text)
+        tree.prefix, suffix = split(asked, "Question: ")
+        tree.branches.append(Branch(suffix, target, keys, entities=(page.name,)))
+    return tree

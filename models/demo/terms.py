@@ -87,11 +87,11 @@ def with_noun(name: str, rng: random.Random) -> str:
     draw = rng.random()
     if draw < 0.06:
         return f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
-    if draw > 0.3 or not name.isalpha():
+    if draw > 0.36 or not name.isalpha():
         return name
-    if draw < 0.2:
+    if draw < 0.26:
         return f"{name} {rng.choice(NOUNS)}"
-    first = rng.choice(NOUNS if draw < 0.26 else ADJECTIVES)
+    first = rng.choice(NOUNS if draw < 0.32 else ADJECTIVES)
     return f"{first.capitalize()} {name}" if name[0].isupper() else f"{first} {name}"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import apsw
 import pytest
 
 from gateway.ask.cache import CompactionCache, compaction_key
 from gateway.store.compactions import get_compaction, put_compaction
 from gateway.store.db import Database
-from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page
+from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page, step_of
 
 FACT = "The fact number 3 of Befunge is term3."
 QUESTION = "Which is fact number 3 of Befunge?"
@@ -53,6 +55,22 @@ async def test_whatever_a_summary_depends_on_makes_a_new_one(database: Database,
     question = "What is fact number 3 of Befunge?" if change == "question" else QUESTION
     await flow.ask(question, owner="bob" if change == "owner" else "alice")
     assert len(used.prompts("compact")) == 2
+
+
+async def test_a_page_is_read_once_for_whoever_asks(database: Database) -> None:
+    """All that stands before the question may stay in the KV cache, for other owners too."""
+    used = model()
+    flow = asked(database, used)
+    await flow.ask(QUESTION)
+    await flow.ask("What is fact number 3 of Befunge?", owner="bob")
+    begun = []
+    for call in used.calls:
+        if step_of(call) == "compact":
+            assert call.messages is not None and not isinstance(call.messages[0].content, str)
+            shared = list(itertools.takewhile(lambda part: part.shared, call.messages[0].content))
+            begun.append("".join(part.text for part in shared))
+    assert len(begun) == 2 and begun[0] == begun[1]
+    assert "term24." in begun[0] and begun[0].endswith("Question: ")
 
 
 async def test_what_was_cut_off_is_not_kept(database: Database) -> None:
