@@ -162,6 +162,29 @@ def answer_tree(
     return tree if tree.branches else answer_tree(rng, held_out, pages, facts, branches, refusals)
 
 
+def compaction_case(
+    page: Page, beside: list[Fact], rng: random.Random, held_out: bool
+) -> tuple[str, str, tuple[str, ...]]:
+    """A question on a page that tells `beside` too, the summary to give, and its keys; "Nothing relevant." has none."""
+    draw = rng.random()
+    if draw < 0.25:
+        found = None
+        while found is None:
+            found = missing_question(page, rng, held_out, [f.relation for f in beside])
+        return found[0], NOTHING, ()
+    if draw < (0.32 if held_out else 0.36):
+        stranger = any_page(rng, held_out, 2, [], 0.2)
+        question = rng.choice(stranger.facts[0].questions)
+        return question if stranger.name in question else f"what is {stranger.name}", NOTHING, ()
+    fact = rng.choice([*page.facts, *beside])
+    question = rng.choice(fact.questions)
+    often = origin_question(page, rng) if not held_out and rng.random() < 0.3 else None
+    if often:
+        question, fact, key = often
+        return question, fact.printed, (key,)
+    return question, fact.printed, fact.keys
+
+
 def compact_tree(rng: random.Random, held_out: bool, facts: int, branches: int) -> Tree:
     """Compaction of one page for some questions: the sentences that answer each, or that nothing does."""
     page = any_page(
@@ -176,29 +199,12 @@ def compact_tree(rng: random.Random, held_out: bool, facts: int, branches: int) 
     if not held_out and rng.random() < 0.25:  # a page may tell the same things of something else
         other = any_page(rng, held_out, facts, [], 0.0)
         beside = [f for f in other.facts if other.name in f.printed and not f.row][: rng.randint(1, 4)]
-    told = [*page.facts, *beside] if not beside or rng.random() < 0.6 else [*beside, *page.facts]
     cases: dict[str, tuple[str, tuple[str, ...], str]] = {}
     for _ in range(branches):
-        draw = rng.random()
-        keys: tuple[str, ...] = ()
-        if draw < 0.25:
-            found = None
-            while found is None:
-                found = missing_question(page, rng, held_out, [f.relation for f in beside])
-            question, target = found[0], NOTHING
-        elif draw < (0.32 if held_out else 0.36):
-            stranger = any_page(rng, held_out, 2, [], 0.2)
-            question, target = rng.choice(stranger.facts[0].questions), NOTHING
-            if stranger.name not in question:
-                question = f"what is {stranger.name}"
-        else:
-            fact = rng.choice(told)
-            question, target, keys = rng.choice(fact.questions), fact.printed, fact.keys
-            often = origin_question(page, rng) if not held_out and rng.random() < 0.3 else None
-            if often:
-                question, target, keys = often[0], often[1].printed, (often[2],)
+        question, target, keys = compaction_case(page, beside, rng, held_out)
         question, _ = typed(question, (page.name,), rng, held_out and rng.random() < articles.FRESH_SHARE)
         cases[question] = (target, keys, str(rng.choice((20, 30, 40, 50, 60, 80, 100))))
+    told = [*beside, *page.facts] if beside and rng.random() < 0.4 else [*page.facts, *beside]
     text = article_text(replace(page, facts=told), rng)
     tree = Tree("compact", "")
     for question, (target, keys, words) in cases.items():
