@@ -7,6 +7,7 @@ the others through a sliding window with a rope base of their own.
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
@@ -93,8 +94,11 @@ class Passes:
     weighed: Callable[[Tensor, Tensor], Tensor] = weighed
 
     @classmethod
-    def compiled(cls) -> Passes:
-        """For rows of few shapes; needs a C++ compiler, and a minute at the first step."""
+    def compiled(cls) -> Passes | None:
+        """For rows of few shapes; takes a minute at the first step. None where PyTorch cannot compile: without g++, or
+        when it is installed under a path with blanks, from which it cannot link."""
+        if shutil.which("g++") is None or " " in torch.__file__:
+            return None
         each = [torch.compile(f, dynamic=False) for f in (normed, added, turned, gated)]
         return cls(*each, torch.compile(weighed, dynamic=True))
 

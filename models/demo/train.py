@@ -16,7 +16,7 @@ import torch
 from averaging import Averager
 from data import STAGES, Batch, encode_tree, make_batch, make_tree, pack
 from export import read_gemma3_gguf
-from model import Config, Gemma3, Passes, parameter_count
+from model import PLAIN, Config, Gemma3, Passes, parameter_count
 from optimizer import optimizers
 from tokenizer import FIRST_PIECE, Tokenizer, Vocabulary, family
 from torch import Tensor
@@ -194,6 +194,13 @@ def train(args: argparse.Namespace, rank: int) -> None:
         return
     model.to(device)
     passes = Passes.compiled()
+    if passes is None and rank == 0:
+        print(
+            "slower by half: the passes between products are not compiled, which needs g++ and, for PyTorch, a path "
+            "without blanks",
+            flush=True,
+        )
+    passes = passes or PLAIN
     steppers = optimizers(model, args.muon, args.adam)
     average = {k: v.clone() for k, v in model.state_dict().items()}
     if state:
