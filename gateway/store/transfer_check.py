@@ -91,15 +91,18 @@ def _messages(messages: Sequence[StoredMessage]) -> None:
 
 
 def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> None:
-    """Live ones follow each other without overlap, from the first message on, and mark what they cover."""
+    """Live ones follow each other without overlap, from the first message on, and mark what they cover.
+
+    Those inherited from a conversation that this one continues lie before its first message.
+    """
     _rising("summaries.seq", [summary.seq for summary in summaries])
     seqs = {message.seq for message in messages}
+    begin = min(seqs, default=_MOST)
     known = {summary.seq for summary in summaries}
     for summary in summaries:
-        inherited = summary.first not in seqs and summary.last not in seqs
-        if not inherited and not (
-            summary.first in seqs and summary.last in seqs and summary.first <= summary.last
-        ):
+        inherited = summary.first >= 0 and summary.last < begin
+        own = summary.first in seqs and summary.last in seqs
+        if summary.first > summary.last or not (inherited or own):
             raise _wrong("summaries.first, .last", "are the first and the last message of a span")
         if summary.superseded_by is not None and not (summary.seq < summary.superseded_by in known):
             raise _wrong("summaries.superseded_by", "is a later summary")
@@ -107,7 +110,7 @@ def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) 
             raise _wrong("summaries.tokens, .prompt_version", "are numbers")
         _times("summaries", [summary.from_time, summary.to_time, summary.created_at])
     live = [each for each in summaries if each.superseded_by is None and each.level != "message"]
-    spans = sorted((each.first, each.last) for each in live if each.first in seqs)
+    spans = sorted((each.first, each.last) for each in live)
     if any(before[1] >= after[0] for before, after in pairwise(spans)):
         raise _wrong("summaries.first, .last", "do not overlap while they count")
     covered = [seq for seq in sorted(seqs) if any(first <= seq <= last for first, last in spans)]
