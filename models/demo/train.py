@@ -196,7 +196,7 @@ def train(args: argparse.Namespace, rank: int) -> None:
     passes = Passes.compiled()
     if passes is None and rank == 0:
         print(
-            "slower by half: the passes between products are not compiled, which needs g++ and, for PyTorch, a path "
+            "half as slow again: the passes between products are not compiled; PyTorch needs g++ for it and a path "
             "without blanks",
             flush=True,
         )
