@@ -14,8 +14,9 @@ from pathlib import Path
 from tests.waiting import eventually
 
 _ON_TERMINAL = """
-import fcntl, termios
+import fcntl, signal, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a background job inherit that it is ignored
 from gateway.cli.main import main
 main()
 """
