@@ -1,12 +1,44 @@
-"""Running work side by side, so that no part outlives the whole."""
+"""Work side by side, so that no part outlives the whole, and work that takes turns."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterable
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+class KeyedLocks:
+    """One lock per key. A lock exists while a task holds it or waits for it; waiting tasks take turns."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._users: dict[str, int] = {}
+
+    @property
+    def keys(self) -> Collection[str]:
+        """Keys whose lock is held or waited for."""
+        return self._users.keys()
+
+    def users(self, key: str) -> int:
+        """The number of tasks that hold the lock or wait for it."""
+        return self._users.get(key, 0)
+
+    @asynccontextmanager
+    async def hold(self, key: str) -> AsyncIterator[None]:
+        """Hold the lock of ``key`` inside the block."""
+        # ``Lock.locked()`` is False between a release and the next waiter's turn: only the count tells when to drop it.
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        self._users[key] = self.users(key) + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._users[key] -= 1
+            if not self._users[key]:
+                del self._users[key], self._locks[key]
 
 
 async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

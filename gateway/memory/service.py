@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Literal
@@ -19,7 +18,7 @@ import apsw
 import msgspec
 import structlog
 
-from gateway.aio import finish
+from gateway.aio import KeyedLocks, finish, stop
 from gateway.errors import HearthError, OverloadedError
 from gateway.inference.interface import GenerateCall, Progress
 from gateway.memory.compaction import Compactor
@@ -86,8 +85,7 @@ class Conversations:
         if parts.settings.tasks:
             self._handlers["tasks"] = tasks.run
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._waiting: defaultdict[str, int] = defaultdict(int)
+        self.turns = KeyedLocks()  # by conversation: one message or change of the whole at a time
 
     async def start(self) -> None:
         """Take up the jobs that wait."""
@@ -104,23 +102,15 @@ class Conversations:
         broken off stays in the log, marked as failed.
         """
         name = call.conversation.id
-        if self._waiting[name] >= _MAX_HELD:
+        if self.turns.users(name) >= _MAX_HELD:
             raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
-        if self._locks[name].locked():
+        if self.turns.users(name):
             yield Held("reply")
         elif call.reply and name in self._compactor.running:
             yield Held("compaction")
-        self._waiting[name] += 1
-        try:
-            async with self._locks[name], self._room_for(call), aclosing(self._answer(call)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            self._waiting[name] -= 1
-            if not self._waiting[name]:
-                del self._waiting[name]
-            if not self._locks[name].locked():
-                del self._locks[name]
+        async with self.turns.hold(name), self._room_for(call), aclosing(self._answer(call)) as events:
+            async for event in events:
+                yield event
 
     @asynccontextmanager
     async def _room_for(self, call: PostCall) -> AsyncIterator[None]:
@@ -131,6 +121,14 @@ class Conversations:
         await self._let_finish(call.conversation.id)
         async with self._worker.holding(call.conversation.id):
             yield
+
+    @asynccontextmanager
+    async def _alone(self, conversation: Conversation) -> AsyncIterator[Conversation]:
+        """The conversation as it is now. No message and no job of it runs inside the block. Raises NotFoundError."""
+        async with self.turns.hold(conversation.id), self._worker.holding(conversation.id):
+            yield await self._parts.database.read(
+                lambda c: get_conversation(c, conversation.id, conversation.owner)
+            )
 
     async def _let_finish(self, name: str) -> None:
         """Wait for a compaction that ends soon: stopping it then would cost more than it saves."""
@@ -145,19 +143,29 @@ class Conversations:
 
     async def compact(self, conversation: Conversation) -> int:
         """Compact now, even before its time; returns how many summaries were made."""
-        async with self._locks[conversation.id], self._worker.holding(conversation.id):
-            return await self._compactor.run(conversation, force=True)
+        async with self._alone(conversation) as current:
+            return await self._compactor.run(current, force=True)
 
     async def convert(self, conversation: Conversation, version: int | None) -> int:
         """Make summaries of other prompt versions again; returns how many."""
-        async with self._locks[conversation.id], self._worker.holding(conversation.id):
-            return await self._compactor.convert(conversation, version)
+        async with self._alone(conversation) as current:
+            return await self._compactor.convert(current, version)
 
-    async def rollover(self, conversation: Conversation, new: Conversation) -> Conversation:
-        """Begin ``new``, which continues ``conversation`` from its summaries, and archive that one."""
-        async with self._locks[conversation.id], self._worker.holding(conversation.id):
-            summary = await self._compactor.close_off(conversation)
-            archived = msgspec.structs.replace(conversation, archived_at=self._parts.clock())
+    async def rollover(self, conversation: Conversation) -> Conversation:
+        """Archive a conversation and begin another one that continues it from its summaries; returns the new one."""
+        async with self._alone(conversation) as current:
+            summary = await self._compactor.close_off(current)
+            now = self._parts.clock()
+            archived = msgspec.structs.replace(current, archived_at=now)
+            new = msgspec.structs.replace(
+                current,
+                id=str(uuid4()),
+                previous=current.id,
+                model=self._parts.model_name,
+                created_at=now,
+                updated_at=now,
+                archived_at=None,
+            )
 
             def store(connection: apsw.Connection) -> None:
                 save_conversation(connection, archived)
@@ -170,7 +178,7 @@ class Conversations:
 
     async def erase(self, conversation: Conversation) -> None:
         """Erase a conversation with everything that came from it, on disk as well."""
-        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+        async with self._alone(conversation):
             await self._parts.database.write(
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
@@ -187,7 +195,7 @@ class Conversations:
             add_job(connection, "compact", conversation.id, now=self._parts.clock())
             return gone
 
-        async with self._locks[conversation.id], self._worker.holding(conversation.id):
+        async with self._alone(conversation):
             gone = await self._parts.database.write(forget)
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
@@ -302,8 +310,7 @@ class Conversations:
                     "the history could not be compacted", problem=error.message, conversation=conversation.id
                 )
         finally:
-            task.cancel()
-            await asyncio.wait({task})
+            await stop([task])
 
     async def _keep_reply(self, conversation: Conversation, text: str, *, failed: bool) -> StoredMessage:
         """Store a reply, and with it the jobs that it causes: its message's may have run while another one waited."""

@@ -15,7 +15,7 @@ from functools import partial
 import apsw
 import structlog
 
-from gateway.aio import finish, stop
+from gateway.aio import KeyedLocks, finish, stop
 from gateway.errors import HearthError
 from gateway.store.db import Database
 from gateway.store.jobs import (
@@ -51,7 +51,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._begun: dict[str, asyncio.Event] = {}
-        self._held: dict[str, int] = {}
+        self._held = KeyedLocks()
         self._loop: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -87,14 +87,11 @@ class Worker:
     @contextlib.asynccontextmanager
     async def holding(self, conversation: str) -> AsyncIterator[None]:
         """No job of this conversation runs inside the block; one that does is interrupted first."""
-        self._held[conversation] = self._held.get(conversation, 0) + 1
         try:
-            await self._interrupt(conversation)
-            yield
+            async with self._held.hold(conversation):
+                await self._interrupt(conversation)
+                yield
         finally:
-            self._held[conversation] -= 1
-            if not self._held[conversation]:
-                del self._held[conversation]
             self.wake()
 
     async def _interrupt(self, conversation: str) -> None:
@@ -127,13 +124,13 @@ class Worker:
         task.add_done_callback(partial(self._ended, job.conversation))
 
     async def _lease(self) -> Job | None:
-        busy = {*self._running, *self._held}
+        busy = {*self._running, *self._held.keys}
 
         def lease(connection: apsw.Connection) -> Job | None:
             return lease_job(connection, now=time.time(), seconds=_LEASE_SECONDS, busy=busy)
 
         job = await self._database.write(lease)
-        if job is not None and job.conversation in self._held:  # somebody began to write there meanwhile
+        if job is not None and job.conversation in self._held.keys:  # somebody began to write there meanwhile
             await self._put_back(job, 0.0, None)
             return None
         return job

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 from uuid import uuid4
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
@@ -177,17 +176,7 @@ async def convert(request: Request) -> Response:
 async def rollover(request: Request) -> Response:
     """Archive the conversation and go on in a new one from its summary."""
     services, conversation = services_of(request), await conversation_of(request)
-    now = time.time()
-    new = msgspec.structs.replace(
-        conversation,
-        id=str(uuid4()),
-        previous=conversation.id,
-        model=services.model.name,
-        created_at=now,
-        updated_at=now,
-        archived_at=None,
-    )
-    work = services.conversations.rollover(conversation, new)
+    work = services.conversations.rollover(conversation)
     return json_reply(ConversationReply.of(await until_disconnect(request.receive, work)), 201)
 
 
