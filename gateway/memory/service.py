@@ -251,15 +251,15 @@ class Conversations:
                         end = event
         finally:
             if end is None and pieces:
-                await finish(self._keep_reply(conversation, "".join(pieces), failed=True))
+                await finish(self._keep_reply(conversation, message, "".join(pieces), failed=True))
         assert end is not None, "a stream ends with its result or an error"
-        reply = await finish(self._keep_reply(conversation, "".join(pieces), failed=False))
+        reply = await finish(self._keep_reply(conversation, message, "".join(pieces), failed=False))
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
         """Store the message. One that was stored before comes back with its reply, if it has one.
 
-        Raises DuplicateMessageError when its id is another message's.
+        Raises DuplicateMessageError when its id is another message's, UnansweredMessageError when its turn is over.
         """
         parts, conversation = self._parts, call.conversation
         text, redactions = await redact_aside(call.text)
@@ -282,7 +282,7 @@ class Conversations:
             )  # it may have been erased meanwhile
             known = find_message(connection, new.id, conversation.id)
             if known is not None and (known.role, known.text) == (new.role, new.text):
-                return known, reply_to(connection, known)
+                return known, reply_to(connection, known) if call.reply else None
             self._queue(connection, conversation)  # they wait until this message has its reply
             return add_message(connection, new), None
 
@@ -312,7 +312,9 @@ class Conversations:
         finally:
             await stop([task])
 
-    async def _keep_reply(self, conversation: Conversation, text: str, *, failed: bool) -> StoredMessage:
+    async def _keep_reply(
+        self, conversation: Conversation, message: StoredMessage, text: str, *, failed: bool
+    ) -> StoredMessage:
         """Store a reply, and with it the jobs that it causes: its message's may have run while another one waited."""
         clean, redactions = await redact_aside(text.strip())
         # A failed line is in no prompt, and the model that could count it may be the one that has just died.
@@ -327,6 +329,7 @@ class Conversations:
             redactions=redactions,
             created_at=self._parts.clock(),
             failed=failed,
+            answers=message.seq,
         )
 
         def store(connection: apsw.Connection) -> StoredMessage:

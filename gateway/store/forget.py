@@ -8,14 +8,15 @@ import msgspec
 from gateway.store.conversations import Conversation, save_conversation, with_continuations
 from gateway.store.request_sources import erase_records
 
-# The speaker's lines, and each reply that follows directly on one of them.
+# The speaker's lines, the replies to them, failed ones too, and each line of the assistant that follows one directly.
 _DOOMED = """
 WITH lines AS (
-  SELECT seq, role, speaker, lag(role) OVER log AS role_before, lag(speaker) OVER log AS speaker_before
+  SELECT seq, role, speaker, answers, lag(role) OVER log AS role_before, lag(speaker) OVER log AS speaker_before
   FROM messages WHERE conversation = ?1 WINDOW log AS (ORDER BY seq)
-)
-SELECT seq FROM lines WHERE (role = 'user' AND speaker = ?2)
+), theirs AS (SELECT seq FROM lines WHERE role = 'user' AND speaker = ?2)
+SELECT seq FROM lines WHERE seq IN theirs OR answers IN theirs
   OR (role = 'assistant' AND role_before = 'user' AND speaker_before = ?2)
+ORDER BY seq
 """
 
 

@@ -19,7 +19,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
 
     ``round`` counts from 1 in its conversation: the user's message (or several in a row) and the replies to it.
     ``failed`` lines stay in the log and out of prompts and summaries. ``tokens`` is the model's own count of
-    ``text`` as plain text.
+    ``text`` as plain text. ``answers`` is the ``seq`` of the message that a reply was made for.
     """
 
     seq: int
@@ -34,6 +34,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     summarized_by: int | None  # seq of the first summary that covers it
     redactions: int
     created_at: float
+    answers: int | None = None
 
 
 class NewMessage(Struct, frozen=True, kw_only=True):
@@ -48,6 +49,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     redactions: int
     created_at: float
     failed: bool = False
+    answers: int | None = None
 
 
 class DuplicateMessageError(HearthError):
@@ -55,6 +57,13 @@ class DuplicateMessageError(HearthError):
 
     status = 409
     code = "duplicate_message"
+
+
+class UnansweredMessageError(HearthError):
+    """The message got no reply, and a later one has been answered."""
+
+    status = 409
+    code = "conversation_went_on"
 
 
 def add_message(connection: apsw.Connection, message: NewMessage) -> StoredMessage:
@@ -91,11 +100,23 @@ def find_message(connection: apsw.Connection, message: str, conversation: str) -
 
 
 def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
-    """The reply to a user's message, if there is one that did not fail."""
-    where = "conversation = ? AND seq > ? AND role = 'assistant' AND round = ? AND NOT failed"
-    values = (message.conversation, message.seq, message.round)
-    row = load_one(_Row, _select(connection, where, values, "LIMIT 1"))
-    return None if row is None else _loaded(row)
+    """The reply that was made for a message, None while it can still get one.
+
+    Raises UnansweredMessageError when it has none and the assistant has spoken since: a prompt ends with the latest
+    messages, so the model would answer those.
+    """
+    since = "conversation = ? AND seq > ? AND role = 'assistant' AND NOT failed"
+    values = (message.conversation, message.seq)
+    row = load_one(_Row, _select(connection, f"{since} AND answers = ?", (*values, message.seq), "LIMIT 1"))
+    if row is not None:
+        return _loaded(row)
+    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM messages WHERE {since})", values).get:
+        raise UnansweredMessageError(
+            f"the message `{message.id[:100]}` got no reply, and the conversation has gone on since. "
+            "Send it again under a new id.",
+            param="id",
+        )
+    return None
 
 
 def page_of_messages(

@@ -99,9 +99,9 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
     add_conversation(
         connection, conversation if known else msgspec.structs.replace(conversation, previous=None)
     )
-    seqs = {
-        message.seq: _insert_message(connection, message, conversation.id) for message in archive.messages
-    }
+    seqs: dict[int, int] = {}
+    for message in archive.messages:
+        seqs[message.seq] = _insert_message(connection, message, conversation.id, seqs)
     names: dict[int, int] = {}
     for summary in archive.summaries:
         names[summary.seq] = _insert_summary(connection, summary, conversation.id, seqs)
@@ -178,9 +178,13 @@ def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:
     ]
 
 
-def _insert_message(connection: apsw.Connection, message: StoredMessage, conversation: str) -> int:
+def _insert_message(
+    connection: apsw.Connection, message: StoredMessage, conversation: str, seqs: dict[int, int]
+) -> int:
+    """``seqs`` are the new numbers of the messages before it. Returns its own."""
     values = {name: getattr(message, name) for name in message.__struct_fields__ if name != "seq"}
     values |= {"conversation": conversation, "failed": int(message.failed), "summarized_by": None}
+    values["answers"] = None if message.answers is None else _mapped(seqs, message.answers)
     connection.execute(
         f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
         values,

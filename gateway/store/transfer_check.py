@@ -87,6 +87,11 @@ def _messages(messages: Sequence[StoredMessage]) -> None:
         if not UNCOUNTED <= message.tokens <= _MOST:
             raise _wrong("messages.tokens", "is a number of tokens")
         _count("messages.redactions", message.redactions)
+    known = {message.seq for message in messages}
+    if any(
+        message.answers is not None and not (message.seq > message.answers in known) for message in messages
+    ):
+        raise _wrong("messages.answers", "is an earlier message")
     _times("messages", (message.created_at for message in messages))
 
 

@@ -93,6 +93,43 @@ async def test_sending_again_is_harmless(client: Client, inference: ScriptedInfe
     assert (await say(client, other, "Hello", id="x1"))["message"]["text"], "an id counts in its conversation"
 
 
+async def post(client: Client, conversation: str, text: str, **fields: Any) -> Any:
+    return await client.post(f"/v1/conversations/{conversation}/messages", json={"text": text, **fields})
+
+
+async def test_a_message_without_a_reply_is_never_given_another_ones(
+    client: Client, inference: ScriptedInference
+) -> None:
+    name = await start(client)
+    inference.error = ModelUnavailableError("the host died", retry_after=1.0)
+    assert (await post(client, name, "First", id="x1")).status_code == 503
+    inference.error = None
+    second = await say(client, name, "Second", id="x2")
+    refused = await post(client, name, "First", id="x1")
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"], error["param"]) == (409, "conversation_went_on", "id")
+    assert "`x1`" in error["message"] and "new id" in error["message"]
+    assert (await say(client, name, "Second", id="x2"))["message"] == second["message"]
+    assert (await say(client, name, "First", id="x3"))["message"]["seq"] > second["message"]["seq"]
+
+
+async def test_a_message_without_a_reply_gets_one_when_only_lines_of_others_came_since(
+    client: Client, inference: ScriptedInference
+) -> None:
+    name = await start(client, kind="channel")
+    inference.error, inference.error_after = ModelUnavailableError("the host died", retry_after=1.0), 2
+    assert (await post(client, name, "When?", id="x1", speaker="ann")).status_code == 503
+    inference.error = None
+    await say(client, name, "Hello", id="x2", speaker="bob", reply=False)
+    first = await say(client, name, "When?", id="x1", speaker="ann")
+    assert first["message"]["text"] == "So be it."
+    assert "ann: When?\nbob: Hello" in text_of(replies(inference)[-1])
+    again = await say(client, name, "When?", id="x1", speaker="ann")
+    assert again["message"] == first["message"], "although another line stands between them"
+    kept = await say(client, name, "Hello", id="x2", speaker="bob", reply=False)
+    assert kept["message"] is None, "nobody replied to it"
+
+
 async def test_pages_go_back_in_time(client: Client) -> None:
     name = await start(client)
     for number in range(5):
@@ -300,6 +337,22 @@ async def test_a_speaker_is_forgotten_with_all_that_came_from_them(
     assert (await compacting.delete(url, params={"speaker": "ann"})).json()["messages"] == 0
     said = await say(compacting, name, "Still there?", speaker="bob")
     assert said["message"]["text"] == "So be it."
+
+
+async def test_every_reply_to_a_forgotten_speaker_goes_wherever_it_stands(
+    client: Client, inference: ScriptedInference
+) -> None:
+    name = await start(client, kind="channel", participants=["ann", "bob"])
+    inference.error, inference.error_after = ModelUnavailableError("the host died", retry_after=1.0), 2
+    for _ in range(2):
+        assert (await post(client, name, "When?", id="x1", speaker="ann")).status_code == 503
+    inference.error = None
+    await say(client, name, "Hello", speaker="bob", reply=False)
+    await say(client, name, "When?", id="x1", speaker="ann")
+    url = f"/v1/conversations/{name}/messages"
+    assert len((await client.get(url)).json()["data"]) == 5
+    assert (await client.delete(url, params={"speaker": "ann"})).json()["messages"] == 4
+    assert [each["text"] for each in (await client.get(url)).json()["data"]] == ["Hello"]
 
 
 async def test_summaries_are_made_again_by_a_newer_prompt(

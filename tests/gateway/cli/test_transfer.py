@@ -30,7 +30,10 @@ def run(data: Path, *arguments: str) -> Result:
 def fill(connection: apsw.Connection) -> None:
     """A conversation with a folded chain, its continuation, facts in versions, and tasks."""
     add_conversation(connection, make())
-    seqs = [say(connection, f"m{n}", "user" if n % 2 else "assistant").seq for n in range(1, 9)]
+    seqs: list[int] = []
+    for n in range(1, 9):
+        said = say(connection, f"m{n}") if n % 2 else say(connection, f"m{n}", "assistant", answers=seqs[-1])
+        seqs.append(said.seq)
     first = add_summary(connection, digest(seqs[0], seqs[1]))
     second = add_summary(connection, digest(seqs[2], seqs[3]))
     add_summary(connection, digest(seqs[0], seqs[3], "today"), [first, second])
@@ -65,13 +68,13 @@ def content(data: Path) -> dict[str, Any]:
     database.open()
 
     def read(c: apsw.Connection) -> dict[str, Any]:
+        messages = page_of_messages(c, "c1", limit=99)
+        ids = {message.seq: message.id for message in messages} | {None: None}
         return {
             "conversations": [
                 (x.id, x.previous, x.participants) for x in list_conversations(c, "ann", limit=9)
             ],
-            "messages": [
-                (m.id, m.text, m.round, m.summarized_by is None) for m in page_of_messages(c, "c1", limit=99)
-            ],
+            "messages": [(m.id, m.text, m.round, m.summarized_by is None, ids[m.answers]) for m in messages],
             "live": [(s.level, s.text, s.pins) for s in live_summaries(c, "c1")],
             "facts": [(f.id, f.text, f.ended_at) for f in list_facts(c, "ann", limit=9, ended=True)],
             "tasks": [(t.id, t.parent, t.tool) for t in list_tasks(c, "ann", limit=9)],

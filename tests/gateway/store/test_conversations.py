@@ -215,26 +215,38 @@ def test_erasing_leaves_nothing(talk: Database) -> None:
 
 
 def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
-    """Message ids were once unique among all conversations, and words of deleted facts stayed in the index."""
+    """Message ids were once unique among all conversations, and replies were told by their place."""
     path = tmp_path / "hearth.db"
     old = apsw.Connection(str(path))
     old.pragma("foreign_keys", True)
-    steps = migrations()
-    migrate(old, path, [step for step in steps if step.version < 10])
+    migrate(old, path, [step for step in migrations() if step.version < 10])
     old.execute(
         "INSERT INTO conversations VALUES ('c1', 'ann', 'chat', 'ceiling', '', '[]', '', '', 'm', NULL, 1, 1, NULL)"
     )
-    seqs = [say(old, f"m{n}", "user" if n % 2 else "assistant").seq for n in range(1, 7)]
-    add_summary(old, digest(seqs[0], seqs[3]))
-    before = page_of_messages(old, "c1", limit=9)
-    old.execute("DELETE FROM messages WHERE seq = ?", (seqs[-1],))
+    for number, (role, failed) in enumerate(
+        [("user", 0), ("assistant", 1), ("assistant", 0), ("assistant", 0), ("user", 0), ("user", 0)], 1
+    ):
+        old.execute(
+            "INSERT INTO messages VALUES (?1, 'm' || ?1, 'c1', ?2, 'Ann', 'text', 5, ?1, ?3, NULL, 0, 101)",
+            (number, role, failed),
+        )
+    add_summary(old, digest(1, 4))
+    old.execute("DELETE FROM messages WHERE seq = 6")
     old.close()
     database = Database(path)
     database.open()
     try:
-        assert database.read_sync(lambda c: page_of_messages(c, "c1", limit=9)) == before[:-1]
+        after = database.read_sync(lambda c: page_of_messages(c, "c1", limit=9))
+        shown = [(m.seq, m.id, m.role, m.round, m.failed, m.summarized_by, m.answers) for m in after]
+        assert shown == [
+            (1, "m1", "user", 1, False, 1, None),
+            (2, "m2", "assistant", 2, True, 1, 1),
+            (3, "m3", "assistant", 3, False, 1, 1),
+            (4, "m4", "assistant", 4, False, 1, None),
+            (5, "m5", "user", 5, False, None, None),
+        ]
         assert database.read_sync(lambda c: get_conversation(c, "c1", "ann")).counted_by == "m"
-        assert database.write_sync(lambda c: say(c, "m7")).seq == seqs[-1] + 1, "no number is given twice"
+        assert database.write_sync(lambda c: say(c, "m7")).seq == 7, "no number is given twice"
         database.write_sync(lambda c: add_conversation(c, make("c2")))
         assert database.write_sync(lambda c: say(c, "m7", conversation="c2")).id == "m7"
     finally:
