@@ -30,6 +30,7 @@ from gateway.settings import MemorySettings
 from gateway.store.conversations import Conversation, PolicyName, add_conversation
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord
+from gateway.supervised import Supervision
 from model_host.protocol import Delta, Finished, Message, Started
 
 PLANTED = 40
@@ -145,7 +146,7 @@ async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
             clock=lambda: now,
         )  # fmt: skip
         service = Conversations(parts)
-        await service.start()
+        await service.start(Supervision())
         talk = Conversation(
             id=policy, owner="o", kind="chat", policy=policy, title="", participants=[], persona="",
             instructions="", model="", previous=None, created_at=0.0, updated_at=0.0,

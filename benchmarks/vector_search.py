@@ -36,6 +36,7 @@ from gateway.settings import ModelSettings, WikiSettings
 from gateway.store.db import Database
 from gateway.store.vectors import IMPORTED, use_extension
 from gateway.store.wiki_vectors import pages_near
+from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from gateway.wiki.ingest import prepare, put
@@ -67,7 +68,7 @@ async def index(database: Database, embedder: Embedder, dimensions: int | None) 
     """Make all vectors that are missing; seconds."""
     indexer = Indexer(database, embedder, [WikiPages(IMPORTED)], dimensions=dimensions)
     started = time.perf_counter()
-    indexer.start()
+    indexer.start(Supervision())
     await indexer.caught_up()
     seconds = time.perf_counter() - started
     assert indexer.health().problem is None, indexer.health().problem

@@ -53,6 +53,7 @@ from gateway.resources import sample_wiki
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
+from gateway.supervised import Supervision
 from gateway.vectors.parts import VectorSearch, make_embedder, make_search
 from gateway.vectors.source import Source
 from gateway.wiki.local import LocalWiki
@@ -102,7 +103,8 @@ def create_app(
     A part that is passed in is used as it is and stays the caller's to close. Starting raises
     ConfigurationError, for example for a public address without any API key.
     """
-    measured = Metrics()
+    measured, supervision = Metrics(), Supervision()
+    measured.watch_tasks(supervision.health)
     endpoints = _endpoints(settings)
 
     @asynccontextmanager
@@ -125,6 +127,7 @@ def create_app(
     # A redirect would carry the Host header's name; a path is right or it is not.
     app.router.redirect_slashes = False
     app.state.metrics = measured
+    app.state.supervision = supervision
     app.state.endpoints = endpoints
     app.state.drain = Drain()
     return app
@@ -171,12 +174,12 @@ async def _open(
         )
     )
     stack.push_async_callback(memory.close)
-    await memory.start()
+    await memory.start(app.state.supervision)
     wiki = wiki or await open_wiki(settings, opened, stack, search)
     if isinstance(wiki, MediaWiki):
         app.state.metrics.registry.register(wiki.collector())
     if search is not None:
-        search.indexer.start()
+        search.indexer.start(app.state.supervision)
     return Services(
         settings=settings,
         model=model,
@@ -202,6 +205,7 @@ async def _open(
         auth=auth,
         metrics=app.state.metrics,
         drain=app.state.drain,
+        supervision=app.state.supervision,
         questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
         started_at=time.monotonic(),
     )

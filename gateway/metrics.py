@@ -22,6 +22,7 @@ from gateway.inference.interface import (
     KeepAlive,
     ModelInfo,
 )
+from gateway.supervised import TaskHealth
 from gateway.vectors.indexer import IndexHealth
 from model_host.protocol import Delta, Finished, Lane, Message, Tool, ToolDelta
 
@@ -95,6 +96,10 @@ class Metrics:
         """Report the embedding host's state, and how many documents have their vectors."""
         self.registry.register(_EmbeddingCollector(host, index))
 
+    def watch_tasks(self, health: Callable[[], Sequence[TaskHealth]]) -> None:
+        """Report how often the tasks that live as long as the server have failed."""
+        self.registry.register(_TaskCollector(health))
+
     def render(self) -> bytes:
         """The text exposition format."""
         return generate_latest(self.registry)
@@ -118,6 +123,19 @@ class _HostCollector(Collector):
             )
         yield _gauge("model_host_resident_memory_bytes", "Resident memory", health.rss_bytes or 0)
         yield from _life("model_host", health)
+
+
+class _TaskCollector(Collector):
+    def __init__(self, health: Callable[[], Sequence[TaskHealth]]) -> None:
+        self._health = health
+
+    def collect(self) -> Iterable[Metric]:
+        restarts = CounterMetricFamily(
+            "background_task_restarts", "Failures of a background task", labels=["task"]
+        )
+        for task in self._health():
+            restarts.add_metric([task.name], task.restarts)
+        yield restarts
 
 
 class _EmbeddingCollector(Collector):

@@ -56,7 +56,7 @@ async def serve(
     server = GatewayServer(settings, app, on_listening, notifier)
     with server.stop_signals(), sock or listening_socket(settings.server) as listening:
         # The lifespan is entered here and not by uvicorn, which would swallow its errors.
-        async with notifier.heartbeat(), app.router.lifespan_context(app):
+        async with notifier.heartbeat(app.state.supervision), app.router.lifespan_context(app):
             await server.serve(sockets=[listening])
 
 

@@ -20,6 +20,8 @@ from gateway.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from gateway.supervised import Supervision
+
 log = structlog.get_logger(__name__)
 
 _FIRST_DESCRIPTOR = 3
@@ -89,7 +91,7 @@ class Notifier:
         self._send("STOPPING=1\nSTATUS=finishing open requests")
 
     @asynccontextmanager
-    async def heartbeat(self) -> AsyncIterator[None]:
+    async def heartbeat(self, supervision: Supervision) -> AsyncIterator[None]:
         """Ping the watchdog twice per interval, from a task of this event loop.
 
         Nothing else pings: a loop that is stuck stays silent, and the service manager restarts the service.
@@ -97,12 +99,12 @@ class Notifier:
         if not (self._address and self.watchdog_seconds):
             yield
             return
-        task = asyncio.create_task(self._beat(self.watchdog_seconds / 2), name="watchdog")
+        pause = self.watchdog_seconds / 2
+        task = supervision.start("watchdog", lambda: self._beat(pause), longest_wait=pause)
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.wait({task})
+            await task.close()
 
     async def _beat(self, seconds: float) -> None:
         while True:

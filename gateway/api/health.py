@@ -68,6 +68,8 @@ async def admin_health(request: Request) -> Response:
     health, embedding = services.inference.health(), _embedding(services)
     database, wiki = await _database(services), await _wiki(services)
     broken = health.state == "broken" or (embedding is not None and embedding.host.state == "broken")
+    background = services.supervision.health()
+    broken = broken or any(task.state != "running" for task in background)
     healthy = not broken and database.status == "ok" and wiki.status != "failing"
     return json_reply(
         AdminHealth(
@@ -81,6 +83,7 @@ async def admin_health(request: Request) -> Response:
             embedding=embedding,
             database=database,
             wiki=wiki,
+            background=background,
             versions=_versions(),
         )
     )

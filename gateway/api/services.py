@@ -20,6 +20,7 @@ from gateway.metrics import Metrics
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, add_record
+from gateway.supervised import Supervision
 from gateway.vectors.parts import VectorSearch
 from gateway.wiki.source import WikiSource
 
@@ -41,6 +42,7 @@ class Services:
     auth: Authenticator
     metrics: Metrics
     drain: Drain
+    supervision: Supervision
     questions: ConcurrencyLimit
     started_at: float  # monotonic
 

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.catalog import ResolvedModel
 from gateway.inference.interface import HostHealth, HostState, ModelInfo
 from gateway.store.db import DatabaseHealth
+from gateway.supervised import TaskHealth
 from gateway.vectors.indexer import IndexHealth
 from gateway.wiki.source import WikiHealth
 
@@ -166,7 +167,10 @@ class DatabaseStatus(Struct, frozen=True, kw_only=True):
 
 
 class AdminHealth(Struct, frozen=True, kw_only=True):
-    """Everything an operator looks at first. ``versions`` are those of the program and of what it stands on."""
+    """Everything an operator looks at first. ``versions`` are those of the program and of what it stands on.
+
+    ``background`` has the tasks that live as long as the server. One that fails starts again after a wait.
+    """
 
     status: Literal["ok", "degraded"]
     uptime_seconds: float
@@ -178,6 +182,7 @@ class AdminHealth(Struct, frozen=True, kw_only=True):
     embedding: EmbeddingStatus | None
     database: DatabaseStatus
     wiki: WikiHealth
+    background: list[TaskHealth]
     versions: dict[str, str]
 
 

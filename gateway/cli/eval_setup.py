@@ -26,6 +26,7 @@ from gateway.prompts import PromptSet, load_prompts
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
+from gateway.supervised import Supervision
 from gateway.vectors.parts import make_embedder, make_search
 from gateway.wiki.source import WikiSource
 
@@ -93,7 +94,7 @@ class Setup:
         wiki = await open_wiki(settings, database, stack, search)
         if search is not None:
             stack.push_async_callback(search.close)
-            search.indexer.start()
+            search.indexer.start(Supervision())
             click.echo("waiting until the wiki has its vectors", err=True)
             await search.indexer.caught_up()
             if problem := search.indexer.health().problem:

@@ -54,6 +54,9 @@ def _shown(url: str, health: dict[str, Any]) -> str:
         lines.append(f"wiki:       {wiki['problem']}")
     if host.get("problem"):
         lines.append(f"problem:    {host['problem']}")
+    for task in health.get("background", []):
+        if task["state"] != "running":
+            lines.append(f"problem:    {task['name']} is {task['state']}: {task['problem']}")
     if health.get("embedding"):
         lines += _embedding(health["embedding"])
     return "\n".join(lines)

@@ -59,6 +59,7 @@ from gateway.store.messages import (
     reply_to,
 )
 from gateway.store.summaries import add_summary
+from gateway.supervised import Supervision
 from model_host.protocol import Delta, Finished, Queued
 
 log = structlog.get_logger(__name__)
@@ -87,9 +88,9 @@ class Conversations:
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
         self.turns = KeyedLocks()  # by conversation: one message or change of the whole at a time
 
-    async def start(self) -> None:
+    async def start(self, supervision: Supervision) -> None:
         """Take up the jobs that wait."""
-        await self._worker.start()
+        await self._worker.start(supervision)
 
     async def close(self) -> None:
         """Interrupt jobs; they wait in the database."""

@@ -27,6 +27,7 @@ from gateway.store.jobs import (
     put_back_job,
     release_all_jobs,
 )
+from gateway.supervised import Supervised, Supervision
 
 log = structlog.get_logger(__name__)
 
@@ -35,8 +36,6 @@ AT_ONCE = 4
 # a job that could not be put back.
 _LEASE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS = 30.0
-# After the database failed (a full disk, a lock): what waits there waits a little longer.
-_DATABASE_RETRY_SECONDS = 5.0
 _LAST_RETRY_SECONDS = 3600.0
 
 Handler = Callable[[Job], Awaitable[None]]
@@ -52,19 +51,19 @@ class Worker:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._begun: dict[str, asyncio.Event] = {}
         self._held = KeyedLocks()
-        self._loop: asyncio.Task[None] | None = None
+        self._loop: Supervised | None = None
 
-    async def start(self) -> None:
+    async def start(self, supervision: Supervision) -> None:
         """Release what an earlier process left running, and begin."""
         released = await self._database.write(release_all_jobs)
         if released:
             log.info("jobs of an earlier run wait again", jobs=released)
-        self._loop = asyncio.create_task(self._run())
+        self._loop = supervision.start("memory-worker", self._run)
 
     async def close(self) -> None:
         """Interrupt what runs and end; interrupted jobs wait in the database."""
         if self._loop is not None:
-            await stop([self._loop])
+            await self._loop.close()
         for conversation in list(self._running):
             await self._interrupt(conversation)
 
@@ -104,15 +103,11 @@ class Worker:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            try:
-                job = await self._lease() if len(self._running) < AT_ONCE else None
-                pause = None if job is not None else await self._pause()
-            except HearthError as error:
-                log.warning("jobs wait: the database failed", problem=error.message)
-                job, pause = None, _DATABASE_RETRY_SECONDS
+            job = await self._lease() if len(self._running) < AT_ONCE else None
             if job is not None:
                 self._begin(job)
                 continue
+            pause = await self._pause()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()

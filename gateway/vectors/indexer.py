@@ -16,11 +16,11 @@ import apsw
 import structlog
 from msgspec import Struct
 
-from gateway.aio import stop
 from gateway.errors import HearthError
 from gateway.inference.embedding import Embedder, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space, use_space
+from gateway.supervised import Supervised, Supervision
 from gateway.vectors.group import Group
 from gateway.vectors.source import Count, Source
 
@@ -28,8 +28,7 @@ log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 15.0  # between two looks for new documents; other processes import, too
 _DOCUMENTS_AT_ONCE = 16
-_FIRST_RETRY_SECONDS = 5.0
-_LAST_RETRY_SECONDS = 600.0
+_LONGEST_WAIT_SECONDS = 600.0  # between two tries with a model that fails: each may load it
 _COUNT_SECONDS = 5.0  # between two counts while it works
 _YIELD_SECONDS = 10.0  # that a group waits at most for others to be answered
 _LOOK_SECONDS = 0.1
@@ -68,21 +67,20 @@ class Indexer:
         self._wake = asyncio.Event()
         self._stale = False
         self._settled = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._task: Supervised | None = None
         self._state: IndexState = "idle"
-        self._problem: str | None = None
         self._counts: dict[str, Count] = {}
         self._counted_at = 0.0
         self._begun: tuple[float, int] | None = None  # when this run of work began, and what was done then
 
-    def start(self) -> None:
+    def start(self, supervision: Supervision) -> None:
         """Begin."""
-        self._task = asyncio.create_task(self._run(), name="vector-indexer")
+        self._task = supervision.start("vector-indexer", self._run, longest_wait=_LONGEST_WAIT_SECONDS)
 
     async def close(self) -> None:
         """Stop; what is missing is made after the next start."""
         if self._task is not None:
-            await stop([self._task])
+            await self._task.close()
 
     async def caught_up(self) -> None:
         """Wait until everything has its vectors, or a problem is in the way."""
@@ -98,40 +96,23 @@ class Indexer:
         speed = None
         if self._begun is not None and (seconds := self._counted_at - self._begun[0]) > 0:
             speed = round((self._done() - self._begun[1]) / seconds, 2)
-        return IndexHealth(self._state, dict(self._counts), speed, self._problem)
+        failed = self._task if self._task is not None and self._task.state == "restarting" else None
+        state: IndexState = self._state if failed is None else "waiting"
+        return IndexHealth(state, dict(self._counts), speed, failed.problem if failed is not None else None)
 
     # ------------------------------------------------------------------------------------- the task
 
     async def _run(self) -> None:
-        failures = 0
         while True:
             self._wake.clear()
             try:
                 await self._pass()
-            except Exception as error:
-                failures += 1
-                await asyncio.sleep(self._failed(error, failures))
-                continue
-            failures = 0
-            self._state, self._problem = "idle", None
-            self._settled.set()
+                self._state = "idle"
+            finally:
+                self._settled.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._poll_seconds):
                     await self._wake.wait()
-
-    def _failed(self, error: Exception, failures: int) -> float:
-        """Report a failed pass; the seconds until the next one."""
-        self._state = "waiting"
-        self._settled.set()
-        wait = min(_LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2.0 ** min(failures - 1, 16))
-        if isinstance(error, HearthError):
-            self._problem = error.message
-            wait = max(wait, error.retry_after or 0.0)
-            log.warning("vectors could not be made", problem=error.message, retry_seconds=round(wait))
-        else:
-            self._problem = "an internal error; the server's log has it"
-            log.error("the indexer failed unexpectedly", exc_info=error)
-        return wait
 
     async def _pass(self) -> None:
         """Make everything that is missing."""

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.inference.interface import HostHealth
 from gateway.metrics import Metrics
 from gateway.settings import ServerSettings
+from gateway.supervised import TaskHealth
 from tests.conftest import ROOT
 from tests.deploy.debian import need
 
@@ -58,6 +59,7 @@ def exported() -> dict[str, set[str]]:
     """The labels of every series that the gateway exports, by name. Counters and histograms have several names."""
     metrics = Metrics()
     metrics.watch(lambda: HostHealth(state="ready"))
+    metrics.watch_tasks(lambda: [TaskHealth("memory-worker", "running", 0, None)])
     metrics.request_done("/ask", "POST", 200, 0.1)
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):

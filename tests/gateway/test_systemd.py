@@ -18,6 +18,7 @@ from structlog.testing import capture_logs
 
 from gateway.store.db import Database
 from gateway.store.keys import create_key
+from gateway.supervised import Supervision
 from gateway.systemd import Notifier, inherited_socket
 from tests.waiting import until
 
@@ -87,13 +88,13 @@ def test_nobody_listens() -> None:
 @pytest.mark.parametrize("more", [{"WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": ""}])
 async def test_a_watchdog_that_is_not_ours(manager: socket.socket, more: dict[str, str]) -> None:
     notifier = Notifier(environment(manager, **{"WATCHDOG_USEC": "1000", **more}))
-    async with notifier.heartbeat():
+    async with notifier.heartbeat(Supervision()):
         await asyncio.sleep(0.05)
     assert heard(manager) == []
 
 
 async def test_only_a_living_event_loop_pings(manager: socket.socket) -> None:
-    async with Notifier(environment(manager, WATCHDOG_USEC="40000")).heartbeat():
+    async with Notifier(environment(manager, WATCHDOG_USEC="40000")).heartbeat(Supervision()):
         beats: list[str] = []
 
         def three() -> bool:
@@ -108,6 +109,25 @@ async def test_only_a_living_event_loop_pings(manager: socket.socket) -> None:
     heard(manager)
     await asyncio.sleep(0.1)
     assert heard(manager) == []
+
+
+async def test_a_heart_that_fails_beats_on(manager: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(Notifier):
+        failures = 3
+
+        def _send(self, message: str) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise MemoryError
+            super()._send(message)
+
+    supervision = Supervision()
+    async with Failing(environment(manager, WATCHDOG_USEC="40000")).heartbeat(supervision):
+        await until(lambda: "WATCHDOG=1" in heard(manager))
+        [task] = supervision.health()
+        assert (task.name, task.state, task.restarts) == ("watchdog", "running", 3)
+    [task] = supervision.health()
+    assert task.state == "stopped"
 
 
 def test_without_a_manager_there_is_no_socket() -> None:
@@ -188,6 +208,7 @@ def test_a_passed_public_socket_needs_a_key(tmp_path: Path, tiny_model: Path) ->
 CASES = """
 import os, socket
 from gateway.errors import ConfigurationError
+from gateway.supervised import Supervision
 from gateway.systemd import inherited_socket
 
 def refused(given, count="1"):

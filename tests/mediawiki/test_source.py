@@ -15,6 +15,7 @@ from gateway.resources import sample_wiki
 from gateway.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED
+from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from gateway.wiki.extract import extract, redirect_target
@@ -246,7 +247,7 @@ async def test_fetched_pages_are_found_by_what_their_sections_say(
     indexer = Indexer(database, embedder, [WikiPages(FETCHED)], poll_seconds=60)
     queries = Queries(embedder, dimensions=None, min_similarity=0.2, timeout_seconds=5, on_stale=lambda: None)
     source = MediaWiki(settings_of(mediawiki), database, Meaning(database, queries, FETCHED), indexer.wake)
-    indexer.start()
+    indexer.start(Supervision())
     try:
         page = await source.fetch("FALSE")
         passage = next(section.text for section in page.sections[1:] if len(section.text) > 60)[:200]

@@ -14,6 +14,7 @@ from gateway.store.conversations import add_conversation, erase_conversation
 from gateway.store.db import Database
 from gateway.store.fact_vectors import count_fact_vectors
 from gateway.store.facts import Fact, end_fact, put_fact, search_facts, undo_fact
+from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from tests.gateway.memory.test_facts import fact
@@ -66,7 +67,7 @@ async def memory(database: Database) -> AsyncIterator[Memory]:
     ):
         await made.put(text, key)
     await made.put("Lives in Huế with two cats", "home_city", "bob")
-    made.indexer.start()
+    made.indexer.start(Supervision())
     await made.index()
     yield made
     await made.indexer.close()

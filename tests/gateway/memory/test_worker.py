@@ -11,14 +11,15 @@ from typing import Any
 import apsw
 import pytest
 
+from gateway import supervised
 from gateway.errors import HearthError
-from gateway.memory import worker as module
 from gateway.memory.hub import Hub, News
 from gateway.memory.reading import Reading, conclude
 from gateway.memory.worker import Worker
 from gateway.store.conversations import add_conversation
 from gateway.store.db import Database
 from gateway.store.jobs import Job, add_job, finish_job, next_job_at
+from gateway.supervised import Supervision
 from tests.gateway.store.test_conversations import make
 from tests.waiting import PATIENCE, until
 
@@ -36,7 +37,7 @@ class Failing(Database):
 
 
 async def test_jobs_go_on_after_the_database_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_DATABASE_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(supervised, "_FIRST_WAIT_SECONDS", 0.01)
     database = Failing(tmp_path / "hearth.db")
     database.open()
     done = asyncio.Event()
@@ -47,7 +48,7 @@ async def test_jobs_go_on_after_the_database_failed(tmp_path: Path, monkeypatch:
 
     worker = Worker(database, {"facts": handle})
     try:
-        await worker.start()
+        await worker.start(Supervision())
         await database.write(lambda c: add_conversation(c, make()))
         await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
         database.failures = 3
@@ -74,7 +75,7 @@ async def test_what_an_interrupted_job_was_writing_is_told(tmp_path: Path) -> No
 
     worker = Worker(database, {"facts": handle})
     try:
-        await worker.start()
+        await worker.start(Supervision())
         await database.write(lambda c: add_conversation(c, make()))
         async with hub.listen("c1") as listener:
             await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))

@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 from gateway.store.db import Database
+from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.source import Count, Document, Part, Vectors
 from tests.gateway.vectors.words import WordEmbedder
@@ -58,7 +59,7 @@ async def make_indexer(database: Database, embedder: WordEmbedder) -> AsyncItera
 
     def make(*sources: Any, **options: Any) -> Indexer:
         indexer = Indexer(database, embedder, sources, **({"poll_seconds": 0.02} | options))
-        indexer.start()
+        indexer.start(Supervision())
         running.append(indexer)
         return indexer
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import apsw
 import pytest
 
+from gateway import supervised
 from gateway.errors import HearthError, InvalidRequestError, ModelUnavailableError
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
@@ -49,7 +51,7 @@ async def test_nothing_to_do_starts_no_model(make_indexer: MakeIndexer, embedder
 async def test_a_failing_model_is_tried_again_later(
     make_indexer: MakeIndexer, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(supervised, "_FIRST_WAIT_SECONDS", 0.01)
     embedder.error = ModelUnavailableError("no memory", retry_after=0.01)
     source = Listed({1: ["one"]})
     indexer = make_indexer(source)
@@ -58,6 +60,28 @@ async def test_a_failing_model_is_tried_again_later(
     embedder.error = None
     await until(lambda: 1 in source.made)
     await until(lambda: indexer.health().problem is None)
+
+
+async def test_an_unexpected_error_is_told_and_outlived(
+    make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Torn(Listed):
+        torn = True
+
+        def tidy(self, connection: apsw.Connection) -> bool:
+            if self.torn:
+                raise KeyError("secret")
+            return super().tidy(connection)
+
+    monkeypatch.setattr(supervised, "_FIRST_WAIT_SECONDS", 0.05)
+    source = Torn({1: ["one"]})
+    indexer = make_indexer(source)
+    await indexer.caught_up()
+    assert indexer.health().state == "waiting"
+    assert indexer.health().problem == "an internal error (KeyError); the server's log has it"
+    source.torn = False
+    await until(lambda: 1 in source.made)
+    await until(lambda: (indexer.health().state, indexer.health().problem) == ("idle", None))
 
 
 async def test_settings_that_no_text_can_meet_are_no_fault_of_the_texts(

@@ -14,6 +14,7 @@ from gateway.settings import WikiSettings
 from gateway.store import fetched_pages, wiki_vectors
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED
+from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from gateway.wiki import politeness
@@ -228,7 +229,7 @@ async def searching(server: Wiki, database: Database) -> AsyncIterator[Search]:
         settings = WikiSettings(api_url=server.api_url, fetch_timeout_seconds=30, search=mode)  # type: ignore[arg-type]
         wiki = MediaWiki(settings, database, Meaning(database, queries, FETCHED), indexer.wake)
         await wiki.open()
-        indexer.start()
+        indexer.start(Supervision())
         closing.extend([indexer, queries, wiki])
         return Searched(wiki, embedder, queries, database)
 

@@ -17,6 +17,7 @@ from gateway.store import wiki_vectors
 from gateway.store.backup import copy_database
 from gateway.store.db import Database
 from gateway.store.vectors import IMPORTED, use_extension
+from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from gateway.wiki.ingest import prepare, put
@@ -89,7 +90,7 @@ class Setup:
 async def setup(database: Database) -> AsyncIterator[Setup]:
     made = Setup(database)
     await made.put(**PAGES)
-    made.indexer.start()
+    made.indexer.start(Supervision())
     await made.indexer.caught_up()
     yield made
     await made.indexer.close()

@@ -1,0 +1,70 @@
+"""Background tasks that fail are shown and counted, and go on once they can."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import apsw
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from gateway import supervised
+from gateway.cli.main import cli
+from gateway.settings import Settings
+from tests.gateway.api.conftest import live
+from tests.gateway.api.scripted import ScriptedInference
+from tests.gateway.api.test_conversations import say, start, talker
+from tests.gateway.vectors.words import come_true
+
+WELL = {"name": "memory-worker", "state": "running", "restarts": 0, "problem": None}
+PROBLEM = "an internal error (DecodeError); the server's log has it"
+
+
+async def test_an_unexpected_error_does_not_end_the_worker(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that cannot be read, as no release writes one, is in the way until somebody mends it."""
+    monkeypatch.setattr(supervised, "_FIRST_WAIT_SECONDS", 0.1)
+    async with (
+        live(settings, ScriptedInference(talker)) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+
+        async def health() -> dict[str, Any]:
+            return dict((await client.get("/admin/health")).json())
+
+        async def failing() -> bool:
+            seen.update(await health())
+            [task] = seen["background"]
+            return bool(task["state"] == "restarting" and task["restarts"] >= 3)
+
+        async def done() -> bool:
+            return not database.execute("SELECT EXISTS (SELECT 1 FROM jobs)").get
+
+        before, seen = await health(), dict[str, Any]()
+        assert (before["status"], before["background"]) == ("ok", [WELL])
+        name = await start(client)
+        database = apsw.Connection(str(settings.data_dir / "hearth.db"))
+        database.execute(
+            "INSERT INTO jobs (kind, conversation, payload, state, attempts, not_before, created_at) "
+            "VALUES ('facts', ?, 'no JSON', 'waiting', 0, 0, 0)",
+            (name,),
+        )
+        await say(client, name, "Hello", reply=False)  # which wakes the worker
+        await come_true(failing)
+        assert (seen["status"], seen["background"][0]["problem"]) == ("degraded", PROBLEM)
+        lines = (await client.get("/metrics")).text.splitlines()
+        [counted] = [line for line in lines if line.startswith("background_task_restarts_total{")]
+        assert counted.startswith('background_task_restarts_total{task="memory-worker"} ')
+        assert float(counted.rpartition(" ")[2]) >= 3
+        shown = await asyncio.to_thread(CliRunner().invoke, cli, ["status", "--url", server.url])
+        assert f"problem:    memory-worker is restarting: {PROBLEM}" in shown.output
+        database.execute("UPDATE jobs SET payload = '{}'")
+        await come_true(done)
+        database.close()
+        after = await health()
+        [task] = after["background"]
+        assert (after["status"], task["state"], task["problem"]) == ("ok", "running", PROBLEM)
+        assert task["restarts"] >= 3, "what has happened stays visible"
