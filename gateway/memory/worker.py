@@ -32,8 +32,8 @@ from gateway.supervised import Supervised, Supervision
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 4
-# What runs here is not leased again however long it takes: its conversation is busy. So a lease only runs out of
-# a job that could not be put back.
+# What runs here is not leased again however long it takes: its conversation is busy. So a lease only runs out when a
+# job could not be put back.
 _LEASE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS = 30.0
 _LAST_RETRY_SECONDS = 3600.0
@@ -118,11 +118,18 @@ class Worker:
         self._running[job.conversation] = task
         task.add_done_callback(partial(self._ended, job.conversation))
 
+    @property
+    def _busy(self) -> set[str]:
+        """Conversations none of whose jobs may begin: one runs, or somebody holds them."""
+        return {*self._running, *self._held.keys}
+
     async def _lease(self) -> Job | None:
-        busy = {*self._running, *self._held.keys}
+        busy = self._busy
 
         def lease(connection: apsw.Connection) -> Job | None:
-            return lease_job(connection, now=time.time(), seconds=_LEASE_SECONDS, busy=busy)
+            return lease_job(
+                connection, now=time.time(), seconds=_LEASE_SECONDS, kinds=self._handlers.keys(), busy=busy
+            )
 
         job = await self._database.write(lease)
         if job is not None and job.conversation in self._held.keys:  # somebody began to write there meanwhile
@@ -134,7 +141,8 @@ class Worker:
         """Seconds until a waiting job may run; None to wait until something is told."""
         if len(self._running) >= AT_ONCE:
             return None
-        due = await self._database.read(next_job_at)
+        busy = self._busy
+        due = await self._database.read(lambda c: next_job_at(c, kinds=self._handlers.keys(), busy=busy))
         if due is None:
             return None
         return max(1.0, due - time.time())
@@ -143,7 +151,7 @@ class Worker:
         self._running.pop(conversation, None)
         self._begun.pop(conversation, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Its row still says that it runs: the next start releases it.
+            # Its row still says that it runs, until the lease runs out or the next start releases it.
             log.error("a job could not be put back", conversation=conversation, problem=repr(error))
         self.wake()
 

@@ -7,7 +7,7 @@ running when the program died is taken up again (:func:`release_all_jobs`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import apsw
 import msgspec
@@ -18,6 +18,15 @@ from gateway.store.rows import columns, load_one
 
 JobKind = Literal["compact", "facts", "tasks"]
 
+ALL_KINDS: tuple[JobKind, ...] = get_args(JobKind)
+
+# Jobs that may be leased at some time, of the kinds and not of the conversations that are given as JSON arrays.
+_OPEN = (
+    "state IN ('waiting', 'running') AND kind IN (SELECT value FROM json_each(:kinds)) "
+    "AND conversation NOT IN (SELECT value FROM json_each(:busy))"
+)
+# From when on: a lease that has run out is that of a job that could not be put back.
+_DUE = "CASE state WHEN 'waiting' THEN not_before ELSE leased_until END"
 # The row of a job as this run has leased it.
 _MINE = "seq = ? AND state = 'running' AND attempts = ?"
 
@@ -60,16 +69,19 @@ def add_job(
 
 
 def lease_job(
-    connection: apsw.Connection, *, now: float, seconds: float, busy: Collection[str] = ()
+    connection: apsw.Connection,
+    *,
+    now: float,
+    seconds: float,
+    kinds: Collection[JobKind] = ALL_KINDS,
+    busy: Collection[str] = (),
 ) -> Job | None:
-    """Take the oldest job that may run now, of a conversation that is not in ``busy``."""
+    """Take the oldest job of these ``kinds`` that may run now, of a conversation that is not in ``busy``."""
     found = load_one(
         _Row,
         connection.execute(
-            f"SELECT {columns(Job)} FROM jobs WHERE ((state = 'waiting' AND not_before <= :now) "
-            "OR (state = 'running' AND leased_until < :now)) "
-            "AND conversation NOT IN (SELECT value FROM json_each(:busy)) ORDER BY not_before, seq LIMIT 1",
-            {"now": now, "busy": msgspec.json.encode(sorted(busy)).decode()},
+            f"SELECT {columns(Job)} FROM jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY not_before, seq LIMIT 1",
+            {"now": now, **_arrays(kinds, busy)},
         ),
     )
     if found is None:
@@ -83,9 +95,12 @@ def lease_job(
     return Job(**values | {"payload": payload, "attempts": found.attempts + 1})
 
 
-def next_job_at(connection: apsw.Connection) -> float | None:
-    """When the next waiting job may run (Unix seconds), None when none waits."""
-    found: float | None = connection.execute("SELECT min(not_before) FROM jobs WHERE state = 'waiting'").get
+def next_job_at(
+    connection: apsw.Connection, *, kinds: Collection[JobKind] = ALL_KINDS, busy: Collection[str] = ()
+) -> float | None:
+    """When :func:`lease_job` may find the next one (Unix seconds), None when there is none."""
+    query = f"SELECT min({_DUE}) FROM jobs WHERE {_OPEN}"
+    found: float | None = connection.execute(query, _arrays(kinds, busy)).get
     return found
 
 
@@ -150,6 +165,14 @@ class _Row(Job, frozen=True, kw_only=True):
     """As stored: ``payload`` is JSON."""
 
     payload: str  # type: ignore[assignment]
+
+
+def _arrays(kinds: Collection[JobKind], busy: Collection[str]) -> dict[str, str]:
+    """The values of :data:`_OPEN`."""
+    return {
+        name: msgspec.json.encode(list(values)).decode()
+        for name, values in (("kinds", kinds), ("busy", busy))
+    }
 
 
 def _end(connection: apsw.Connection, job: Job, change: str, values: tuple[object, ...]) -> None:

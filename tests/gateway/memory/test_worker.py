@@ -10,9 +10,11 @@ from typing import Any
 
 import apsw
 import pytest
+from structlog.testing import capture_logs
 
 from gateway import supervised
 from gateway.errors import HearthError
+from gateway.memory import worker as module
 from gateway.memory.hub import Hub, News
 from gateway.memory.reading import Reading, conclude
 from gateway.memory.worker import Worker
@@ -54,6 +56,58 @@ async def test_jobs_go_on_after_the_database_failed(tmp_path: Path, monkeypatch:
         database.failures = 3
         worker.wake()
         await asyncio.wait_for(done.wait(), PATIENCE)
+    finally:
+        await worker.close()
+        database.close()
+
+
+async def test_a_job_that_could_not_be_put_back_is_taken_up_when_its_lease_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LEASE_SECONDS", 0.05)
+    database = Failing(tmp_path / "hearth.db")
+    database.open()
+    done = asyncio.Event()
+
+    async def handle(job: Job) -> None:
+        if job.attempts == 1:
+            database.failures = 1
+            raise HearthError("no model")
+        await database.write(lambda c: finish_job(c, job))
+        done.set()
+
+    worker = Worker(database, {"facts": handle})
+    try:
+        await database.write(lambda c: add_conversation(c, make()))
+        await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
+        await worker.start(Supervision())
+        await asyncio.wait_for(done.wait(), PATIENCE)
+    finally:
+        await worker.close()
+        database.close()
+
+
+async def test_jobs_that_nobody_handles_wait_and_are_in_nobody_s_way(tmp_path: Path) -> None:
+    """As those of facts do, after `memory.facts` was turned off."""
+    database = Database(tmp_path / "hearth.db")
+    database.open()
+    done = asyncio.Event()
+
+    async def handle(job: Job) -> None:
+        await database.write(lambda c: finish_job(c, job))
+        done.set()
+
+    worker = Worker(database, {"tasks": handle})
+    try:
+        await database.write(lambda c: add_conversation(c, make()))
+        await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
+        await database.write(lambda c: add_job(c, "tasks", "c1", now=1.0))
+        with capture_logs() as logs:
+            await worker.start(Supervision())
+            await asyncio.wait_for(done.wait(), PATIENCE)
+            await until(lambda: not worker.running)
+        assert logs == []
+        assert await database.read(next_job_at) == 0.0, "it waits for its handler"
     finally:
         await worker.close()
         database.close()
