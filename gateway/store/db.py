@@ -70,7 +70,7 @@ class Database:
                 connection.pragma("secure_delete", True)  # what is erased leaves no text in free pages
                 connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
                 self._version = migrate(connection, self.path)
-                _truncated(connection)
+                self._truncating = not _truncated(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -114,8 +114,9 @@ class Database:
     async def truncate_log(self) -> None:
         """Bring the write-ahead log into the file and empty it, so that erased text is in neither.
 
-        A reader that is at work, here or in another process, keeps its part of the log; then every later write tries
-        again until it is empty. Closing the database, and opening it after a crash, empty it as well.
+        A reader that is at work, here or in another process, keeps its part of the log, and a full disk all of it; then
+        every later write tries again until it is empty. Closing the database, and opening it after a crash, empty it as
+        well.
         """
         self._truncating = True
         await self.write(lambda connection: None)
@@ -167,19 +168,26 @@ def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Con
     try:
         result = fn(connection)
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
         if connection.in_transaction:  # a full disk has already rolled back
             connection.execute("ROLLBACK")
+        if isinstance(
+            error, StopIteration
+        ):  # futures refuse it: whoever awaits the result would wait for ever
+            raise RuntimeError("a function for the database raised StopIteration") from error
         raise
     return result
 
 
 def _truncated(connection: apsw.Connection) -> bool:
-    """Empty the write-ahead log; False when somebody reads it just now."""
+    """Empty the write-ahead log; False when somebody reads it just now, or the disk fails."""
     connection.set_busy_timeout(0)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except (apsw.BusyError, apsw.LockedError):
+        return False
+    except (apsw.FullError, apsw.IOError) as error:  # no failure of the write before it, which is on disk
+        _log.warning("the write-ahead log keeps erased text until it can be emptied", problem=str(error))
         return False
     finally:
         connection.set_busy_timeout(int(BUSY_SECONDS * 1000))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -19,6 +20,7 @@ import structlog
 from gateway.errors import ConfigurationError, HearthError
 from gateway.store.db import Database
 from gateway.store.migrate import Migration, migrate, migrations, schema_version
+from tests.waiting import PATIENCE
 
 
 @contextmanager
@@ -35,6 +37,11 @@ def put(value: str) -> object:
     return lambda connection: (
         connection.execute("INSERT INTO wiki_state VALUES (?, ?)", (value, value)) and None
     )
+
+
+def log_bytes(database: Database) -> int:
+    """Size of the write-ahead log."""
+    return Path(f"{database.path}-wal").stat().st_size
 
 
 def names(connection: apsw.Connection) -> list[str]:
@@ -135,6 +142,35 @@ async def test_a_failed_write_changes_nothing_and_the_next_one_works(database: D
         await database.write(fails)
     await database.write(put("whole"))  # type: ignore[arg-type]
     assert await database.read(names) == ["whole"]
+
+
+@pytest.mark.parametrize("how", ["write", "read"])
+async def test_whatever_a_function_raises_reaches_its_caller(database: Database, how: str) -> None:
+    """A future cannot hold StopIteration: its caller would wait for ever."""
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(getattr(database, how)(lambda c: next(iter(()))), PATIENCE)
+    await database.write(put("a"))  # type: ignore[arg-type]
+    assert await database.read(names) == ["a"]
+
+
+async def test_a_log_that_cannot_be_emptied_fails_no_write(database: Database) -> None:
+    """What was committed is told to be committed; the log is emptied later."""
+    await database.write(lambda c: c.execute("CREATE TABLE large (text)") and None)
+    size = database.path.stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with structlog.testing.capture_logs() as logs:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))  # the file cannot grow, the log can
+        try:
+            await database.write(lambda c: c.execute("INSERT INTO large VALUES (zeroblob(100000))") and None)
+            await database.truncate_log()
+            await database.write(put("a"))  # type: ignore[arg-type]
+            assert log_bytes(database) > 0
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [each["log_level"] for each in logs] == ["warning", "warning"]
+    await database.write(put("b"))  # type: ignore[arg-type]
+    assert log_bytes(database) == 0
+    assert await database.read(names) == ["a", "b"]
 
 
 async def test_readers_cannot_write(database: Database) -> None:
