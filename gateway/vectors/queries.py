@@ -95,8 +95,7 @@ class Queries:
         try:
             await asyncio.wait({task}, timeout=self._timeout)
         except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait({task})
+            await stop([task])
             raise
         if task.done():
             return task.result()
@@ -106,5 +105,9 @@ class Queries:
 
     def _ended(self, task: asyncio.Task[Embeddings]) -> None:
         self._late.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever asked has been told already
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, HearthError):  # whoever asked was told that it took too long, not why
+            self.problem = error.message
+            log.warning("a late vector could not be made", problem=error.message)
+        elif error is not None:
+            log.error("a late vector failed unexpectedly", exc_info=error)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.errors import ModelUnavailableError
 from gateway.vectors.queries import Queries
@@ -61,6 +62,27 @@ async def test_what_is_late_goes_on_alone(queries: Queries, embedder: WordEmbedd
     await until(lambda: not queries._late)
     await queries.vector("slow")
     assert queries.problem is None
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "problem"),
+    [
+        (ModelUnavailableError("no memory"), "warning", "no memory"),
+        (KeyError("x"), "error", "no vector within"),
+    ],
+)
+async def test_why_a_late_one_fails_is_told(
+    queries: Queries, embedder: WordEmbedder, error: Exception, level: str, problem: str
+) -> None:
+    embedder.gate = asyncio.Event()
+    with pytest.raises(ModelUnavailableError, match="no vector within"):
+        await queries.vector("slow")
+    embedder.error = error
+    with capture_logs() as logs:
+        embedder.gate.set()
+        await until(lambda: not queries._late)
+    assert [each["log_level"] for each in logs] == [level]
+    assert problem in (queries.problem or "")
 
 
 async def test_late_ones_are_limited(queries: Queries, embedder: WordEmbedder) -> None:

@@ -40,7 +40,7 @@ class WordEmbedder(NoEmbedder):
         self.identity = "words.gguf"
         self.space = "words:128"
         self.width = WIDTH
-        self.error: HearthError | None = None
+        self.error: Exception | None = None
         self.gate: asyncio.Event | None = None
         self.calls: list[tuple[list[str], dict[str, Any]]] = []
         self._most_words = most_words
