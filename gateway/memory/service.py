@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from gateway.aio import KeyedLocks, finish, stop
-from gateway.errors import HearthError, OverloadedError
+from gateway.errors import HearthError, NotFoundError, OverloadedError
 from gateway.inference.interface import GenerateCall, Progress
 from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
@@ -127,9 +127,12 @@ class Conversations:
     async def _alone(self, conversation: Conversation) -> AsyncIterator[Conversation]:
         """The conversation as it is now. No message and no job of it runs inside the block. Raises NotFoundError."""
         async with self.turns.hold(conversation.id), self._worker.holding(conversation.id):
-            yield await self._parts.database.read(
-                lambda c: get_conversation(c, conversation.id, conversation.owner)
-            )
+            yield await self._current(conversation)
+
+    async def _current(self, conversation: Conversation) -> Conversation:
+        return await self._parts.database.read(
+            lambda c: get_conversation(c, conversation.id, conversation.owner)
+        )
 
     async def _let_finish(self, name: str) -> None:
         """Wait for a compaction that ends soon: stopping it then would cost more than it saves."""
@@ -206,6 +209,11 @@ class Conversations:
         """What happens in the conversation from now on; first its ``state``, last that it was ``erased``."""
         async with self._hub.listen(conversation.id) as listener:
             yield News("state", {"compacting": conversation.id in self._compactor.running})
+            try:
+                await self._current(conversation)
+            except NotFoundError:  # erased before anybody listened
+                yield News("erased")
+                return
             while True:
                 news = await listener.next()
                 yield news

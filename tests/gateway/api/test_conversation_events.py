@@ -13,10 +13,12 @@ import pytest
 
 from gateway.inference.interface import GenerateCall
 from gateway.settings import Settings
+from gateway.store.conversations import any_conversation
 from model_host.protocol import Delta, Finished
 from tests.gateway.api.conftest import Client, changed, live
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.api.test_conversations import say, start, talker, text_of
+from tests.waiting import PATIENCE
 
 News = list[tuple[str, dict[str, Any]]]
 
@@ -123,6 +125,23 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
             assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
             await client.delete(f"/v1/conversations/{name}")
             await until(news, "erased")
+
+
+async def test_who_listens_just_after_the_end_hears_of_it(settings: Settings, inference: Patient) -> None:
+    """Between the look for the conversation and the first event it was erased."""
+    async with (
+        live(settings, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        services = server.server.config.app.state.services  # type: ignore[union-attr]
+        conversation = await services.database.read(lambda c: any_conversation(c, name))
+        await client.delete(f"/v1/conversations/{name}")
+        async with asyncio.timeout(PATIENCE):
+            assert [news.kind async for news in services.conversations.news(conversation)] == [
+                "state",
+                "erased",
+            ]
 
 
 async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
