@@ -64,7 +64,7 @@ from model_host.protocol import Delta, Finished, Queued
 
 log = structlog.get_logger(__name__)
 
-# Messages of one conversation that may wait for their turn.
+# Messages and changes of one conversation that may have or await their turn.
 _MAX_HELD = 16
 # While a message waits for a compaction, so often its end is estimated anew.
 _LOOK_AGAIN_SECONDS = 0.05
