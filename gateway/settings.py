@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 Seconds = Annotated[float, Meta(ge=0)]
+Timeout = Annotated[float, Meta(gt=0)]  # seconds
 Tokens = Annotated[int, Meta(ge=1)]
 Positive = Annotated[int, Meta(ge=1)]
 SearchMode = Literal["text", "vectors", "both"]
@@ -27,8 +28,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     allowed_origins: list[str] = []
     # Addresses or networks of proxies that are believed when they say who calls (X-Forwarded-For), in the log alone.
     trusted_proxies: list[str] = field(default_factory=lambda: ["127.0.0.1", "::1"])
-    header_timeout_seconds: Seconds = 10.0
-    body_timeout_seconds: Seconds = 30.0
+    header_timeout_seconds: Timeout = 10.0
+    body_timeout_seconds: Timeout = 30.0
     max_body_bytes: Positive = 4 * 1024 * 1024
     max_connections: Positive = 512
     # The web page at /. Without it there is the API alone.
@@ -52,7 +53,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     threads: Annotated[int, Meta(ge=0, le=512)] = 0
     # Negative: never let an idle host go.
     idle_seconds: float = 1800.0
-    start_timeout_seconds: Seconds = 300.0
+    start_timeout_seconds: Timeout = 300.0
     stop_grace_seconds: Seconds = 30.0
     # Requests waiting in the host before further ones are refused with 503.
     max_waiting: Positive = 64
@@ -76,7 +77,7 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # A vector whose cosine similarity to the query's is less is no hit.
     min_similarity: Annotated[float, Meta(ge=-1, le=1)] = 0.25
     # A search waits this long for its query's vector, a start of the model included, and then does without.
-    search_timeout_seconds: Seconds = 5.0
+    search_timeout_seconds: Timeout = 5.0
     parallel: Annotated[int, Meta(ge=1, le=64)] = 8
     # Tokens computed in one step at most: bounds how long a query waits for a passage that is being indexed.
     chunk: Annotated[int, Meta(ge=8, le=4096)] = 256
@@ -84,7 +85,7 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     threads: Annotated[int, Meta(ge=0, le=512)] = 0
     # Negative: never let an idle host go.
     idle_seconds: float = 600.0
-    start_timeout_seconds: Seconds = 120.0
+    start_timeout_seconds: Timeout = 120.0
     stop_grace_seconds: Seconds = 10.0
     max_waiting: Positive = 64
 
@@ -105,7 +106,7 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     )
     min_space_tokens: Tokens = 100  # stop looking for pages when less prompt space is left
     max_question_bytes: Positive = 4096
-    deadline_seconds: Seconds = 300.0
+    deadline_seconds: Timeout = 300.0
     max_concurrent: Positive = 8  # questions at once; more get 503 with Retry-After
 
 
@@ -119,14 +120,16 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Who may be asked about the requests: an address of a page or of a mailbox, for the User-Agent header.
     user_agent_contact: Annotated[str, Meta(pattern=r"^[ -'*-~]{0,200}$")] = ""
     # Numbers of the namespaces that are searched through the API; 0 holds the articles.
-    namespaces: list[Annotated[int, Meta(ge=0, le=1_000_000)]] = field(default_factory=lambda: [0])
+    namespaces: Annotated[list[Annotated[int, Meta(ge=0, le=1_000_000)]], Meta(min_length=1)] = field(
+        default_factory=lambda: [0]
+    )
     # A wiki whose replicas lag further behind refuses requests, which then wait.
     maxlag_seconds: Annotated[int, Meta(ge=1, le=3600)] = 5
     # Base of the citation links of the local store; {title} is the percent-encoded page title.
     page_url: Annotated[str, Meta(pattern=r"\{title\}")] = "https://esolangs.org/wiki/{title}"
     # Load the embedded sample wiki when the local store is empty.
     load_sample: bool = True
-    fetch_timeout_seconds: Seconds = 20.0
+    fetch_timeout_seconds: Timeout = 20.0
     # Pages fetched through the API are kept in the database up to this size, those used last. 0: none are.
     cache_bytes: Annotated[int, Meta(ge=0)] = 64 * 1024 * 1024
     # How the text search finds pages; vectors need an embedding model. "both" is "text" without one.
@@ -192,6 +195,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     def database_path(self) -> Path:
         """The SQLite file, which the server and the command line open."""
         return self.data_dir / "hearth.db"
+
+    @property
+    def prompts_dir(self) -> Path:
+        """The user's own prompt files; it may not exist."""
+        return self.data_dir / "prompts"
 
     @property
     def thread_plan_dir(self) -> Path:

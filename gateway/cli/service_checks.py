@@ -18,6 +18,7 @@ from msgspec import Struct
 from gateway.catalog import resolve_model
 from gateway.cli.text import size_text
 from gateway.config import load_settings
+from gateway.consistency import problems
 from gateway.errors import ConfigurationError, HearthError
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -112,11 +113,14 @@ def file_checks(unit: Properties) -> Iterator[Check]:
     variables = dict(word.split("=", 1) for word in shlex.split(unit.get("Environment", "")) if "=" in word)
     try:
         settings = load_settings({}, {"HOME": account.pw_dir, **variables}, None).settings
-        yield data_directory(settings.data_dir, account)
-        model = resolve_model(settings)
     except ConfigurationError as error:
         yield Check("configuration", "fail", error.message)
         return
+    yield data_directory(settings.data_dir, account)
+    if wrong := problems(settings):
+        yield from (Check("configuration", "fail", problem) for problem in wrong)
+        return
+    model = resolve_model(settings)
     if settings.wiki.api_url:
         outside = not unit.get("IPAddressDeny") or "0.0.0.0/0" in unit.get("IPAddressAllow", "").split()
         remedy = f"the service may not reach {settings.wiki.api_url}: set IPAddressAllow=any"
