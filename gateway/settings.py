@@ -156,17 +156,16 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Conversations: when their history is compacted, and what goes into a prompt.
 
-    ``context``, ``ceiling``, ``floor`` and ``answer_tokens`` are tokens. All four are scaled down alike for a model with
-    a smaller context.
+    ``context``, ``ceiling``, ``floor`` and ``answer_tokens`` are tokens. A model with a smaller context has all
+    four scaled down alike.
     """
 
     context: Positive = 12_288  # prompt and reply together
     # Policy `ceiling`: a prompt over this is answered, then the history is compacted …
     ceiling: Positive = 7_800
     floor: Positive = 3_000  # … to about this size, which summaries of every policy aim at
-    verbatim_messages: Positive = (
-        8  # policy `ceiling`: the last messages, of both sides, that no summary replaces
-    )
+    # Policy `ceiling`: the last messages, of both sides, that stay as they are.
+    verbatim_messages: Positive = 8
     answer_tokens: Positive = 1_024
     # Of conversations that name none, but for the kinds `code` (rounds) and `channel` (window).
     policy: Literal["ceiling", "rounds", "window", "conversations"] = "ceiling"
@@ -184,7 +183,7 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     reflection_folds: Positive = 10
     # Days, and with them the tiers of a summary and the tasks of a day, begin in this time zone. "": the machine's.
     time_zone: str = ""
-    # A message that comes during a compaction waits for it when its estimated end is this close, and stops it otherwise.
+    # A message that comes during a compaction waits for it if its estimated end is this close, else stops it.
     patience_seconds: Annotated[float, Meta(ge=0, le=60)] = 2.0
     # Facts and task updates are read from each exchange when the model is idle.
     facts: bool = True
