@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 import msgspec
+import structlog
 from starlette.applications import Starlette
 from uvicorn import Config, Server
 
@@ -17,6 +18,7 @@ from gateway.api.streams import Drain
 from gateway.app import create_app
 from gateway.connection import GuardedProtocol
 from gateway.errors import ConfigurationError
+from gateway.private import exposed
 from gateway.settings import ServerSettings, Settings
 from gateway.systemd import Notifier, inherited_socket
 
@@ -27,6 +29,9 @@ _KEEP_ALIVE_SECONDS = 15
 _LAST_WORDS_SECONDS = 2.0
 
 
+log = structlog.get_logger(__name__)
+
+
 def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then let open requests finish within the grace period, and return.
 
@@ -35,6 +40,8 @@ def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
     (address not available, public without a key, unusable database or model name).
     """
     logs.configure(settings.log)
+    if remedy := exposed(settings.data_dir):
+        log.warning(remedy)
     notifier = Notifier()
     with inherited_socket() or contextlib.nullcontext() as passed:
         if passed is not None:

@@ -53,6 +53,7 @@ BASE = {
     "logs",
     "gguf_header",
     "aio",
+    "private",
 }
 # What one unit may see of another at the same height: values, never insides.
 VALUES = {

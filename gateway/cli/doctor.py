@@ -22,6 +22,7 @@ from gateway.cores import usable_cores
 from gateway.errors import ConfigurationError
 from gateway.inference.memory import Memory, read_memory
 from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
+from gateway.private import exposed
 from gateway.settings import Settings
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
@@ -74,12 +75,15 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
             "data_dir": str(settings.data_dir),
             "models": fits,
             "problems": wrong,
+            "data_dir_problem": exposed(settings.data_dir),
             "wiki": wiki,
             "threads": plans,
         }
         click.echo(msgspec.json.encode(found))
         return status
     click.echo(_machine_text(machine, settings))
+    if remedy := exposed(settings.data_dir):
+        click.echo(printable(f"warning: {remedy}"))
     for problem in wrong or ["ok"]:
         click.echo(printable(f"settings: {problem}"))
     click.echo(printable(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}"))

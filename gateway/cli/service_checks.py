@@ -6,7 +6,6 @@ import os
 import pwd
 import re
 import shlex
-import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from gateway.cli.text import size_text
 from gateway.config import load_settings
 from gateway.consistency import problems
 from gateway.errors import ConfigurationError, HearthError
+from gateway.private import exposed
 
 Verdict = Literal["ok", "warn", "fail"]
 Properties = Mapping[str, str]
@@ -156,8 +156,8 @@ def data_directory(path: Path, account: pwd.struct_passwd) -> Check:
         return Check(name, "warn", f"{path} cannot be looked at ({error.strerror}): run this as root")
     if status.st_uid != account.pw_uid:
         return Check(name, "fail", f"{path} is not {account.pw_name}'s: chown -R {account.pw_name}: {path}")
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        return Check(name, "warn", f"{path} is open to other accounts: chmod 0700 {path}")
+    if remedy := exposed(path):
+        return Check(name, "warn", remedy)
     return Check(name, "ok", str(path))
 
 
