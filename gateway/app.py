@@ -39,6 +39,7 @@ from gateway.ask.flow import AskFlow
 from gateway.ask.types import AskResult
 from gateway.auth import Authenticator
 from gateway.catalog import resolve_model
+from gateway.consistency import check
 from gateway.inference.client import HostClient
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
@@ -148,7 +149,8 @@ async def _open(
     database: Database | None,
 ) -> Services:
     """Open the parts in the order they depend on each other; ``stack`` closes them in reverse."""
-    model = resolve_model(settings)
+    model, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
+    check(settings, prompts, model if inference is None else None)
     opened = database or await _open_database(settings, stack)
     auth = Authenticator(opened, settings.server.host)
     await auth.check_bind(settings.server.host)
@@ -160,7 +162,6 @@ async def _open(
     if search is not None:
         app.state.metrics.watch_embedding(embedding.health, search.indexer.health)
         stack.push_async_callback(search.close)
-    prompts = load_prompts(settings.data_dir / "prompts")
     memory = Conversations(
         MemoryParts(
             database=opened,
@@ -233,7 +234,7 @@ def _open_models(
 
 
 async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
-    database = Database(settings.data_dir / "hearth.db")
+    database = Database(settings.database_path)
     await asyncio.to_thread(database.open)
     stack.push_async_callback(asyncio.to_thread, database.close)
     return database

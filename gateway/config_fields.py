@@ -72,12 +72,15 @@ def expectation(kind: inspect.Type) -> str:
         noun = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
         if kind.ge is not None and kind.le is not None:
             return f"{noun} from {kind.ge} to {kind.le}"
+        if kind.gt is not None:
+            return f"{noun} greater than {kind.gt}"
         return f"{noun} of at least {kind.ge}" if kind.ge is not None else noun
     if isinstance(kind, inspect.BoolType):
         return "true or false"
     if isinstance(kind, inspect.ListType):
         each = expectation(kind.item_type)
-        return "a list of texts" if each == "a text" else f"a list, each {each}"
+        noun = "a list of at least one" if kind.min_length else "a list"
+        return f"{noun} of texts" if each == "a text" else f"{noun}, each {each}"
     if isinstance(kind, inspect.LiteralType):
         return "one of " + ", ".join(str(value) for value in kind.values)
     if isinstance(kind, inspect.StrType) and kind.pattern:

@@ -64,6 +64,15 @@ def kv_cache_bytes(path: Path, context: int) -> int | None:
     return heads_in_all * (key + value) * _KV_ITEM_BYTES * context
 
 
+def is_gguf(path: Path) -> bool:
+    """Whether the file can be read and begins as a GGUF file does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False
+
+
 def header_pairs(path: Path) -> dict[str, Value]:
     """The header's key/value pairs before the tokenizer; none when the file is not there or does not parse."""
     try:

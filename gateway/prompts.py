@@ -153,11 +153,10 @@ def load_prompts(extra: Path | None = None) -> PromptSet:
 
     Raises ConfigurationError naming the file and what is wrong in it.
     """
-    folders = [bundled("prompts")] + ([extra] if extra is not None and extra.is_dir() else [])
     used: dict[str, Prompt] = {}
     others: list[Prompt] = []
-    for folder in folders:
-        for path in sorted(folder.glob("*.md")):
+    for folder in (bundled("prompts"), extra):
+        for path in _files(folder) if folder is not None else ():
             prompt = read_prompt(path)
             if _AT in path.stem:
                 others.append(prompt)
@@ -171,6 +170,15 @@ def load_prompts(extra: Path | None = None) -> PromptSet:
                 f"`{prompt.name}.md` is in use"
             )
     return PromptSet(list(used.values()), others)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".md")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"the folder of prompts {folder} cannot be read: {error.strerror}") from None
 
 
 def read_prompt(path: Path) -> Prompt:

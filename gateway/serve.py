@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
 
 import msgspec
+import structlog
 from starlette.applications import Starlette
 from uvicorn import Config, Server
 
@@ -18,6 +18,7 @@ from gateway.api.streams import Drain
 from gateway.app import create_app
 from gateway.connection import GuardedProtocol
 from gateway.errors import ConfigurationError
+from gateway.private import exposed
 from gateway.settings import ServerSettings, Settings
 from gateway.systemd import Notifier, inherited_socket
 
@@ -28,6 +29,9 @@ _KEEP_ALIVE_SECONDS = 15
 _LAST_WORDS_SECONDS = 2.0
 
 
+log = structlog.get_logger(__name__)
+
+
 def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then let open requests finish within the grace period, and return.
 
@@ -36,6 +40,8 @@ def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
     (address not available, public without a key, unusable database or model name).
     """
     logs.configure(settings.log)
+    if remedy := exposed(settings.data_dir):
+        log.warning(remedy)
     notifier = Notifier()
     with inherited_socket() or contextlib.nullcontext() as passed:
         if passed is not None:
@@ -82,7 +88,7 @@ class GatewayServer(Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                forwarded_allow_ips=_networks(limits.trusted_proxies),
+                forwarded_allow_ips=limits.trusted_proxies,
                 backlog=_BACKLOG,
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
@@ -176,19 +182,6 @@ def url_of(host: str, sock: socket.socket) -> str:
     """The address that people use, with the port that the system chose."""
     name = host.strip("[]")
     return f"http://{f'[{name}]' if ':' in name else name}:{sock.getsockname()[1]}"
-
-
-def _networks(trusted: list[str]) -> list[str]:
-    """Addresses and networks whose X-Forwarded-For is believed. Raises ConfigurationError for what is neither."""
-    for each in trusted:
-        try:
-            ipaddress.ip_network(each)
-        except ValueError as error:
-            raise ConfigurationError(
-                f"server.trusted_proxies: {error}; give addresses or networks such as 10.0.0.0/8",
-                code="invalid_setting",
-            ) from None
-    return trusted
 
 
 def _protocol(settings: ServerSettings) -> type[GuardedProtocol]:

@@ -5,10 +5,8 @@ Each function returns what is wrong, in words, or None.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from model_host.protocol import Count, Embed, Generate
+from model_host.generation import Count, Generate
+from model_host.vectors import Embed
 
 
 def check_generate(request: Generate) -> str | None:

@@ -10,7 +10,7 @@ from model_host.embed_loop import EmbedLoop
 from model_host.embed_queue import EmbedQueue, Job, Piece
 from model_host.embedding import EmbeddingEngine, shaped
 from model_host.host import Host, HostOptions, start_thread
-from model_host.intake import Ticket
+from model_host.output import Ticket
 
 # Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.
 _BESIDES = 256

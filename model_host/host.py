@@ -108,10 +108,11 @@ class ModelHost(Host[Sequence]):
         self.start_reading()
         self._worker.start()  # its start-up overlaps the load
         options = self.options
-        chunk = max(options.chunk, options.parallel)  # every running sequence gets a token each step
+        # A step is never larger than the context, and every running sequence gets a token each step.
+        chunk = max(min(options.chunk, options.context), options.parallel)
         engine = self._engine = TunedEngine(
             options.model,
-            context=options.context,
+            context=max(options.context, chunk),
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache
             outputs=options.parallel + options.drafts,
             chunk=chunk,

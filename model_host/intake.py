@@ -14,25 +14,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from model_host import protocol
-from model_host.output import Output
+from model_host.output import Accepted, Output, Ticket
 
 READ_BYTES = 1 << 16
 
 Work = TypeVar("Work")
-Accepted = protocol.Generate | protocol.Count | protocol.Detokenize | protocol.Embed
-
-
-@dataclass(slots=True)
-class Ticket:
-    """An accepted ``generate``, ``count``, ``detokenize`` or ``embed`` that has no terminal event yet."""
-
-    request: Accepted
-    arrived: float
-    cancelled: bool = False
 
 
 class Intake(Generic[Work]):

@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from model_host import protocol
 
-if TYPE_CHECKING:
-    from model_host.intake import Ticket
+Accepted = protocol.Generate | protocol.Count | protocol.Detokenize | protocol.Embed
+
+
+@dataclass(slots=True)
+class Ticket:
+    """An accepted ``generate``, ``count``, ``detokenize`` or ``embed`` that has no terminal event yet."""
+
+    request: Accepted
+    arrived: float
+    cancelled: bool = False
 
 
 class Output:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from model_host import protocol
 from model_host.engine import Engine
 from model_host.gbnf.syntax import GrammarError
-from model_host.intake import Ticket
 from model_host.markers import Markers
+from model_host.output import Ticket
 from model_host.renderer import ChatTemplateError
 from model_host.reply import Reply
 from model_host.reply_parser import ReplyParser

@@ -9,13 +9,14 @@ This module is the only part of ``model_host`` that the gateway imports. It impo
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from model_host.checks import check_count, check_embed, check_generate
 from model_host.counters import GetStats, Stats
+from model_host.generation import Count, Generate
 from model_host.parts import (
     Lane,
     Message,
@@ -40,8 +41,10 @@ from model_host.vectors import MAX_TEXTS, Embed, Embedded
 
 __all__ = [  # besides what is defined here
     "MAX_TEXTS",
+    "Count",
     "Embed",
     "Embedded",
+    "Generate",
     "GetStats",
     "Lane",
     "Message",
@@ -68,43 +71,6 @@ PROTOCOL_VERSION = 2
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
 # --------------------------------------------------------------------------------------- requests
-
-
-class Generate(
-    Struct, frozen=True, tag_field="op", tag="generate", forbid_unknown_fields=True, omit_defaults=True
-):
-    """Generate text after a chat (``messages``) or after plain text (``prompt``): exactly one of the two.
-
-    ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``),
-    ``json_schema`` and ``tools`` shapes the output. ``tool_choice`` is ``auto``, ``none``, ``required`` or
-    ``function:NAME``. ``logprobs`` asks for that many alternatives of each token (0: the token's own only).
-    """
-
-    id: RequestId
-    messages: Annotated[list[Message], Meta(min_length=1, max_length=4096)] | None = None
-    prompt: str | None = None
-    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
-    sampling: Sampling = Sampling()
-    stop: Annotated[list[StopString], Meta(max_length=16)] = []
-    grammar: Annotated[str, Meta(max_length=262_144)] | None = None
-    json_schema: dict[str, Any] | bool | None = None
-    lane: Lane = "interactive"
-    owner: Owner = ""
-    ignore_eos: bool = False
-    tools: Annotated[list[Tool], Meta(max_length=128)] = []
-    tool_choice: ToolChoice = "auto"
-    parallel_tool_calls: bool = True
-    logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
-
-
-class Count(Struct, frozen=True, tag_field="op", tag="count", forbid_unknown_fields=True, omit_defaults=True):
-    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt."""
-
-    id: RequestId
-    texts: Annotated[list[str], Meta(max_length=65_536)] | None = None
-    messages: Annotated[list[Message], Meta(min_length=1, max_length=4096)] | None = None
-    return_tokens: bool = False
-    tools: Annotated[list[Tool], Meta(max_length=128)] = []
 
 
 class Detokenize(

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from model_host.gbnf.syntax import GrammarError, Range, others
 from model_host.markers import Markers
 from model_host.protocol import Tool
-from model_host.schema.converter import MAX_GRAMMAR_CHARACTERS, schema_to_grammar
+from model_host.schema.converter import schema_to_grammar
 from model_host.schema.gemma_notation import GemmaNotation, Quoting
 from model_host.schema.json_notation import JsonNotation
 from model_host.schema.notation import character_set, literal
+from model_host.schema.rules import MAX_GRAMMAR_CHARACTERS
 from model_host.tool_forms import ToolForm
 
 # Literals and character classes stay; the names of rules get a prefix.

@@ -25,10 +25,10 @@ HEIGHTS: dict[str, int] = {
     "connection": 50,
     "evaluation": 50,
     "benchmarking": 50,
+    "consistency": 45,
     "ask": 40,
     "memory": 40,
     "tasks": 40,
-    "codebase": 40,
     "wiki": 40,
     "auth": 30,
     "vectors": 25,
@@ -54,6 +54,7 @@ BASE = {
     "gguf_header",
     "aio",
     "supervised",
+    "private",
 }
 # What one unit may see of another at the same height: values, never insides.
 VALUES = {
@@ -83,12 +84,11 @@ SQL = re.compile(
 
 @dataclass(frozen=True)
 class Import:
-    """``module`` is a dotted name; ``typing_only`` is inside ``if TYPE_CHECKING``; ``local`` inside a function."""
+    """``module`` is a dotted name; ``local`` is inside a function. Imports for type checking alone count like all."""
 
     module: str
     line: int
     local: bool
-    typing_only: bool
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,22 @@ class Module:
     @cached_property
     def imports(self) -> list[Import]:
         """Every import anywhere in the file, relative ones made absolute."""
-        return list(_imports(self, self.tree, local=False, typing_only=False))
+        return list(_imports(self, self.tree, local=False))
 
 
-def _imports(module: Module, node: ast.AST, *, local: bool, typing_only: bool) -> Iterator[Import]:
+def _imports(module: Module, node: ast.AST, *, local: bool) -> Iterator[Import]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
             continue  # an expression holds no import
         if isinstance(child, ast.Import):
             for alias in child.names:
-                yield Import(alias.name, child.lineno, local, typing_only)
+                yield Import(alias.name, child.lineno, local)
         elif isinstance(child, ast.ImportFrom):
             base = _base(module, child)
             for alias in child.names:
-                yield Import(f"{base}.{alias.name}", child.lineno, local, typing_only)
+                yield Import(f"{base}.{alias.name}", child.lineno, local)
         inside = local or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-        typing = typing_only or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
-        yield from _imports(module, child, local=inside, typing_only=typing)
+        yield from _imports(module, child, local=inside)
 
 
 def _base(module: Module, node: ast.ImportFrom) -> str:
@@ -139,6 +138,14 @@ def modules(root: Path, package: str) -> list[Module]:
         text = path.read_text(encoding="utf-8")
         found.append(Module(name, path, text, ast.parse(text)))
     return found
+
+
+def missing(root: Path) -> list[str]:
+    """Units and modules that the rules name, and that do not exist."""
+    units = {f"gateway.{unit}" for unit in {*HEIGHTS, *BASE} - {""}}
+    modules_named = {*units, *MODEL_CODE, *PYDLE_CODE, *(value for _, value in VALUES)}
+    there = {module.name for package in sorted(OURS) for module in modules(root, package)}
+    return sorted(modules_named - there)
 
 
 def violations(root: Path) -> list[str]:
@@ -270,11 +277,11 @@ def _size(module: Module) -> Iterator[str]:
 
 
 def _cycles(found: list[Module]) -> Iterator[str]:
-    """Import cycles between files, function-level imports included, those for type checking not."""
+    """Import cycles between files, imports inside functions and those for type checking included."""
     names = {module.name for module in found}
     graph: dict[str, set[str]] = {}
     for module in found:
-        used = {_file(each.module, names) for each in module.imports if not each.typing_only}
+        used = {_file(each.module, names) for each in module.imports}
         # A package's __init__ is run by Python itself, whoever imports what.
         graph[module.name] = {
             name for name in used if name and name != module.name and not module.name.startswith(f"{name}.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.layering import MAX_LINES, modules, violations
+from tests.layering import HEIGHTS, MAX_LINES, missing, modules, violations
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,6 +16,12 @@ def test_this_project_keeps_its_rules() -> None:
     assert len(modules(ROOT, "model_host")) > 10
     assert len(modules(ROOT, "clients")) > 10
     assert violations(ROOT) == []
+
+
+def test_the_rules_name_nothing_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing(ROOT) == []
+    monkeypatch.setitem(HEIGHTS, "castles_in_the_air", 40)
+    assert missing(ROOT) == ["gateway.castles_in_the_air"]
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "deploy", "models"])
@@ -72,6 +78,16 @@ def test_a_cycle_is_found(tmp_path: Path) -> None:
     (package / "a.py").write_text("from gateway.ask.b import x\n")
     (package / "b.py").write_text("def f():\n    # later\n    import gateway.ask.a\n")
     assert "import cycle: gateway.ask.a -> gateway.ask.b -> gateway.ask.a" in violations(tmp_path)
+
+
+def test_a_cycle_of_imports_for_type_checking_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "model_host"
+    package.mkdir()
+    (package / "a.py").write_text("from model_host.b import B\n")
+    (package / "b.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from model_host.a import A\n"
+    )
+    assert "import cycle: model_host.a -> model_host.b -> model_host.a" in violations(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,9 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from clients.irc.config import Config, NetworkConfig
 from clients.irc.wire import NICK, is_channel
-
-if TYPE_CHECKING:
-    from clients.irc.config import Config, NetworkConfig
 
 
 def contradictions(config: Config) -> list[str]:

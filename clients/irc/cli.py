@@ -13,7 +13,8 @@ import click
 import structlog
 
 from clients.irc import __version__
-from clients.irc.config import Config, ConfigError, load
+from clients.irc.config import Config, ConfigError
+from clients.irc.load import load
 from clients.irc.state import StateError
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h

@@ -1,16 +1,12 @@
-"""The configuration: one TOML file. Unknown keys, wrong values and contradictions are refused by name."""
+"""The configuration as values: every setting, its range and default."""
 
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
-
-from clients.irc.checks import contradictions
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
@@ -125,34 +121,6 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     limits: LimitConfig = LimitConfig()
 
 
-def load(path: Path) -> Config:
-    """Read and check the file. Raises ConfigError."""
-    try:
-        tables = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from None
-    try:
-        return parse(tables)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-def parse(tables: object) -> Config:
-    """Check the tables of a file. Raises ConfigError."""
-    try:
-        config = msgspec.convert(tables, Config, dec_hook=_path)
-    except msgspec.ValidationError as error:
-        raise ConfigError(_readable(str(error))) from None
-    problems = contradictions(config)
-    if problems:
-        raise ConfigError("; ".join(problems))
-    return config
-
-
 def secret(text: str, file: Path | None) -> str:
     """A password: as it is, or the first line of its file. Raises ConfigError."""
     if file is None:
@@ -169,22 +137,3 @@ def secret(text: str, file: Path | None) -> str:
 def api_key(config: GatewayConfig) -> str:
     """The gateway's key, "" for none. Raises ConfigError."""
     return secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
-
-
-def _path(kind: type, value: object) -> Path:
-    """A path. It may begin with a variable, such as `$CREDENTIALS_DIRECTORY` and `$STATE_DIRECTORY` of systemd."""
-    if kind is not Path or not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("Expected a path as text")
-    first, slash, rest = value.partition("/")
-    if not first.startswith("$"):
-        return Path(value)
-    folder = os.environ.get(first[1:], "")
-    if not folder:
-        raise ValueError(f"`{first}` is not set: a service manager sets it, elsewhere write the path")
-    return Path(folder + slash + rest)
-
-
-def _readable(message: str) -> str:
-    """msgspec's message with the field first: ``networks[0].port: …``."""
-    text, _, path = message.partition(" - at `$.")
-    return f"{path.rstrip('`')}: {text}" if path else text

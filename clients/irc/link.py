@@ -195,6 +195,7 @@ class Link(Negotiating):
         """End the connection for a reason that :meth:`session` raises."""
         self._failed = True
         self._reason = reason
+        self.ready = False
 
     async def disconnect(self, expected: bool = True) -> None:
         """pydle wants the connection to end: let the reader see its end instead of reconnecting here."""

@@ -9,9 +9,13 @@ from collections.abc import Awaitable, Callable
 import structlog
 from msgspec import Struct
 
+from clients.irc.backoff import Backoff
 from clients.irc.wire import Command, UnsafeLineError
 
 _MOST_LINES = 200
+# Between failed sends. A send may fail without ever suspending, when the connection is closed already.
+_RETRY_FIRST_SECONDS = 0.05
+_RETRY_MOST_SECONDS = 2.0
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +33,7 @@ class Outbox:
     """Sends lines one by one with ``send``: ``burst`` at once, then one every ``seconds_per_line``.
 
     A line whose target ``open_to`` does not let through (connection lost, channel not joined) waits, and others pass
-    it. ``send`` returns whether the line has gone out; if not, it waits as well.
+    it. ``send`` returns whether the line has gone out; if not, the outbox backs off and tries again.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class Outbox:
 
     async def run(self) -> None:
         """Send until cancelled."""
+        backoff = Backoff(_RETRY_FIRST_SECONDS, _RETRY_MOST_SECONDS)
         while True:
             self._changed.clear()
             self._expire()
@@ -100,6 +105,8 @@ class Outbox:
                 continue
             if gone:
                 self._lines.remove(line)
+                backoff.reset()
+            await asyncio.sleep(0 if gone else backoff.next())
 
     async def _wait_for_change(self) -> None:
         soonest = min((line.until for line in self._lines), default=None)

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from gateway.catalog import FlowDefaults
 from gateway.errors import ConfigurationError
-from gateway.inference.interface import ModelInfo
 from gateway.settings import AskSettings
 
 _PAGES = 3
@@ -29,25 +28,24 @@ class Limits(Struct, frozen=True, kw_only=True):
     compaction_words: int
 
 
-def effective_limits(settings: AskSettings, defaults: FlowDefaults, info: ModelInfo) -> Limits:
-    """Prompt and answer together never exceed the context.
+def effective_limits(settings: AskSettings, defaults: FlowDefaults, context: int) -> Limits:
+    """Prompt and answer together never exceed the ``context``, in tokens.
 
     A value from the settings is kept or refused, one from the catalog or the context shrinks to fit. Raises
     ConfigurationError with the numbers when the settings do not fit the context.
     """
-    trained = info.n_ctx_train or info.n_ctx
-    context = min(info.n_ctx, trained)
     prompt, answer = _prompt_and_answer(settings, defaults, context)
     if prompt < _LEAST_PROMPT_TOKENS or answer < _LEAST_ANSWER_TOKENS or prompt + answer > context:
         raise ConfigurationError(
-            f"ask.prompt_tokens ({prompt}) and ask.answer_tokens ({answer}) must be at least "
-            f"{_LEAST_PROMPT_TOKENS} and {_LEAST_ANSWER_TOKENS} and fit the context of {context} tokens "
-            "together: lower them, or raise model.context",
+            f"ask.prompt_tokens is {_shown(settings.prompt_tokens)} and ask.answer_tokens is "
+            f"{_shown(settings.answer_tokens)}, but the context holds {context} tokens, and a prompt needs at least "
+            f"{_LEAST_PROMPT_TOKENS} and an answer {_LEAST_ANSWER_TOKENS}: change them, or raise model.context",
             details={"prompt_tokens": prompt, "answer_tokens": answer, "context": context},
         )
-    if settings.min_space_tokens >= prompt:
+    if prompt - settings.min_space_tokens < _LEAST_PROMPT_TOKENS:
         raise ConfigurationError(
-            f"ask.min_space_tokens ({settings.min_space_tokens}) leaves nothing of a prompt of {prompt} tokens",
+            f"ask.min_space_tokens is {settings.min_space_tokens}, but ask.prompt_tokens is {prompt}, and the question "
+            f"needs at least {_LEAST_PROMPT_TOKENS} of them: lower the one or raise the other",
             details={"min_space_tokens": settings.min_space_tokens, "prompt_tokens": prompt},
         )
     return Limits(
@@ -59,6 +57,10 @@ def effective_limits(settings: AskSettings, defaults: FlowDefaults, info: ModelI
         pages=settings.pages or defaults.pages or _PAGES,
         compaction_words=defaults.compaction_words,
     )
+
+
+def _shown(setting: int) -> str:
+    return str(setting) if setting else "0 (the default)"
 
 
 def _prompt_and_answer(settings: AskSettings, defaults: FlowDefaults, context: int) -> tuple[int, int]:

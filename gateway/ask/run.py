@@ -61,7 +61,7 @@ class QuestionRun:
         self._tell_queue()
         with journal.timed("loading"):
             info = await self._load()
-        limits = effective_limits(parts.settings, parts.defaults, info)
+        limits = effective_limits(parts.settings, parts.defaults, info.context)
         journal.details["limits"] = msgspec.to_builtins(limits)
         await self._check_question(prompt, limits)
         terms = await self._terms()

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 import msgspec
 
+from gateway.cli.exits import EXIT_CONFIGURATION
 from gateway.cli.options import json_option, local_options, settings_of
 from gateway.cli.text import table
 from gateway.config import flatten
+from gateway.consistency import problems
 
 
 @click.group()
@@ -21,8 +23,8 @@ def config() -> None:
 @click.option("--origin", is_flag=True, help="Say where each value came from.")
 @json_option
 @local_options
-def show(origin: bool, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
-    """Print every setting in force."""
+def show(origin: bool, as_json: bool, data_dir: Path | None, config_file: Path | None) -> int:
+    """Print every setting in force, then what contradicts each other: exit status 78."""
     loaded = settings_of(data_dir, config_file)
     values = flatten(loaded.settings)
     if as_json:
@@ -30,8 +32,12 @@ def show(origin: bool, as_json: bool, data_dir: Path | None, config_file: Path |
         if origin:
             shown = {key: {"value": value, "origin": loaded.origins[key]} for key, value in values.items()}
         click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2))
-        return
-    rows = [[key, "=", msgspec.json.encode(value).decode()] for key, value in values.items()]
-    if origin:
-        rows = [[*row, f"# {loaded.origins[row[0]]}"] for row in rows]
-    click.echo(table(rows))
+    else:
+        rows = [[key, "=", msgspec.json.encode(value).decode()] for key, value in values.items()]
+        if origin:
+            rows = [[*row, f"# {loaded.origins[row[0]]}"] for row in rows]
+        click.echo(table(rows))
+    found = problems(loaded.settings)
+    for problem in found:
+        click.echo(f"hearth: {problem}", err=True)
+    return EXIT_CONFIGURATION if found else 0

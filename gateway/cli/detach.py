@@ -12,6 +12,7 @@ import click
 
 from gateway.cli.runfile import running
 from gateway.errors import ConfigurationError, HearthError
+from gateway.private import make_private
 
 _LOG = "hearth.log"
 _LOG_LIMIT = 10 * 1024 * 1024
@@ -59,7 +60,7 @@ def _wait(child: int, data_dir: Path, offset: int) -> str:
 def _open_log(data_dir: Path) -> int:
     path = data_dir / _LOG
     try:
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(data_dir)
         if path.exists() and path.stat().st_size > _LOG_LIMIT:
             path.replace(path.with_suffix(".log.1"))
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -14,13 +14,15 @@ from msgspec import Struct
 
 from gateway.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model
 from gateway.cli.doctor_wiki import check_wiki
-from gateway.cli.exits import EXIT_FAILED
+from gateway.cli.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.options import json_option, local_options, settings_of
 from gateway.cli.text import printable, size_text, table
+from gateway.consistency import problems
 from gateway.cores import usable_cores
 from gateway.errors import ConfigurationError
 from gateway.inference.memory import Memory, read_memory
 from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
+from gateway.private import exposed
 from gateway.settings import Settings
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
@@ -54,7 +56,10 @@ class Fit(Struct, frozen=True, kw_only=True):
 )
 @local_options
 def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
-    """Say what this machine can run, and why, and whether the wiki answers."""
+    """Say what this machine can run and why, whether the settings fit together, and whether the wiki answers.
+
+    The exit status is 78 when a server with these settings would not start.
+    """
     if systemd:
         return _service(as_json)
     settings = settings_of(data_dir, config_file).settings
@@ -62,17 +67,25 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
     wiki = check_wiki(settings.wiki)
     plans = ThreadPlans(settings.thread_plan_dir).all()
+    wrong = problems(settings)
+    status = EXIT_CONFIGURATION if wrong else 0
     if as_json:
         found = {
             "machine": machine,
             "data_dir": str(settings.data_dir),
             "models": fits,
+            "problems": wrong,
+            "data_dir_problem": exposed(settings.data_dir),
             "wiki": wiki,
             "threads": plans,
         }
         click.echo(msgspec.json.encode(found))
-        return 0
+        return status
     click.echo(_machine_text(machine, settings))
+    if remedy := exposed(settings.data_dir):
+        click.echo(printable(f"warning: {remedy}"))
+    for problem in wrong or ["ok"]:
+        click.echo(printable(f"settings: {problem}"))
     click.echo(printable(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}"))
     click.echo()
     head = ["MODEL", "FITS", "HERE", "WHY"]
@@ -81,7 +94,7 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
         click.echo()
         head = ["MODEL", "BATCH", "THREADS", "TOKENS A SECOND, AS MEASURED AT THE FIRST LOAD"]
         click.echo(printable(table([head, *(row for plan in plans for row in _threads(plan))])))
-    return 0
+    return status
 
 
 def _service(as_json: bool) -> int:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from gateway import __version__
 from gateway.cli.text import size_text
 from gateway.errors import HearthError, InvalidRequestError
+from gateway.private import make_private
 from gateway.wiki.transport import CheckedTransport
 
 _TIMEOUT_SECONDS = 30.0  # to connect, and between two pieces
@@ -69,7 +70,7 @@ class Download:
         WikiReplyError for one that is not public, and WikiUnavailableError for a name that leads nowhere.
         """
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
             with self.path.open("ab") as file, self._client() as client:
                 self._fetch(client, file, events)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:

@@ -18,6 +18,7 @@ from gateway.catalog import ResolvedModel, resolve_model
 from gateway.cli.client import Client, ReplyError, connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import settings_of
+from gateway.consistency import check
 from gateway.errors import ModelUnavailableError, NotFoundError
 from gateway.evaluation.run import Evaluator, FlowAsker, tokens_of
 from gateway.evaluation.score import Tokens
@@ -72,9 +73,10 @@ class Setup:
     async def answering(self) -> AsyncIterator[Answering]:
         """The evaluator, ready: a model of its own is loaded."""
         async with AsyncExitStack() as stack:
+            model = resolve_model(self.settings) if self._starts_model else None
+            check(self.settings, self._prompts(), model)
             wiki = await self._open_wiki(stack)
-            if self._starts_model:
-                model = resolve_model(self.settings)
+            if model is not None:
                 host = HostInference(model, self.settings.model)
                 stack.push_async_callback(host.close)
                 weights = (await host.model_info()).fingerprint
@@ -122,7 +124,7 @@ class Setup:
         return FlowAsker(flow, records, self.settings.ask.deadline_seconds)
 
     def _prompts(self) -> PromptSet:
-        return load_prompts(self.settings.data_dir / "prompts")
+        return load_prompts(self.settings.prompts_dir)
 
 
 class ServerAsker:

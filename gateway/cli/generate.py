@@ -48,7 +48,7 @@ def generate(
     TEXT is a free prompt; without it and without --prompt it is read from standard input.
     """
     if prompt_name:
-        folder = settings_of(data_dir, config_file).settings.data_dir / "prompts"
+        folder = settings_of(data_dir, config_file).settings.prompts_dir
         body = _named(load_prompts(folder).get(prompt_name), text, variables)
     else:
         body = _free(text, variables)

@@ -169,7 +169,7 @@ def _stream(remote: RemoteFile, file: BinaryIO) -> None:
 @contextmanager
 def _locked(partial: Path) -> Iterator[BinaryIO]:
     """The partial file, open for one process only. The lock goes with the descriptor, however that ends."""
-    with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b") as file:
+    with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -17,6 +17,7 @@ from gateway.cli.dump_url import Download, DownloadError, Events
 from gateway.cli.import_progress import Bar
 from gateway.cli.import_report import notices, report_text
 from gateway.cli.options import json_option, local_options, settings_of
+from gateway.private import make_private
 from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.wiki_import import other_origins
@@ -107,7 +108,7 @@ def _import(
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """One import into a data directory at a time; the lock goes with the process, however that ends."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     with os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -76,7 +76,7 @@ def log(
         if which is not None:
             record = database.read_sync(lambda connection: get_record(connection, which))
             if replay:
-                wanted = chosen_prompts(prompts, load_prompts(settings.data_dir / "prompts"))
+                wanted = chosen_prompts(prompts, load_prompts(settings.prompts_dir))
                 replay_record(connect(url, key, data_dir, config_file), record, wanted, as_json)
                 return
             click.echo(msgspec.json.encode(record) if as_json else printable(long_form(record)))

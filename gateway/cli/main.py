@@ -16,6 +16,7 @@ import click
 from gateway import __version__
 from gateway.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED, exit_status
 from gateway.errors import HearthError
+from gateway.private import keep_files_private
 
 
 class _Entry(NamedTuple):
@@ -109,6 +110,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
+    keep_files_private()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -20,6 +20,7 @@ from gateway.cli.hub_errors import PullError
 from gateway.cli.options import local_options, settings_of
 from gateway.cli.text import size_text
 from gateway.errors import InvalidRequestError
+from gateway.private import make_private
 
 
 @click.command()
@@ -72,7 +73,7 @@ def _pull(repo: str, file: str, target: Path, sha256: str | None) -> None:
             raise
         _without_hub(repo, file, target, error)
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private(target.parent)
     if target.exists():
         if target.stat().st_size == remote.size and (
             remote.checksum is None or remote.checksum.matches(target, label="checking")
@@ -108,6 +109,6 @@ def _without_hub(repo: str, file: str, target: Path, error: PullError) -> None:
     source = cached(repo, file)
     if source is None:
         raise error
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private(target.parent)
     copy_cached(source, target)
     click.echo(f"{target}: taken from the hub's cache")

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.errors import ConfigurationError, HearthError
+from gateway.private import make_private
 
 _LOCK = "run.lock"
 _RUN = "run.json"
@@ -98,7 +99,7 @@ def _owner(lock: BinaryIO, data_dir: Path) -> Running | None:
 
 def _open_lock(data_dir: Path) -> BinaryIO:
     try:
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(data_dir)
         return os.fdopen(os.open(data_dir / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
     except OSError as error:
         raise ConfigurationError(

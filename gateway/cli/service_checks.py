@@ -6,7 +6,6 @@ import os
 import pwd
 import re
 import shlex
-import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,9 @@ from msgspec import Struct
 from gateway.catalog import resolve_model
 from gateway.cli.text import size_text
 from gateway.config import load_settings
+from gateway.consistency import problems
 from gateway.errors import ConfigurationError, HearthError
+from gateway.private import exposed
 
 Verdict = Literal["ok", "warn", "fail"]
 Properties = Mapping[str, str]
@@ -112,11 +113,14 @@ def file_checks(unit: Properties) -> Iterator[Check]:
     variables = dict(word.split("=", 1) for word in shlex.split(unit.get("Environment", "")) if "=" in word)
     try:
         settings = load_settings({}, {"HOME": account.pw_dir, **variables}, None).settings
-        yield data_directory(settings.data_dir, account)
-        model = resolve_model(settings)
     except ConfigurationError as error:
         yield Check("configuration", "fail", error.message)
         return
+    yield data_directory(settings.data_dir, account)
+    if wrong := problems(settings):
+        yield from (Check("configuration", "fail", problem) for problem in wrong)
+        return
+    model = resolve_model(settings)
     if settings.wiki.api_url:
         outside = not unit.get("IPAddressDeny") or "0.0.0.0/0" in unit.get("IPAddressAllow", "").split()
         remedy = f"the service may not reach {settings.wiki.api_url}: set IPAddressAllow=any"
@@ -152,8 +156,8 @@ def data_directory(path: Path, account: pwd.struct_passwd) -> Check:
         return Check(name, "warn", f"{path} cannot be looked at ({error.strerror}): run this as root")
     if status.st_uid != account.pw_uid:
         return Check(name, "fail", f"{path} is not {account.pw_name}'s: chown -R {account.pw_name}: {path}")
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        return Check(name, "warn", f"{path} is open to other accounts: chmod 0700 {path}")
+    if remedy := exposed(path):
+        return Check(name, "warn", remedy)
     return Check(name, "ok", str(path))
 
 

@@ -88,6 +88,11 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     tools: bool = False  # the chat template takes tools
     dimensions: int = 0  # of an embedding model's vectors
 
+    @property
+    def context(self) -> int:
+        """The most tokens that one prompt and its reply may have together."""
+        return min(self.n_ctx, self.n_ctx_train or self.n_ctx)
+
 
 class HostHealth(Struct, frozen=True, kw_only=True):
     """State of the model host. Reading it neither starts the host nor counts as use."""

@@ -13,6 +13,8 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from gateway.private import make_private
+
 log = structlog.get_logger(__name__)
 
 _BUSY = 0.5  # of the cores
@@ -59,7 +61,7 @@ class ThreadPlans:
     def put(self, plan: ThreadPlan) -> None:
         """Keep a plan; what cannot be written is measured again at the next start."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             target = self._path(plan.file)
             with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as partial:
                 partial.write(msgspec.json.encode(plan))

@@ -52,8 +52,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
 
     async def budget(self) -> ContextBudget:
         """The budget with the loaded model."""
-        info = await self.inference.model_info()
-        return make_budget(self.settings, min(info.n_ctx, info.n_ctx_train or info.n_ctx))
+        return make_budget(self.settings, (await self.inference.model_info()).context)
 
     def model(self, conversation: Conversation) -> MemoryModel:
         """The model for one conversation."""

@@ -21,6 +21,7 @@ import structlog
 from msgspec import Struct
 
 from gateway.errors import ConfigurationError, HearthError
+from gateway.private import make_private
 from gateway.store.faults import translated
 from gateway.store.migrate import migrate
 
@@ -220,8 +221,7 @@ def _use_wal(connection: apsw.Connection) -> None:
 def _create_private(path: Path) -> None:
     """Make the folder (0700, if it is missing) and the file (0600): prompts and hashes are nobody else's."""
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         # Never open and close a file that exists: that would drop the locks this process holds on it.
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

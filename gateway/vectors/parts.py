@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from gateway.catalog import ResolvedModel, resolve_embedding_model
-from gateway.errors import ConfigurationError
 from gateway.inference.embedder import HostEmbedder, host_settings
 from gateway.inference.embedding import Embedder, NoEmbedder
 from gateway.settings import Settings
@@ -32,12 +31,6 @@ class VectorSearch(Struct, frozen=True):
 def make_embedder(settings: Settings, beside: Callable[[], Sequence[ResolvedModel]]) -> Embedder:
     """The configured embedder. ``beside`` tells what other hosts have loaded. Raises ConfigurationError."""
     if not settings.embedding.model:
-        if settings.wiki.search == "vectors":
-            raise ConfigurationError(
-                "`wiki.search` is `vectors`, but there is no embedding model: set `embedding.model`, or "
-                "`wiki.search` to `text`",
-                param="wiki.search",
-            )
         return NoEmbedder()
 
     def resolve() -> ResolvedModel:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from model_host.gbnf.parser import MAX_REPETITION
 from model_host.schema.keywords import greatest, least
 from model_host.schema.notation import times
 from model_host.schema.parts import Part
-
-if TYPE_CHECKING:
-    from model_host.schema.converter import Converter
+from model_host.schema.rules import Rules
 
 
-def expression(converter: Converter, parts: list[Part]) -> str:
+def expression(rules: Rules, parts: list[Part]) -> str:
     """An array of which all ``parts`` hold. Read backwards: what may follow an item, and what may come first."""
     prefixes = [_prefix(part) for part in parts]
     fewest, most = greatest(parts, "minItems"), least(parts, "maxItems")
@@ -29,10 +25,10 @@ def expression(converter: Converter, parts: list[Part]) -> str:
         )
     if most == 0:
         return '"[]"'
-    comma = converter.notation.comma
+    comma = rules.notation.comma
     after = ""
     if most is None or most > listed:
-        item = converter.place(
+        item = rules.place(
             tuple(_item(part, prefix, listed) for part, prefix in zip(parts, prefixes, strict=True))
         )
         if listed == 0:
@@ -40,11 +36,11 @@ def expression(converter: Converter, parts: list[Part]) -> str:
             return f'"[" {item} {more} "]"' if fewest else f'"[" ({item} {more})? "]"'
         after = f"({comma} {item}){times(max(0, fewest - listed), None if most is None else most - listed)}"
     for number in reversed(range(listed if most is None else min(listed, most))):
-        item = converter.place(
+        item = rules.place(
             tuple(_item(part, prefix, number) for part, prefix in zip(parts, prefixes, strict=True))
         )
         after = f"{comma if number else ''} {item} {after}"
-        after = converter.rule(after if number < fewest else f"({after})?")
+        after = rules.rule(after if number < fewest else f"({after})?")
     return f'"[" {after} "]"'
 
 

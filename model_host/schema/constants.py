@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from model_host.schema.bounds import bounds_of
 from model_host.schema.keywords import ANYWHERE, BOUNDS, HONOURED, greatest, least, types_of
 from model_host.schema.parts import Part
-
-if TYPE_CHECKING:
-    from model_host.schema.converter import Converter
+from model_host.schema.rules import Rules
 
 _CHECKED = ANYWHERE | BOUNDS | {"minLength", "maxLength"}
 
@@ -41,11 +39,11 @@ def canonical(value: Any) -> str:
     return json.dumps(value)
 
 
-def expression(converter: Converter, parts: list[Part], values: list[Any]) -> str:
+def expression(rules: Rules, parts: list[Part], values: list[Any]) -> str:
     """One of the listed values that fits what is said besides."""
     part = next(part for part in parts if "enum" in part.schema or "const" in part.schema)
     key = "enum" if "enum" in part.schema else "const"
-    if not converter.lenient:
+    if not rules.lenient:
         for other in parts:
             for word in other.schema:
                 if word in HONOURED and word not in _CHECKED:
@@ -54,7 +52,7 @@ def expression(converter: Converter, parts: list[Part], values: list[Any]) -> st
     if not fitting:
         raise part.error("leaves no value to choose", key)
     try:
-        return " | ".join(converter.notation.constant(value) for value in fitting)
+        return " | ".join(rules.notation.constant(value) for value in fitting)
     except ValueError as error:
         raise part.error(str(error), key) from None
 

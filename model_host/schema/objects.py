@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from model_host.schema.keywords import greatest, least
 from model_host.schema.parts import Part
-
-if TYPE_CHECKING:
-    from model_host.schema.converter import Converter
+from model_host.schema.rules import Rules
 
 
-def expression(converter: Converter, parts: list[Part]) -> str:
+def expression(rules: Rules, parts: list[Part]) -> str:
     """An object of which all ``parts`` hold.
 
     Other properties than those that are listed come last, and only where `additionalProperties` asks for them or
@@ -21,12 +18,12 @@ def expression(converter: Converter, parts: list[Part]) -> str:
     required = _required(parts)
     listed = _listed(parts, required)
     others = _others(parts)
-    _check_count(converter, parts, listed, required, others)
+    _check_count(rules, parts, listed, required, others)
     if others is None and not listed:
         return '"{}"'
     names = [name for part in parts for name in part.schema.get("properties", {})]
-    extra = _extra(converter, [*names, *listed], others) if others is not None else None
-    return f'"{{" {_members(converter, listed, required, extra)} "}}"'
+    extra = _extra(rules, [*names, *listed], others) if others is not None else None
+    return f'"{{" {_members(rules, listed, required, extra)} "}}"'
 
 
 def _required(parts: list[Part]) -> dict[str, Part]:
@@ -83,7 +80,7 @@ def _others(parts: list[Part]) -> tuple[Part, ...] | None:
 
 
 def _check_count(
-    converter: Converter,
+    rules: Rules,
     parts: list[Part],
     listed: dict[str, tuple[Part, ...]],
     required: dict[str, Part],
@@ -91,7 +88,7 @@ def _check_count(
 ) -> None:
     """`minProperties` and `maxProperties` hold because of the other keywords, or are refused."""
     fewest, most = greatest(parts, "minProperties"), least(parts, "maxProperties")
-    if converter.lenient:
+    if rules.lenient:
         return
     for part in parts:
         if "minProperties" in part.schema and fewest > len(required):
@@ -107,35 +104,35 @@ def _check_count(
             )
 
 
-def _extra(converter: Converter, names: list[str], others: tuple[Part, ...]) -> str:
+def _extra(rules: Rules, names: list[str], others: tuple[Part, ...]) -> str:
     """One property that is not listed."""
     if not names:
-        name = converter.fixed("key")
+        name = rules.fixed("key")
     else:
-        name = converter.rule("")
-        converter.rules(converter.notation.other_name(names, name))
-    return converter.rule(f"{name} {converter.notation.colon} {converter.place(others)}")
+        name = rules.rule("")
+        rules.named(rules.notation.other_name(names, name))
+    return rules.rule(f"{name} {rules.notation.colon} {rules.place(others)}")
 
 
 def _members(
-    converter: Converter,
+    rules: Rules,
     listed: dict[str, tuple[Part, ...]],
     required: dict[str, Part],
     extra: str | None,
 ) -> str:
     """Properties in their order. Read backwards: what may follow with something before it, and with nothing."""
-    comma, colon = converter.notation.comma, converter.notation.colon
+    comma, colon = rules.notation.comma, rules.notation.colon
     after = first = ""
     if extra is not None:
-        after = converter.rule(f"({comma} {extra})*")
-        first = converter.rule(f"({extra} {after})?")
-    for name in reversed(converter.notation.in_order(list(listed))):
-        pair = converter.rule(f"{converter.notation.name(name)} {colon} {converter.place(listed[name])}")
+        after = rules.rule(f"({comma} {extra})*")
+        first = rules.rule(f"({extra} {after})?")
+    for name in reversed(rules.notation.in_order(list(listed))):
+        pair = rules.rule(f"{rules.notation.name(name)} {colon} {rules.place(listed[name])}")
         opening = f"{pair} {after}"
         if name in required:
-            first = converter.rule(opening)
-            after = converter.rule(f"{comma} {pair} {after}")
+            first = rules.rule(opening)
+            after = rules.rule(f"{comma} {pair} {after}")
         else:
-            first = converter.rule(f"{opening} | {first}" if first else f"({opening})?")
-            after = converter.rule(f"({comma} {pair})? {after}")
+            first = rules.rule(f"{opening} | {first}" if first else f"({opening})?")
+            after = rules.rule(f"({comma} {pair})? {after}")
     return first

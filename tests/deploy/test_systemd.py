@@ -179,7 +179,7 @@ def test_what_the_service_names_is_looked_at(tmp_path: Path, tiny_model: Path) -
     }
     data.mkdir(mode=0o755)
     account = pwd.getpwuid(os.getuid())
-    assert "chmod 0700" in data_directory(data, account).why
+    assert "chmod -R go=" in data_directory(data, account).why
     data.chmod(0o700)
     assert data_directory(data, account).verdict == "ok"
     other = next(each for each in pwd.getpwall() if each.pw_uid != os.getuid())
@@ -197,6 +197,7 @@ def test_what_the_service_names_is_looked_at(tmp_path: Path, tiny_model: Path) -
     assert verdicts(MemoryMax="1000")["model"] == "fail"
     assert verdicts(ExecStart="{ path=/nowhere/hearth }")["program"] == "fail"
     assert verdicts(User="nobody-of-this-name")["account"] == "fail"
+    assert verdicts(Environment=unit["Environment"] + " HEARTH_MEMORY__FLOOR=9000")["configuration"] == "fail"
     assert verdicts(Environment=f"HEARTH_NONSENSE=1 XDG_CONFIG_HOME={tmp_path}")["configuration"] == "fail"
 
 

@@ -92,7 +92,7 @@ def test_vectors_are_made_once_and_survive(
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({"HEARTH_WIKI__SEARCH": "vectors"}, "there is no embedding model"),
+        ({"HEARTH_WIKI__SEARCH": "vectors"}, 'embedding.model is ""'),
         ({"HEARTH_EMBEDDING__MODEL": "embeddinggemma"}, "hearth pull embeddinggemma"),
     ],
 )

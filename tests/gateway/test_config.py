@@ -143,7 +143,7 @@ def test_an_unknown_variable_is_named_with_its_nearest(
         ("[wiki]\npage_url = 'https://x'\n", r"`wiki\.page_url` must be a text that matches"),
         (
             "[wiki]\nnamespaces = [0, -1]\n",
-            r"`wiki\.namespaces` must be a list, each a whole number from 0 to 1000000, not \[0, -1\]",
+            r"`wiki\.namespaces` must be a list of at least one, each a whole number from 0 to 1000000, not \[0, -1\]",
         ),
         (
             "[wiki]\nuser_agent_contact = 'a)\\r\\nX: y'\n",

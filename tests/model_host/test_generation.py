@@ -36,6 +36,15 @@ def test_greedy_text_does_not_depend_on_batch_chunk_or_cache(start_host: StartHo
     assert together.text("a") == expected
 
 
+@pytest.mark.parametrize("flags", [("--context", "8"), ("--context", "8", "--parallel", "64")])
+def test_a_context_smaller_than_a_step_is_no_crash(start_host: StartHost, flags: tuple[str, ...]) -> None:
+    """llama.cpp rounds the context up, but takes no batch that is larger than what was asked for."""
+    host = start_host(*flags)
+    assert host.ready is not None
+    host.generate("a", "word " * (3 * host.ready["n_ctx"] // 4), max_tokens=4, ignore_eos=True)
+    assert host.end("a")["event"] == "finished"
+
+
 def test_preempted_requests_resume_where_they_were(start_host: StartHost) -> None:
     prompts = {f"r{i}": f"request number {i} " * 12 for i in range(6)}
     solo = start_host()

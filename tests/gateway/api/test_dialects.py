@@ -36,7 +36,7 @@ def message_of(path: str, body: dict[str, Any]) -> tuple[str, str | None]:
 async def test_every_door_speaks_the_dialect(
     settings: Settings, inference: ScriptedInference, path: str
 ) -> None:
-    settings = changed(settings, "server", max_body_bytes=1000)
+    settings = changed(settings, "server", max_body_bytes=5000)
     async with in_process(settings, inference) as client:
         typed = {"Content-Type": "application/json"}
         seen = {}
@@ -44,7 +44,7 @@ async def test_every_door_speaks_the_dialect(
             client.build_request("DELETE", path),
             client.build_request("POST", path, content="x", headers={"Content-Type": "text/plain"}),
             client.build_request("POST", path, content="{", headers=typed),
-            client.build_request("POST", path, content=b" " * 2000, headers=typed),
+            client.build_request("POST", path, content=b" " * 6000, headers=typed),
             client.build_request("POST", path, json={"model": "gpt-9", "messages": HI}),
             client.build_request("POST", path, headers={**typed, "Host": "evil.example"}),
             client.build_request("POST", path, headers={**typed, "Origin": "http://evil.example"}),

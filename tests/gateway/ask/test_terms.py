@@ -86,9 +86,7 @@ def test_parsing_never_fails(output: str) -> None:
 
 
 def limits(context: int, defaults: FlowDefaults | None = None, **settings: Any) -> tuple[int, int]:
-    found = effective_limits(
-        AskSettings(**settings), defaults or FlowDefaults(), ModelInfo(name="m", n_ctx=context, n_ctx_train=0)
-    )
+    found = effective_limits(AskSettings(**settings), defaults or FlowDefaults(), context)
     return found.prompt, found.answer
 
 
@@ -101,12 +99,12 @@ def test_limits() -> None:
     assert limits(4096, catalog, prompt_tokens=4000) == (4000, 96)
     assert limits(4096, catalog, answer_tokens=2000) == (2096, 2000)
     assert limits(4096, catalog, prompt_tokens=200, answer_tokens=50) == (200, 50)
-    trained = ModelInfo(name="m", n_ctx=8192, n_ctx_train=2048)
-    assert effective_limits(AskSettings(), FlowDefaults(), trained).context == 2048
+    assert ModelInfo(name="m", n_ctx=8192, n_ctx_train=2048).context == 2048
+    assert ModelInfo(name="m", n_ctx=8192, n_ctx_train=0).context == 8192
     for settings in (
         {"prompt_tokens": 4000, "answer_tokens": 200},
         {"prompt_tokens": 4096},
-        {"prompt_tokens": 150, "min_space_tokens": 150},
+        {"prompt_tokens": 150, "min_space_tokens": 100},
     ):
         with pytest.raises(ConfigurationError, match="tokens"):
             limits(4096, catalog, **settings)
@@ -116,7 +114,7 @@ def test_limits() -> None:
 def test_limits_fit_the_context(context: int, prompt: int, answer: int) -> None:
     found = (
         limits(context, FlowDefaults(prompt_tokens=prompt, answer_tokens=answer), min_space_tokens=1)
-        if (prompt == 0 or prompt >= 64) and (answer == 0 or answer >= 16)
+        if (prompt == 0 or prompt >= 65) and (answer == 0 or answer >= 16)
         else (64, 16)
     )
     assert sum(found) <= context

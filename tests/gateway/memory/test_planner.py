@@ -20,7 +20,6 @@ from gateway.memory.policies import (
     RoundsPolicy,
     WindowPolicy,
     make_budget,
-    make_policy,
 )
 from gateway.memory.situation import rounds_of
 from gateway.memory.tiers import verbatim_rounds
@@ -253,24 +252,10 @@ def test_a_message_larger_than_the_context_gets_a_stand_in() -> None:
         assert talk.situation(START).total <= BUDGET.limit
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "says"),
-    [
-        ("window", {"window_summarized": 50}, "memory.window_summarized"),
-        ("conversations", {"reflection_folds": 16}, "memory.reflection_folds"),
-        ("ceiling", {"time_zone": "Mars/Olympus"}, "memory.time_zone"),
-    ],
-)
-def test_settings_that_cannot_work_are_named(name: str, changes: dict, says: str) -> None:
-    with pytest.raises(ConfigurationError, match=says):
-        make_policy(name, MemorySettings(**changes))  # type: ignore[arg-type]
-
-
 def test_budgets() -> None:
     assert ContextBudget(context=12_288, ceiling=7_800, floor=3_000, answer=1_024) == BUDGET
     small = make_budget(MemorySettings(), 4096)
     assert (small.context, small.ceiling, small.floor, small.answer) == (4096, 2600, 1000, 341)
-    with pytest.raises(ConfigurationError, match=r"memory\.floor"):
-        make_budget(MemorySettings(floor=9000), 12_288)
+    assert make_budget(MemorySettings(answer_tokens=1), 4096).answer == 1
     with pytest.raises(ConfigurationError, match="too small"):
         make_budget(MemorySettings(), 100)
