@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, nullcontext
@@ -165,17 +166,17 @@ class Relay(Generic[T]):
 
     async def hold(self, until: Callable[[T], bool]) -> None:
         """Wait for an item for which ``until`` holds, or a while. Raises the error if the flow fails first."""
-        try:
+        item: T | _End | None = None
+        # Only the wait is inside: a TimeoutError of the flow itself is not the end of the wait.
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HOLD_SECONDS):
                 while True:
                     item = await self._queue.get()
-                    if isinstance(item, _End) and item.error is not None:
-                        raise item.error
                     self._ahead.append(item)
                     if isinstance(item, _End) or until(item):
-                        return
-        except TimeoutError:
-            return
+                        break
+        if isinstance(item, _End) and item.error is not None:
+            raise item.error
 
     def __aiter__(self) -> Self:
         return self
