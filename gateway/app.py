@@ -30,8 +30,9 @@ from gateway.api.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.models import ModelList, ModelReply, get_model, list_models
 from gateway.api.ollama import routes as ollama
 from gateway.api.openapi import openapi
+from gateway.api.recorder import Recorder
 from gateway.api.responses import routes as responses
-from gateway.api.services import Services, store_record
+from gateway.api.services import Services
 from gateway.api.status import AdminHealth, Alive, HostReply, Ready
 from gateway.api.streams import Drain
 from gateway.ask.cache import CompactionCache
@@ -158,6 +159,7 @@ async def _open(
         app.state.metrics.watch_embedding(embedding.health, search.indexer.health)
         stack.push_async_callback(search.close)
     prompts = load_prompts(settings.data_dir / "prompts")
+    record = Recorder(settings.log, opened, app.state.metrics)
     memory = Conversations(
         MemoryParts(
             database=opened,
@@ -166,7 +168,7 @@ async def _open(
             settings=settings.memory,
             defaults=model.defaults,
             model_name=model.name,
-            record=lambda record: store_record(settings, opened, record),
+            record=record,
             queries=search.queries if search is not None else None,
         )
     )
@@ -194,7 +196,7 @@ async def _open(
             defaults=model.defaults,
             notice=model.notice,
             fetch_timeout=settings.wiki.fetch_timeout_seconds,
-            record=lambda record: store_record(settings, opened, record),
+            record=record,
             cache=CompactionCache(opened),
         ),
         wiki=wiki,
@@ -203,6 +205,7 @@ async def _open(
         metrics=app.state.metrics,
         drain=app.state.drain,
         questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
+        record=record,
         started_at=time.monotonic(),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -104,8 +104,8 @@ class Setup:
         """The flow of /ask, with records that come here instead of into the log, and without kept summaries."""
         records: list[RequestRecord] = []
 
-        async def keep(record: RequestRecord) -> None:
-            records.append(record)
+        async def keep(make: Callable[[], RequestRecord]) -> None:
+            records.append(make())
 
         flow = AskFlow(
             self.settings.ask,

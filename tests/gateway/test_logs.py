@@ -66,3 +66,23 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "request" in text
     assert "status=200" in text
     assert KEY not in text
+
+
+def test_endless_recursion_leaves_a_short_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(LogSettings())
+
+    def one(depth: int) -> int:
+        return another(depth + 1)
+
+    def another(depth: int) -> int:
+        return one(depth + 1)
+
+    try:
+        one(0)
+    except RecursionError:
+        structlog.get_logger("test").exception("failed")
+    text = capsys.readouterr().err
+    assert len(text.splitlines()) < 150
+    assert "lines left out" in text
+    assert "test_endless_recursion_leaves_a_short_traceback" in text
+    assert text.rstrip().endswith("maximum recursion depth exceeded")
