@@ -78,7 +78,7 @@ class NewsBoard:
                             return
                         self._take(event.event, msgspec.json.decode(event.data))
             except HearthError as error:
-                if error.status == 404:
+                if error.status in (401, 403, 404):
                     return
             time.sleep(_AGAIN_SECONDS)  # the server ends now and then, the chat need not
 
