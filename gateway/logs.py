@@ -12,6 +12,7 @@ from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from gateway.redact import MARK, redact
 from gateway.settings import LogSettings
+from gateway.visible import escaped
 
 _SECRET_NAMES = frozenset(
     {"authorization", "x-api-key", "api_key", "key", "token", "secret", "password", "cookie"}
@@ -23,7 +24,7 @@ _TRACEBACK_LINES = 60
 
 
 def clean_event(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Replace values of secret fields, and anything that looks like a key inside other texts."""
+    """Replace values of secret fields, and in other texts whatever looks like a key or cannot be seen."""
     return {name: _clean(name, value) for name, value in event.items()}
 
 
@@ -31,7 +32,7 @@ def _clean(name: str, value: Any) -> Any:
     if name.lower() in _SECRET_NAMES and value is not None:
         return MARK
     if isinstance(value, str):
-        return redact(value)[0]
+        return escaped(redact(value)[0])
     if isinstance(value, dict):
         return {inner: _clean(str(inner), item) for inner, item in value.items()}
     if isinstance(value, list | tuple):

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, null
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import click
 import msgspec
 
 from gateway.app import open_wiki, wiki_documents
@@ -18,6 +17,7 @@ from gateway.catalog import ResolvedModel, resolve_model
 from gateway.cli.client import Client, ReplyError, connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import settings_of
+from gateway.cli.text import say
 from gateway.errors import ModelUnavailableError, NotFoundError
 from gateway.evaluation.run import Evaluator, FlowAsker, tokens_of
 from gateway.evaluation.score import Tokens
@@ -94,7 +94,7 @@ class Setup:
         if search is not None:
             stack.push_async_callback(search.close)
             search.indexer.start()
-            click.echo("waiting until the wiki has its vectors", err=True)
+            say("waiting until the wiki has its vectors", err=True)
             await search.indexer.caught_up()
             if problem := search.indexer.health().problem:
                 raise ModelUnavailableError(f"the wiki's vectors cannot be made: {problem}")

@@ -86,3 +86,12 @@ def test_endless_recursion_leaves_a_short_traceback(capsys: pytest.CaptureFixtur
     assert "lines left out" in text
     assert "test_endless_recursion_leaves_a_short_traceback" in text
     assert text.rstrip().endswith("maximum recursion depth exceeded")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_lines_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    logs.configure(LogSettings(json=as_json))
+    structlog.get_logger("test").info("request", path="/\x1b[2J\x9b31m\u202egnp.exe")
+    text = capsys.readouterr().err
+    assert "gnp.exe" in text and "u202e" in text
+    assert not {"\x9b", "\u202e"} & set(text) and "\x1b[2J" not in text
