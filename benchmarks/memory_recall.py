@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
         database = Database(Path(folder) / "hearth.db")
         database.open()
 
-        async def forget(record: RequestRecord) -> None: ...
+        async def forget(make: Callable[[], RequestRecord]) -> None: ...
 
         parts = MemoryParts(
             database=database, inference=model, prompts=load_prompts(), defaults=FlowDefaults(),

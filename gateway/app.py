@@ -30,8 +30,9 @@ from gateway.api.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.models import ModelList, ModelReply, get_model, list_models
 from gateway.api.ollama import routes as ollama
 from gateway.api.openapi import openapi
+from gateway.api.recorder import Recorder
 from gateway.api.responses import routes as responses
-from gateway.api.services import Services, store_record
+from gateway.api.services import Services
 from gateway.api.status import AdminHealth, Alive, HostReply, Ready
 from gateway.api.streams import Drain
 from gateway.ask.cache import CompactionCache
@@ -162,6 +163,7 @@ async def _open(
     if search is not None:
         app.state.metrics.watch_embedding(embedding.health, search.indexer.health)
         stack.push_async_callback(search.close)
+    record = Recorder(settings.log, opened, app.state.metrics)
     memory = Conversations(
         MemoryParts(
             database=opened,
@@ -170,7 +172,7 @@ async def _open(
             settings=settings.memory,
             defaults=model.defaults,
             model_name=model.name,
-            record=lambda record: store_record(settings, opened, record),
+            record=record,
             queries=search.queries if search is not None else None,
         )
     )
@@ -198,7 +200,7 @@ async def _open(
             defaults=model.defaults,
             notice=model.notice,
             fetch_timeout=settings.wiki.fetch_timeout_seconds,
-            record=lambda record: store_record(settings, opened, record),
+            record=record,
             cache=CompactionCache(opened),
         ),
         wiki=wiki,
@@ -208,6 +210,7 @@ async def _open(
         drain=app.state.drain,
         supervision=app.state.supervision,
         questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
+        record=record,
         started_at=time.monotonic(),
     )
 

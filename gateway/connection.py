@@ -1,15 +1,17 @@
-"""HTTP/1.1 connections with the deadlines that uvicorn lacks, and refusals in our error envelope."""
+"""HTTP/1.1 connections with the strictness and the deadlines that uvicorn lacks, and refusals in our error envelope."""
 
 from __future__ import annotations
 
 import asyncio
 import http
+import re
 import secrets
 import sys
 from typing import Any
 
 import h11
 import msgspec
+from h11._receivebuffer import ReceiveBuffer
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -19,6 +21,52 @@ from gateway.errors import HearthError, InvalidRequestError, OverloadedError
 
 _LINGER_SECONDS = 0.5
 _HEAD_PIECE_BYTES = 4096
+
+# A line feed without its carriage return, and a line that goes on in the next one (obs-fold).
+_LOOSE_LINE = re.compile(rb"(?<!\r)\n|\n[ \t]")
+
+
+class StrictBuffer(ReceiveBuffer):
+    """h11's buffer, which lets lines end in a line feed alone, without that.
+
+    Whoever stands before us may see other lines there, and so other requests (RFC 9112, sections 2.2, 5.2 and 7.1.1).
+    """
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """A head, or the trailers of a body."""
+        if self._data[:2] == b"\r\n":
+            return super().maybe_extract_lines()  # no trailers: what follows is another request
+        end = self._data.find(b"\r\n\r\n")
+        if loose := _LOOSE_LINE.search(self._data, 0, end + 2 if end >= 0 else len(self._data)):
+            what = "a folded line" if loose[0] != b"\n" else "a line that does not end in CR LF"
+            raise h11.LocalProtocolError(what)
+        return super().maybe_extract_lines()
+
+    def maybe_extract_next_line(self) -> bytearray | None:
+        """The line before a chunk."""
+        line = super().maybe_extract_next_line()
+        if line is not None and b"\r" in line[:-2]:
+            raise h11.LocalProtocolError("a carriage return before the end of a line")
+        return line
+
+
+class StrictConnection(h11.Connection):
+    """Refuses what another program on the way may understand in another way: then one request is two to it."""
+
+    def __init__(self, max_head_bytes: int) -> None:
+        super().__init__(h11.SERVER, max_head_bytes)
+        self._receive_buffer = StrictBuffer()
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """As h11 has it. Raises h11.RemoteProtocolError for a body whose end is in doubt (RFC 9112, section 6.1)."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and b"content-length" in names:
+                raise h11.RemoteProtocolError("Content-Length beside Transfer-Encoding")
+            if b"transfer-encoding" in names and event.http_version < b"1.1":
+                raise h11.RemoteProtocolError("Transfer-Encoding in HTTP/1.0")
+        return event
 
 
 class GuardedProtocol(H11Protocol):
@@ -39,6 +87,8 @@ class GuardedProtocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        assert config.h11_max_incomplete_event_size is not None
+        self.conn = StrictConnection(config.h11_max_incomplete_event_size)
         self._head_deadline: asyncio.TimerHandle | None = None
         self._refused = False
 
@@ -96,19 +146,27 @@ class GuardedProtocol(H11Protocol):
             self.transport.close()  # nothing was asked, so nothing is answered
 
     def send_400_response(self, msg: str) -> None:
-        """Called by uvicorn while it handles h11's exception, which knows the fitting status."""
+        """Called by uvicorn while it handles h11's exception."""
         error = sys.exc_info()[1]
-        status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
-        code = "header_too_large" if status == 431 else "invalid_http"
-        text = "the request's head is too large" if status == 431 else f"invalid HTTP request: {error}"
-        self._refuse(InvalidRequestError(text, code=code, status=status))
+        # h11's other hint, 501 for any transfer coding but chunked, is wrong where chunked is not the last one.
+        if isinstance(error, h11.RemoteProtocolError) and error.error_status_hint == 431:
+            self._refuse(
+                InvalidRequestError("the request's head is too large", code="header_too_large", status=431)
+            )
+        else:
+            self._refuse(InvalidRequestError(f"invalid HTTP request: {error}", code="invalid_http"))
 
     def _refuse(self, error: HearthError) -> None:
-        """Answer outside any request, and close."""
+        """Answer outside any request, or in the place of one whose reply has not begun, and close."""
         self._disarm()
         if self.cycle is not None and not self.cycle.response_complete:
-            self.transport.close()  # a reply is on its way: nothing can be put in between
-            return
+            if self.cycle.response_started:
+                self.transport.close()  # a reply is on its way: nothing can be put in between
+                return
+            self.cycle.disconnected = (
+                True  # the handler waits for the rest of its body: to it, the client has left
+            )
+            self.cycle.message_event.set()
         self._refused = True
         self.connections.discard(self)  # it takes no further part
         self.transport.write(_raw_reply(error))

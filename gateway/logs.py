@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from typing import Any
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from gateway.redact import MARK, redact
 from gateway.settings import LogSettings
+from gateway.visible import escaped
 
 _SECRET_NAMES = frozenset(
     {"authorization", "x-api-key", "api_key", "key", "token", "secret", "password", "cookie"}
 )
 # Libraries that narrate each step at info level.
 _QUIET = ("uvicorn.error", "httpx2", "httpcore2", "sse_starlette.sse", "asyncio")
+# Kept of a traceback at either end.
+_TRACEBACK_LINES = 60
 
 
 def clean_event(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Replace values of secret fields, and anything that looks like a key inside other texts."""
+    """Replace values of secret fields, and in other texts whatever looks like a key or cannot be seen."""
     return {name: _clean(name, value) for name, value in event.items()}
 
 
@@ -28,12 +32,20 @@ def _clean(name: str, value: Any) -> Any:
     if name.lower() in _SECRET_NAMES and value is not None:
         return MARK
     if isinstance(value, str):
-        return redact(value)[0]
+        return escaped(redact(value)[0])
     if isinstance(value, dict):
         return {inner: _clean(str(inner), item) for inner, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean("", item) for item in value]
     return value
+
+
+def _traceback(exc_info: ExcInfo) -> str:
+    """The traceback; of a very long one, as endless recursion leaves, the beginning and the end."""
+    lines = "".join(traceback.format_exception(*exc_info)).rstrip("\n").split("\n")
+    if (left_out := len(lines) - 2 * _TRACEBACK_LINES) > 0:
+        lines[_TRACEBACK_LINES:-_TRACEBACK_LINES] = [f"... {left_out} lines left out ..."]
+    return "\n".join(lines)
 
 
 def configure(settings: LogSettings) -> None:
@@ -76,7 +88,7 @@ def _formatter(settings: LogSettings, shared: list[Processor]) -> logging.Format
         foreign_pre_chain=shared,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
+            structlog.processors.ExceptionRenderer(_traceback),
             clean_event,
             renderer,
         ],

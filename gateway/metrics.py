@@ -69,6 +69,9 @@ class Metrics:
         self.generation_tokens = self._counter("generation_tokens", "Generated tokens")
         self.embedding_texts = self._counter("embedding_texts", "Texts that got a vector")
         self.embedding_tokens = self._counter("embedding_tokens", "Tokens of these texts")
+        self.records_failed = self._counter(
+            "request_records_failed", "Records that could not be written to the request log"
+        )
         self.embedding_seconds = Histogram(
             "embedding_seconds",
             "Time from the call to the vectors, queue and model start included, by lane",

@@ -51,6 +51,7 @@ BASE = {
     "ranking",
     "redact",
     "logs",
+    "visible",
     "gguf_header",
     "aio",
     "supervised",

@@ -8,14 +8,17 @@ import logging
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import structlog
+from structlog.typing import EventDict
 
 from clients.irc import __version__
 from clients.irc.config import Config, ConfigError
 from clients.irc.load import load
 from clients.irc.state import StateError
+from clients.irc.text import clean
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h
 EXIT_TEMPORARY = 75  # EX_TEMPFAIL
@@ -36,7 +39,7 @@ def main(file: Path, check: bool, log_level: str) -> None:
         config = load(file)
         sys.exit(asyncio.run(_check(config) if check else _run(config)))
     except (ConfigError, StateError) as error:
-        click.echo(f"hearth-irc: {error}", err=True)
+        click.echo(clean(f"hearth-irc: {error}"), err=True)
         sys.exit(EXIT_CONFIGURATION)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -64,7 +67,7 @@ async def _check(config: Config) -> int:
     try:
         await bot.check()
     except GatewayError as error:
-        click.echo(f"hearth-irc: the gateway {config.gateway.url}: {error}", err=True)
+        click.echo(clean(f"hearth-irc: the gateway {config.gateway.url}: {error}"), err=True)
         return EXIT_TEMPORARY
     channels = sum(len(network.channels) for network in config.networks)
     click.echo(f"{len(config.networks)} networks, {channels} channels, and the gateway is ready")
@@ -77,11 +80,20 @@ def _log_to_stderr(level: str) -> None:
             structlog.stdlib.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _clean,
             structlog.processors.LogfmtRenderer(sort_keys=False, key_order=["timestamp", "level", "event"]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def _clean(logger: Any, method: str, event: EventDict) -> EventDict:
+    """Nicks, channels and errors are others' text. The lines of a traceback stay lines."""
+    return {
+        name: "\n".join(map(clean, value.split("\n"))) if isinstance(value, str) else value
+        for name, value in event.items()
+    }
 
 
 if __name__ == "__main__":

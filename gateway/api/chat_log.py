@@ -8,7 +8,6 @@ from contextlib import aclosing
 from typing import Any, cast
 
 import msgspec
-import structlog
 
 from gateway.api.errors import CLIENT_GONE
 from gateway.api.merge import merged
@@ -17,8 +16,6 @@ from gateway.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from model_host.protocol import Delta, Finished, ToolDelta
-
-log = structlog.get_logger(__name__)
 
 
 async def logged_generation(
@@ -62,7 +59,7 @@ async def logged_generations(
         if not entry.ended and entry.error is None and services.drain.stopping:
             entry.status, entry.error = 503, "shutting_down"
         if keep:
-            await _store(services, entry.record())
+            await services.record(entry.record)
 
 
 async def _numbered(
@@ -77,13 +74,6 @@ async def _numbered(
     async with aclosing(sources[0]) as only:
         async for event in only:
             yield 0, event
-
-
-async def _store(services: Services, record: RequestRecord) -> None:
-    try:
-        await services.record(record)
-    except HearthError as error:  # the reply matters more than its record
-        log.error("the request could not be recorded", code=error.code, message=error.message)
 
 
 class _Entry:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
+from gateway.api.json_faults import NO_OBJECT, json_object
 from gateway.errors import InvalidRequestError
 from model_host.protocol import Message, ToolCall, ToolName
 
@@ -109,10 +109,9 @@ def _result(message: ChatMessage, unanswered: dict[str, str], place: str) -> Mes
 
 
 def _call(call: SentCall, place: str) -> ToolCall:
-    try:
-        arguments = msgspec.json.decode(call.function.arguments or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise _wrong(f"{place}.function.arguments", "it must be the text of a JSON object") from None
+    arguments = json_object(call.function.arguments or "{}")
+    if arguments is None:
+        raise _wrong(f"{place}.function.arguments", NO_OBJECT)
     return ToolCall(call.id, call.function.name, arguments)
 
 

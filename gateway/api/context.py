@@ -1,4 +1,4 @@
-"""The outermost middleware: request ids, error replies, the access log and request metrics."""
+"""The middleware inside the body limits: request ids, error replies, the access log and request metrics."""
 
 from __future__ import annotations
 

@@ -7,19 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import structlog
 from starlette.requests import Request
 
 from gateway.aio import finish
 from gateway.api.errors import CLIENT_GONE
-from gateway.api.services import Services, caller_of, services_of
+from gateway.api.services import caller_of, services_of
 from gateway.api.streams import until_disconnect
 from gateway.errors import HearthError
 from gateway.inference.embedding import Embeddings, TextKind, outline
 from gateway.inference.interface import KeepAlive
 from gateway.store.request_log import GenerationRecord, RequestRecord
-
-log = structlog.get_logger(__name__)
 
 
 async def logged_embedding(
@@ -39,19 +36,11 @@ async def logged_embedding(
     work = services.embedding.embed(
         texts, kind=kind, owner=owner, dimensions=dimensions, keep_alive=keep_alive, request_id=request_id
     )
-    try:
-        made = await until_disconnect(request.receive, work)
-        return made
-    except HearthError as error:
-        status, code = error.status, error.code
-        raise
-    except Exception:
-        status, code = 500, "internal"
-        raise
-    finally:
+
+    def record() -> RequestRecord:
         shape: dict[str, Any] = {"dimensions": dimensions, "task": kind if kind != "plain" else None}
         generation = _generation(texts, made, {name: value for name, value in shape.items() if value})
-        record = RequestRecord(
+        return RequestRecord(
             id=request_id,
             kind="embed",
             started_at=started_at,
@@ -65,14 +54,18 @@ async def logged_embedding(
             details={"texts": len(texts)} | ({"user": user} if user else {}),
             generations=[generation],
         )
-        await finish(_store(services, record))
 
-
-async def _store(services: Services, record: RequestRecord) -> None:
     try:
-        await services.record(record)
-    except HearthError as error:  # the reply matters more than its record
-        log.error("the request could not be recorded", code=error.code, message=error.message)
+        made = await until_disconnect(request.receive, work)
+        return made
+    except HearthError as error:
+        status, code = error.status, error.code
+        raise
+    except Exception:
+        status, code = 500, "internal"
+        raise
+    finally:
+        await finish(services.record(record))
 
 
 def _generation(

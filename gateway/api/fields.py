@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from gateway.api.json_faults import find_fault
+from gateway.api.json_faults import MAX_DEPTH, deep_field, find_fault
 from gateway.errors import InvalidRequestError
 from gateway.inference.interface import KeepAlive
 
@@ -56,16 +56,22 @@ def _seconds(text: str) -> float | None:
 
 def decode_object(body: bytes) -> dict[str, Any]:
     """A request body that is one JSON object. Raises InvalidRequestError."""
+    if (name := deep_field(body)) is not None:
+        what = f"`{name[:100]}`" if name else "the body"
+        raise InvalidRequestError(
+            f"{what} is nested too deeply: a body has at most {MAX_DEPTH} levels of objects and lists",
+            param=name[:100] or None,
+            code="too_deep",
+        )
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if (fault := find_fault(body)) is not None:
             path, problem = fault
             raise InvalidRequestError(
                 f"`{path}`: {problem}", param=path or None, code="invalid_json"
             ) from None
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InvalidRequestError(f"the body is no valid JSON: {what}", code="invalid_json") from None
+        raise InvalidRequestError(f"the body is no valid JSON: {error}", code="invalid_json") from None
     if not isinstance(value, dict):
         raise InvalidRequestError("the body must be a JSON object", code="invalid_json")
     return value

@@ -46,8 +46,9 @@ class ConcurrencyLimit:
 class BodyLimit:
     """Refuses bodies over the size limit, declared or streamed, and bodies that take too long to arrive.
 
-    It is the outermost middleware, so that every reply passes it: one that leaves before the body was read
-    closes the connection, because what follows on it is the rest of that body.
+    It is the outermost of our middlewares, so that every reply passes it: one that leaves before the body was
+    read closes the connection, because what follows on it is the rest of that body. The errors it raises come out of
+    ``receive``, in whoever reads the body; RequestContext, the next one, turns them into replies.
     """
 
     def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:

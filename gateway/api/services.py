@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from gateway.api.limits import ConcurrencyLimit
+from gateway.api.recorder import Recorder
 from gateway.api.streams import Drain
 from gateway.ask.flow import AskFlow
 from gateway.auth import Authenticator, Caller
@@ -19,7 +20,6 @@ from gateway.memory.service import Conversations
 from gateway.metrics import Metrics
 from gateway.settings import Settings
 from gateway.store.db import Database
-from gateway.store.request_log import RequestRecord, add_record
 from gateway.supervised import Supervision
 from gateway.vectors.parts import VectorSearch
 from gateway.wiki.source import WikiSource
@@ -44,21 +44,8 @@ class Services:
     drain: Drain
     supervision: Supervision
     questions: ConcurrencyLimit
+    record: Recorder
     started_at: float  # monotonic
-
-    async def record(self, record: RequestRecord) -> None:
-        """Keep a request in the log, within the configured limits."""
-        await store_record(self.settings, self.database, record)
-
-
-async def store_record(settings: Settings, database: Database, record: RequestRecord) -> None:
-    """Write ``record`` and let the oldest ones go."""
-    limits = settings.log
-    await database.write(
-        lambda connection: add_record(
-            connection, record, max_records=limits.max_records, max_record_bytes=limits.max_record_bytes
-        )
-    )
 
 
 def services_of_scope(scope: Scope) -> Services:

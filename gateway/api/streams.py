@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
@@ -27,6 +28,8 @@ _PING = ServerSentEvent(comment="ping", sep="\n")
 _SEND_TIMEOUT_SECONDS = 60.0
 # A stream's status line is held back this long, so that an error at the start is still an HTTP status.
 _HOLD_SECONDS = 5.0
+# How long an endless stream may outlive the key it was opened with.
+_RECHECK_SECONDS = 3.0
 
 # The streams end themselves through Drain, with a last event; sse-starlette would cut them off.
 AppStatus.enable_automatic_graceful_drain = False
@@ -98,7 +101,8 @@ class Relay(Generic[T]):
     The task exists for the way it ends: response generators are cancelled over and over while they clean up,
     a task is cancelled once and can tell the model host to stop in peace. It also is the one place where the
     deadline (seconds, None for none) and the server's stop apply. Iterating raises what the flow raised.
-    An ``endless`` flow simply ends when the server begins to stop.
+    A flow that never ends has ``recheck``: it is awaited before each item and every few seconds, and raises when the
+    caller may listen no longer. Such a flow simply ends when the server begins to stop.
     """
 
     def __init__(
@@ -107,13 +111,14 @@ class Relay(Generic[T]):
         drain: Drain,
         deadline_seconds: float | None = None,
         *,
-        endless: bool = False,
+        recheck: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         # Flows are async generators, so closing them runs their cleanup.
         self._source = cast("AsyncGenerator[T, None]", source)
         self._drain = drain
         self._deadline = deadline_seconds
-        self._endless = endless
+        self._recheck = recheck
+        self._endless = recheck is not None
         self._queue: asyncio.Queue[T | _End] = asyncio.Queue(_BUFFERED_ITEMS)
         self._ahead: deque[T | _End] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -165,28 +170,40 @@ class Relay(Generic[T]):
 
     async def hold(self, until: Callable[[T], bool]) -> None:
         """Wait for an item for which ``until`` holds, or a while. Raises the error if the flow fails first."""
-        try:
+        item: T | _End | None = None
+        # Only the wait is inside: a TimeoutError of the flow itself is not the end of the wait.
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HOLD_SECONDS):
                 while True:
                     item = await self._queue.get()
-                    if isinstance(item, _End) and item.error is not None:
-                        raise item.error
                     self._ahead.append(item)
                     if isinstance(item, _End) or until(item):
-                        return
-        except TimeoutError:
-            return
+                        break
+        if isinstance(item, _End) and item.error is not None:
+            raise item.error
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> T:
-        item = self._ahead.popleft() if self._ahead else await self._queue.get()
+        item = self._ahead.popleft() if self._ahead else await self._next()
         if not isinstance(item, _End):
             return item
         if item.error is not None:
             raise item.error
         raise StopAsyncIteration
+
+    async def _next(self) -> T | _End:
+        if self._recheck is None:
+            return await self._queue.get()
+        while True:
+            item: T | _End | None = None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_RECHECK_SECONDS):
+                    item = await self._queue.get()
+            await self._recheck()
+            if item is not None:
+                return item
 
 
 async def until_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T:

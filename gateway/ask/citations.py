@@ -16,10 +16,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.clean import visible, without_links, without_markup
+from gateway.ask.clean import without_links, without_markup
 from gateway.ask.evidence import Backing, Evidence, Support, claim, supporting
 from gateway.ask.sentences import MARKER, Splitter, Unit
 from gateway.ask.words import is_babble
+from gateway.visible import visible
 
 REFUSAL = "The wiki does not say."
 

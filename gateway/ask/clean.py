@@ -13,15 +13,11 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import quote
 
+from gateway.visible import visible
+
 REMOVED = "(link removed)"
 
-# Control characters but tab and line feed; signs for direction, also those that come in pairs; invisible ones;
-# the tags of plane 14. Joiners stay where scripts need them, see _JOINER.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
-_BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
+# Joiners stay where scripts need them.
 _JOINER = re.compile("(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])")
 
 # Names in angle brackets that chat templates use; `<|…|>`, `<|…>` and `<…|>` with any name.
@@ -74,11 +70,6 @@ _KEPT = re.compile("\x00([0-9]+)\x00")
 _PLACE = re.compile("(\x00[0-9]+\x00|\x01)")
 # What stand for an allowed address and for a link that is gone; cleaned text has no such characters.
 _OWN, _GONE = "\x00{}\x00", "\x01"
-
-
-def visible(text: str) -> str:
-    """Without invisible characters; every break of a line or page but the line feed is a space."""
-    return _INVISIBLE.sub("", _BREAKS.sub(" ", text))
 
 
 def without_markup(text: str, code: bool = False) -> str:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import structlog
-
 from gateway.aio import finish, stop
 from gateway.ask.cache import CompactionCache
 from gateway.ask.journal import Journal
@@ -27,15 +25,13 @@ from gateway.wiki.source import WikiSource
 
 _CLIENT_GONE = 499  # as nginx writes it
 
-log = structlog.get_logger(__name__)
-
-Record = Callable[[RequestRecord], Awaitable[None]]
+Record = Callable[[Callable[[], RequestRecord]], Awaitable[None]]
 
 
 class AskFlow:
     """Answers questions. ``fetch_timeout`` is in seconds, for each search and each page.
 
-    ``record`` keeps what the request log wants to know; when it fails the answer still counts.
+    ``record`` keeps what the request log wants to know; it raises nothing.
     """
 
     def __init__(
@@ -110,7 +106,4 @@ class AskFlow:
         if self._record is None or journal.recorded or not journal.call.store:
             return
         journal.recorded = True
-        try:
-            await self._record(journal.record(self._parts.model_name, status, error))
-        except Exception:
-            log.exception("the request log could not keep a question", id=journal.call.id)
+        await self._record(lambda: journal.record(self._parts.model_name, status, error))

@@ -11,7 +11,6 @@ from gateway.aio import side_by_side, stop
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background import Background, BackgroundBuilder
 from gateway.ask.cache import CompactionCache
-from gateway.ask.clean import visible
 from gateway.ask.compact import Compactor
 from gateway.ask.draft import draft_pages
 from gateway.ask.generation import Model
@@ -25,6 +24,7 @@ from gateway.errors import PromptTooLongError
 from gateway.inference.interface import Inference, ModelInfo
 from gateway.prompts import Prompt, PromptSet
 from gateway.settings import AskSettings
+from gateway.visible import visible
 from gateway.wiki.source import WikiSource
 
 _LOADING_POLL_SECONDS = 0.2

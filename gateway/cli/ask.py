@@ -12,7 +12,7 @@ import msgspec
 from gateway.cli.client import connect, raise_event_error
 from gateway.cli.options import client_options, json_option
 from gateway.cli.stages import StageLine
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
 
@@ -47,13 +47,13 @@ def ask(
                 stages.show(data)
             elif event.event == "delta" and not as_json:
                 stages.clear()
-                click.echo(printable(data["text"]), nl=False)
+                say(data["text"], nl=False)
             elif event.event == "error":
                 stages.clear()
                 raise_event_error(data)
             elif event.event == "done":
                 stages.clear()
-                click.echo(msgspec.json.encode(data) if as_json else _ending(data))
+                say(msgspec.json.encode(data) if as_json else _ending(data))
                 _remarks(data)
                 return
     raise HearthError("the server ended the answer early; ask again", status=503)
@@ -67,11 +67,11 @@ def _ending(reply: dict[str, Any]) -> str:
         lines.append(f"[{source['n']}] {place}: {source['url']}")
     if len(lines) > 1:
         lines.insert(1, "")
-    return printable("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _remarks(reply: dict[str, Any]) -> None:
     for page in reply["skipped"]:
-        click.echo(printable(f"skipped {page['title']}: {page['reason']}"), err=True)
+        say(f"skipped {page['title']}: {page['reason']}", err=True)
     if reply.get("notice"):
-        click.echo(printable(reply["notice"]), err=True)
+        say(reply["notice"], err=True)

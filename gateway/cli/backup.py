@@ -10,6 +10,7 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.text import say
 from gateway.errors import ConfigurationError
 from gateway.store.backup import copy_database
 
@@ -45,10 +46,10 @@ def backup(target: Path, force: bool, as_json: bool, data_dir: Path | None, conf
     finally:
         partial.unlink(missing_ok=True)
     if as_json:
-        click.echo(msgspec.json.encode({"file": str(target), "bytes": target.stat().st_size, "rows": counts}))
+        say(msgspec.json.encode({"file": str(target), "bytes": target.stat().st_size, "rows": counts}))
         return
     rows = ", ".join(f"{count} {name}" for name, count in counts.items())
-    click.echo(f"{target}: {target.stat().st_size / 1e6:.1f} MB, checked; {rows}")
+    say(f"{target}: {target.stat().st_size / 1e6:.1f} MB, checked; {rows}")
 
 
 def _sync_folder(folder: Path) -> None:

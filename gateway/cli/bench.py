@@ -20,7 +20,7 @@ from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
 from gateway.cli.client import connect
 from gateway.cli.options import client_options, json_option
-from gateway.cli.text import printable, table
+from gateway.cli.text import say, table
 
 
 @click.command()
@@ -58,13 +58,13 @@ def bench(
     """Measure a server's speed as its users feel it. The server should have nothing else to do meanwhile."""
     chosen = scenarios(names)
     if as_list:
-        click.echo(table([[each.name, each.about] for each in SCENARIOS]))
+        say(table([[each.name, each.about] for each in SCENARIOS]))
         return
     client = connect(url, key, data_dir, config_file)
     seed = int(time.time()) if seed is None else seed
     report = asyncio.run(_run(Target(client.url, client.key, model=model), chosen, runs, seed, scale))
     if as_json:
-        click.echo(msgspec.json.encode(report))
+        say(msgspec.json.encode(report))
     else:
         _show(report)
 
@@ -87,12 +87,10 @@ async def _run(target: Target, chosen: Sequence[Scenario], runs: int, seed: int,
 
 def _show(report: Report) -> None:
     (result,) = report.results
-    click.echo(printable(f"{result.model} at {result.url}, {report.rounds} runs, seed {report.seed}"))
-    click.echo(f"{report.machine}\n")
-    click.echo(table(rows_of(result)))
+    say(f"{result.model} at {result.url}, {report.rounds} runs, seed {report.seed}")
+    say(f"{report.machine}\n")
+    say(table(rows_of(result)))
     if result.estimated:
-        click.echo(
-            "speeds are from counted chunks: the server does not count the tokens of streams", err=True
-        )
+        say("speeds are from counted chunks: the server does not count the tokens of streams", err=True)
     for name, why in result.skipped.items():
-        click.echo(printable(f"{name} skipped: {why}"), err=True)
+        say(f"{name} skipped: {why}", err=True)

@@ -16,7 +16,7 @@ from gateway.cli.chat_news import NewsBoard
 from gateway.cli.chat_talk import Talk
 from gateway.cli.client import Client, connect
 from gateway.cli.options import client_options
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
 _PROMPT = "> "
@@ -68,9 +68,9 @@ def _greet(client: Client, terminal: bool) -> str:
     models = client.get("/v1/models").get("data", [])
     name = str(models[0]["id"]) if models else "default"
     if models and models[0].get("notice"):
-        click.echo(printable(models[0]["notice"]), err=True)
+        say(models[0]["notice"], err=True)
     if terminal:
-        click.echo(f"{printable(name)}. {_HELP}", err=True)
+        say(f"{name}. {_HELP}", err=True)
         threading.Thread(target=_warm, args=(client,), name="warm", daemon=True).start()
     return name
 
@@ -89,10 +89,8 @@ def _last(client: Client) -> dict[str, Any] | None:
         return None
     lines = client.get(f"/v1/conversations/{found['id']}/messages?limit=1")["data"]
     if lines:
-        last = " ".join(printable(lines[-1]["text"]).split())
-        click.echo(
-            f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True
-        )
+        last = " ".join(lines[-1]["text"].split())
+        say(f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True)
     return found
 
 
@@ -103,15 +101,13 @@ def _resumed(client: Client, found: dict[str, Any] | None, model: str) -> str | 
     name = str(found["id"])
     if found["model"] in ("", model) or found["archived_at"] is not None:
         return name
-    change = f"the model was {printable(found['model'])} and is {printable(model)} now"
+    change = f"the model was {found['model']} and is {model} now"
     try:
         new = str(client.post(f"/v1/conversations/{name}/rollover")["id"])
     except HearthError as error:
-        click.echo(
-            f"{change}; without a summary the conversation goes on as it is: {error.message}", err=True
-        )
+        say(f"{change}; without a summary the conversation goes on as it is: {error.message}", err=True)
         return name
-    click.echo(f"{change}: a new conversation goes on from a summary, the old one is archived", err=True)
+    say(f"{change}: a new conversation goes on from a summary, the old one is archived", err=True)
     return new
 
 
@@ -122,9 +118,9 @@ def _read_line(news: NewsBoard | None) -> str | None:
             return (news.read_line() if news else input()).strip()
         except EOFError:
             if news is not None:
-                click.echo(err=True)
+                say(err=True)
             return None
         except KeyboardInterrupt:
             if news is None:
                 raise
-            click.echo(f"\n{_HELP}", err=True)
+            say(f"\n{_HELP}", err=True)

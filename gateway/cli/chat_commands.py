@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote
 
-import click
-
 from gateway.cli.chat_talk import Talk
 from gateway.cli.facts import fact_id, fact_line, remember
 from gateway.cli.tasks import show_tasks, task_line
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
 _BAR = 30
@@ -28,16 +26,16 @@ def run_command(talk: Talk, line: str) -> None:
     name, _, argument = line.partition(" ")
     command = COMMANDS.get(name)
     if command is None:
-        click.echo(f"there is no command {printable(name)}; /help lists them", err=True)
+        say(f"there is no command {name}; /help lists them", err=True)
         return
     argument = argument.strip()
     if command.argument and not command.argument.startswith("[") and not argument:
-        click.echo(f"{name} {command.argument}: {command.what}", err=True)
+        say(f"{name} {command.argument}: {command.what}", err=True)
         return
     try:
         command.run(talk, argument)
     except HearthError as error:
-        click.echo(f"hearth: {error.message}", err=True)
+        say(f"hearth: {error.message}", err=True)
 
 
 def _again(talk: Talk, _: str) -> None:
@@ -46,7 +44,7 @@ def _again(talk: Talk, _: str) -> None:
 
 def _new(talk: Talk, _: str) -> None:
     talk.leave()
-    click.echo("a new conversation begins with your next line", err=True)
+    say("a new conversation begins with your next line", err=True)
 
 
 def _context(talk: Talk, name: str) -> None:
@@ -55,23 +53,23 @@ def _context(talk: Talk, name: str) -> None:
         found = [block for block in context["blocks"] if block["name"] == name]
         names = ", ".join(dict.fromkeys(block["name"] for block in context["blocks"]))
         if not found:
-            click.echo(f"there is no block {printable(name)}; there are {names}", err=True)
+            say(f"there is no block {name}; there are {names}", err=True)
         for block in found:
-            click.echo(printable(block["text"]))
+            say(block["text"])
         return
     for block in context["blocks"]:
-        click.echo(f"{block['tokens']:>7}  {block['name']}")
+        say(f"{block['tokens']:>7}  {block['name']}")
     total, limit, ceiling = context["total"], context["limit"], context["ceiling"]
     filled = min(_BAR, _BAR * total // limit)
     bar = "".join("#" if at < filled else "|" if at == _BAR * ceiling // limit else "." for at in range(_BAR))
-    click.echo(f"{total:>7}  of {limit} tokens  {bar}  compacted over {ceiling}")
+    say(f"{total:>7}  of {limit} tokens  {bar}  compacted over {ceiling}")
     for left in context["left_out"]:
-        click.echo(f"         not in it: {printable(left['what'])} ({printable(left['why'])})")
+        say(f"         not in it: {left['what']} ({left['why']})")
 
 
 def _compact(talk: Talk, _: str) -> None:
     made = talk.client.post(f"/v1/conversations/{talk.begin()}/compact")["summaries"]
-    click.echo(f"{made} summaries made" if made else "there was nothing to compact", err=True)
+    say(f"{made} summaries made" if made else "there was nothing to compact", err=True)
 
 
 def _summaries(talk: Talk, _: str) -> None:
@@ -81,37 +79,37 @@ def _summaries(talk: Talk, _: str) -> None:
         if each["superseded_by"] is None
     ]
     if not live:
-        click.echo("nothing was summarized yet", err=True)
+        say("nothing was summarized yet", err=True)
     for each in live:
-        click.echo(f"{each['level']} (messages {each['first']} to {each['last']}, {each['tokens']} tokens)")
-        click.echo(printable(each["text"]))
+        say(f"{each['level']} (messages {each['first']} to {each['last']}, {each['tokens']} tokens)")
+        say(each["text"])
         for pin in each["pins"]:
-            click.echo(f"  - {printable(pin)}")
+            say(f"  - {pin}")
 
 
 def _facts(talk: Talk, word: str) -> None:
     lines = [fact_line(fact) for fact in talk.client.every("/v1/facts")]
     shown = [line for line in lines if word.casefold() in line.casefold()]
     for line in shown:
-        click.echo(line)
+        say(line)
     if not shown:
-        click.echo("nothing was learned yet" if not lines else "no fact has this word", err=True)
+        say("nothing was learned yet" if not lines else "no fact has this word", err=True)
 
 
 def _remember(talk: Talk, said: str) -> None:
     key, _, text = said.partition(" ")
-    click.echo(fact_line(remember(talk.client, key, text.strip())), err=True)
+    say(fact_line(remember(talk.client, key, text.strip())), err=True)
 
 
 def _forget(talk: Talk, name: str) -> None:
     found = fact_id(talk.client, name)
     fact = talk.client.delete(f"/v1/facts/{found}")
-    click.echo(f"forgotten: {printable(fact['text'])} (/undo {found[:8]} brings it back)", err=True)
+    say(f"forgotten: {fact['text']} (/undo {found[:8]} brings it back)", err=True)
 
 
 def _undo(talk: Talk, name: str) -> None:
     left = talk.client.post(f"/v1/facts/{fact_id(talk.client, name)}/undo")["fact"]
-    click.echo(fact_line(left) if left else "the fact is gone", err=True)
+    say(fact_line(left) if left else "the fact is gone", err=True)
 
 
 def _tasks(talk: Talk, day: str) -> None:
@@ -119,28 +117,28 @@ def _tasks(talk: Talk, day: str) -> None:
     found = list(talk.client.every(f"/v1/tasks{query}"))
     show_tasks(found)
     if not found:
-        click.echo("there are no tasks; /tasks all looks at every day", err=True)
+        say("there are no tasks; /tasks all looks at every day", err=True)
 
 
 def _done(talk: Talk, name: str) -> None:
-    click.echo(task_line(talk.client.patch(f"/v1/tasks/{quote(name)}", {"state": "done"})), err=True)
+    say(task_line(talk.client.patch(f"/v1/tasks/{quote(name)}", {"state": "done"})), err=True)
 
 
 def _rollover(talk: Talk, _: str) -> None:
     talk.leave(str(talk.client.post(f"/v1/conversations/{talk.begin()}/rollover")["id"]))
-    click.echo("the old conversation is archived; a new one goes on from its summary", err=True)
+    say("the old conversation is archived; a new one goes on from its summary", err=True)
 
 
 def _erase(talk: Talk, _: str) -> None:
     if talk.name is not None:
         talk.client.delete(f"/v1/conversations/{talk.name}")
     talk.leave()
-    click.echo("erased", err=True)
+    say("erased", err=True)
 
 
 def _help(_: Talk, __: str) -> None:
     for name, command in COMMANDS.items():
-        click.echo(f"{f'{name} {command.argument}':<20} {command.what}", err=True)
+        say(f"{f'{name} {command.argument}':<20} {command.what}", err=True)
 
 
 COMMANDS = {

@@ -7,14 +7,12 @@ import threading
 import time
 from typing import Any
 
-import click
 import msgspec
 
 from gateway.cli.client import Client
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
-_ERASE_LINE = "\r\x1b[2K"
 _AGAIN_SECONDS = 5.0
 # A line is sent once the server tells news, so that none of its own are missed; but it does not wait for long.
 _CONNECT_SECONDS = 2.0
@@ -50,7 +48,7 @@ class NewsBoard:
         with self._lock:
             self._typing = True
             for line in self._waiting:
-                click.echo(line, err=True)
+                say(line, err=True, dim=True)
             self._waiting.clear()
         try:
             return input(self._prompt)
@@ -60,13 +58,14 @@ class NewsBoard:
 
     def show(self, line: str) -> None:
         """Show a line above the one that is being typed, or keep it until the reply has ended."""
-        styled = click.style(f"  [{line}]", dim=True)
+        line = f"  [{line}]"
         with self._lock:
             if not self._typing:
-                self._waiting.append(styled)
+                self._waiting.append(line)
                 return
             typed = readline.get_line_buffer()
-            click.echo(f"{_ERASE_LINE}{styled}\n{self._prompt}{typed}", err=True, nl=False)
+            say(line, err=True, over=True, dim=True)
+            say(self._prompt + typed, err=True, nl=False)
 
     def _listen(self, conversation: str, heard: threading.Event) -> None:
         while self._conversation == conversation:
@@ -78,7 +77,7 @@ class NewsBoard:
                             return
                         self._take(event.event, msgspec.json.decode(event.data))
             except HearthError as error:
-                if error.status == 404:
+                if error.status in (401, 403, 404):
                     return
             time.sleep(_AGAIN_SECONDS)  # the server ends now and then, the chat need not
 
@@ -97,17 +96,17 @@ def news_text(kind: str, detail: dict[str, Any]) -> str:
         case "state", {"compacting": True}:
             return "older messages are being compacted"
         case "compacting", {"tokens": tokens, "levels": levels}:
-            return f"compacting {tokens} tokens: {', '.join(map(printable, levels))}"
+            return f"compacting {tokens} tokens: {', '.join(levels)}"
         case "compacted", {"summaries": summaries}:
             return f"compacted: {summaries} {'summary' if summaries == 1 else 'summaries'} made (/summaries)"
         case "compaction_failed", {"message": message}:
-            return f"not compacted, nothing is lost, it is tried again later: {printable(message)}"
+            return f"not compacted, nothing is lost, it is tried again later: {message}"
         case "compaction_stopped", _:
             return "compaction has made room for your message and goes on later"
         case "facts", {"changed": keys}:
-            return f"remembered: {', '.join(map(printable, keys))} (/facts)"
+            return f"remembered: {', '.join(keys)} (/facts)"
         case "tasks", {"changed": names}:
-            return f"tasks changed: {', '.join(map(printable, names))} (/tasks)"
+            return f"tasks changed: {', '.join(names)} (/tasks)"
         case "missed", {"count": count}:
             return f"{count} notices were missed"
         case "erased", _:

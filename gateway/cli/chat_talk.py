@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-import click
 import msgspec
 from msgspec import Struct
 
 from gateway.cli.chat_news import NewsBoard
 from gateway.cli.client import Client, raise_event_error
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
 
@@ -57,7 +56,7 @@ class Talk:
     def again(self) -> None:
         """Have the last line answered that got no reply, or see its reply once more."""
         if self._last is None:
-            click.echo("no line was typed yet", err=True)
+            say("no line was typed yet", err=True)
         else:
             self._turn(self._last)
 
@@ -73,7 +72,7 @@ class Talk:
                 self._news.follow(name)
             done = self._send(name, line)
         except KeyboardInterrupt:
-            click.echo(" [stopped]", err=True)
+            say(" [stopped]", err=True)
             if self._news is None:
                 raise
             return
@@ -85,9 +84,9 @@ class Talk:
                 if self._accepted
                 else "/again sends your line again"
             )
-            click.echo(f"hearth: {error.message} ({kept})", err=True)
+            say(f"hearth: {error.message} ({kept})", err=True)
             return
-        click.echo()
+        say()
         if self._news is not None:
             _status(done)
 
@@ -100,11 +99,11 @@ class Talk:
                 data = msgspec.json.decode(event.data)
                 if event.event == "error":
                     if shown:
-                        click.echo()
+                        say()
                     raise_event_error(data)
                 if event.event == "done":
                     if not shown and data["message"] is not None:  # it had been answered before
-                        click.echo(printable(data["message"]["text"]), nl=False)
+                        say(data["message"]["text"], nl=False)
                     return dict(data)
                 self._accepted = self._accepted or event.event == "accepted"
                 shown = shown or event.event == "delta"
@@ -122,18 +121,18 @@ def _status(done: dict[str, Any]) -> None:
     if done.get("compaction") == "queued":
         parts.append("older messages are compacted now")
     if parts:
-        click.echo(click.style(f"  [{'; '.join(parts)}]", dim=True), err=True)
+        say(f"  [{'; '.join(parts)}]", err=True, dim=True)
 
 
 def _show(event: str, data: dict[str, Any]) -> None:
     match event:
         case "delta":
-            click.echo(printable(data["text"]), nl=False)
+            say(data["text"], nl=False)
         case "held":
-            click.echo(f"[waiting: {printable(str(data['reason']))}]", err=True)
+            say(f"[waiting: {data['reason']}]", err=True)
         case "queued" if data.get("wait_seconds"):
-            click.echo(f"[waiting: place {data['position']}, about {data['wait_seconds']:.0f} s]", err=True)
+            say(f"[waiting: place {data['position']}, about {data['wait_seconds']:.0f} s]", err=True)
         case "compacting":
-            click.echo(f"[compacting {data['tokens']} tokens of history first]", err=True)
+            say(f"[compacting {data['tokens']} tokens of history first]", err=True)
         case "loading" if data.get("fraction") == 0:
-            click.echo("[loading the model]", err=True)
+            say("[loading the model]", err=True)

@@ -14,7 +14,7 @@ import msgspec
 
 from gateway.cli.options import settings_of
 from gateway.cli.runfile import running
-from gateway.errors import ConfigurationError, HearthError
+from gateway.errors import ConfigurationError, HearthError, InvalidRequestError
 
 _CONNECT_SECONDS = 5.0
 _REPLY_SECONDS = 900.0  # a whole reply at once: longer than any deadline of the server
@@ -147,7 +147,13 @@ def _type_of(content: bytes | None) -> dict[str, str]:
 
 
 def _json(body: object) -> bytes:
-    return msgspec.json.encode(body)
+    """Raises InvalidRequestError for what was typed or piped and is no UTF-8."""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        raise InvalidRequestError(
+            "the input is no valid UTF-8: convert it, or check the terminal's encoding"
+        ) from None
 
 
 def _decoded(response: httpx2.Response) -> Any:

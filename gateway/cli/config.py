@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.cli.exits import EXIT_CONFIGURATION
 from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import table
+from gateway.cli.text import say, table
 from gateway.config import flatten
 from gateway.consistency import problems
 
@@ -31,13 +31,13 @@ def show(origin: bool, as_json: bool, data_dir: Path | None, config_file: Path |
         shown: object = values
         if origin:
             shown = {key: {"value": value, "origin": loaded.origins[key]} for key, value in values.items()}
-        click.echo(msgspec.json.format(msgspec.json.encode(shown), indent=2))
+        say(msgspec.json.format(msgspec.json.encode(shown), indent=2))
     else:
         rows = [[key, "=", msgspec.json.encode(value).decode()] for key, value in values.items()]
         if origin:
             rows = [[*row, f"# {loaded.origins[row[0]]}"] for row in rows]
-        click.echo(table(rows))
+        say(table(rows))
     found = problems(loaded.settings)
     for problem in found:
-        click.echo(f"hearth: {problem}", err=True)
+        say(f"hearth: {problem}", err=True)
     return EXIT_CONFIGURATION if found else 0

@@ -8,9 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-import click
-
 from gateway.cli.runfile import running
+from gateway.cli.text import say
 from gateway.errors import ConfigurationError, HearthError
 from gateway.private import make_private
 
@@ -45,7 +44,7 @@ def _wait(child: int, data_dir: Path, offset: int) -> str:
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            click.echo(_tail(data_dir / _LOG, offset), err=True)
+            say(_tail(data_dir / _LOG, offset), err=True)
             sys.exit(os.waitstatus_to_exitcode(status) or 1)
         server = running(data_dir)
         if server is not None and server.pid == child and server.url:

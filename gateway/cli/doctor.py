@@ -16,7 +16,7 @@ from gateway.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_m
 from gateway.cli.doctor_wiki import check_wiki
 from gateway.cli.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import printable, size_text, table
+from gateway.cli.text import say, size_text, table
 from gateway.consistency import problems
 from gateway.cores import usable_cores
 from gateway.errors import ConfigurationError
@@ -79,21 +79,21 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
             "wiki": wiki,
             "threads": plans,
         }
-        click.echo(msgspec.json.encode(found))
+        say(msgspec.json.encode(found))
         return status
-    click.echo(_machine_text(machine, settings))
+    say(_machine_text(machine, settings))
     if remedy := exposed(settings.data_dir):
-        click.echo(printable(f"warning: {remedy}"))
+        say(f"warning: {remedy}")
     for problem in wrong or ["ok"]:
-        click.echo(printable(f"settings: {problem}"))
-    click.echo(printable(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}"))
-    click.echo()
+        say(f"settings: {problem}")
+    say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
+    say()
     head = ["MODEL", "FITS", "HERE", "WHY"]
-    click.echo(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+    say(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
     if plans:
-        click.echo()
+        say()
         head = ["MODEL", "BATCH", "THREADS", "TOKENS A SECOND, AS MEASURED AT THE FIRST LOAD"]
-        click.echo(printable(table([head, *(row for plan in plans for row in _threads(plan))])))
+        say(table([head, *(row for plan in plans for row in _threads(plan))]))
     return status
 
 
@@ -104,9 +104,9 @@ def _service(as_json: bool) -> int:
 
     checks = check_installation()
     if as_json:
-        click.echo(msgspec.json.encode({"checks": checks}))
+        say(msgspec.json.encode({"checks": checks}))
     else:
-        click.echo(table([["CHECK", "STATE", "WHY"], *([c.name, c.verdict, c.why] for c in checks)]))
+        say(table([["CHECK", "STATE", "WHY"], *([c.name, c.verdict, c.why] for c in checks)]))
     return EXIT_FAILED if any(check.verdict == "fail" for check in checks) else 0
 
 

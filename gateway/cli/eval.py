@@ -17,6 +17,7 @@ from gateway.cli.eval_report import show_comparison, show_run
 from gateway.cli.eval_setup import Setup, TermSource, opened_setup
 from gateway.cli.exits import EXIT_INTERRUPTED, exit_status
 from gateway.cli.options import client_options, json_option
+from gateway.cli.text import say
 from gateway.errors import ConfigurationError, HearthError
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.questions import Question, load_questions, set_name
@@ -102,7 +103,7 @@ def evaluate(
     _print(run, as_json, as_markdown)
     if status:
         kept = f"the same command goes on from {out}" if out else "with --out FILE, a run can go on"
-        click.echo(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
+        say(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
         ctx.exit(status)
 
 
@@ -149,7 +150,7 @@ async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, 
         except ConfigurationError:
             raise  # the run cannot be kept, or the model cannot start
         except HearthError as error:
-            click.echo(f"hearth: {error.message}", err=True)
+            say(f"hearth: {error.message}", err=True)
             return exit_status(error)
     return 0
 
@@ -168,8 +169,8 @@ def _chosen(questions: list[Question], category: str | None, limit: int | None) 
 
 def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode({"summary": summary(run.rows), "run": run}))
+        say(msgspec.json.encode({"summary": summary(run.rows), "run": run}))
     elif as_markdown:
-        click.echo(markdown(run), nl=False)
+        say(markdown(run), nl=False)
     else:
         show_run(run)

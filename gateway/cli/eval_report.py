@@ -4,49 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
 import msgspec
 
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.evaluation.report import Run, by_category, compare, costs, headline, label, measures, summary
 
 
 def show_run(run: Run) -> None:
     """Print measures, right answers by category, tokens and times; failed questions go to stderr."""
     told = summary(run.rows)
-    click.echo(headline(run))
+    say(headline(run))
     for name, value in measures(told).items():
-        click.echo(f"  {label(name):<32} {value}")
+        say(f"  {label(name):<32} {value}")
     for category, (right, count) in by_category(run.rows).items():
-        click.echo(f"  right: {category:<25} {right} of {count}")
+        say(f"  right: {category:<25} {right} of {count}")
     for step, cost in told["tokens"].items():
-        click.echo(
+        say(
             f"  tokens, {step:<24} {cost['prompt']} in, {cost['cached']} of them cached, {cost['completion']} out"
         )
     for stage, (middle, late) in told["seconds"].items():
-        click.echo(f"  seconds, {stage:<23} {middle:.3f} (median), {late:.3f} (90th percentile)")
+        say(f"  seconds, {stage:<23} {middle:.3f} (median), {late:.3f} (90th percentile)")
     for row in run.rows:
         if row.error:
-            click.echo(f"  {row.id} failed: {row.error}", err=True)
+            say(f"  {row.id} failed: {row.error}", err=True)
 
 
 def show_comparison(before: Run, after: Run, as_json: bool) -> None:
     """Print both runs' measures side by side, the questions that changed, and the sign test."""
     told = compare(before, after)
     if as_json:
-        click.echo(msgspec.json.encode(told))
+        say(msgspec.json.encode(told))
         return
-    click.echo(f"the runs differ in: {', '.join(told['differ_in']) or 'nothing but their outcome'}")
+    say(f"the runs differ in: {', '.join(told['differ_in']) or 'nothing but their outcome'}")
     first, second = told["models"]
-    click.echo(f"{'':<32}{first:>18}{second:>18}")
+    say(f"{'':<32}{first:>18}{second:>18}")
     for name, values in _side_by_side(told["summaries"]):
-        click.echo(f"{label(name):<32}{values[0]!s:>18}{values[1]!s:>18}")
+        say(f"{label(name):<32}{values[0]!s:>18}{values[1]!s:>18}")
     for word in ("better", "worse"):
         for change in told[word]:
-            old, new = (printable(answer) for answer in change["answers"])
-            click.echo(f"{word}: {printable(change['text'])}\n    {old}\n  → {new}")
+            old, new = change["answers"]
+            say(f"{word}: {change['text']}\n    {old}\n  → {new}")
     changed = f"{len(told['better'])} better, {len(told['worse'])} worse of {told['questions']}"
-    click.echo(f"{changed}; sign test p = {told['p_value']:.3f}")
+    say(f"{changed}; sign test p = {told['p_value']:.3f}")
 
 
 def _side_by_side(summaries: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:

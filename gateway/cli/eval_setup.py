@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import click
 import msgspec
 
 from gateway.app import open_wiki, wiki_documents
@@ -18,6 +17,7 @@ from gateway.catalog import ResolvedModel, resolve_model
 from gateway.cli.client import Client, ReplyError, connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import settings_of
+from gateway.cli.text import say
 from gateway.consistency import check
 from gateway.errors import ModelUnavailableError, NotFoundError
 from gateway.evaluation.run import Evaluator, FlowAsker, tokens_of
@@ -97,7 +97,7 @@ class Setup:
         if search is not None:
             stack.push_async_callback(search.close)
             search.indexer.start(Supervision())
-            click.echo("waiting until the wiki has its vectors", err=True)
+            say("waiting until the wiki has its vectors", err=True)
             await search.indexer.caught_up()
             if problem := search.indexer.health().problem:
                 raise ModelUnavailableError(f"the wiki's vectors cannot be made: {problem}")
@@ -107,8 +107,8 @@ class Setup:
         """The flow of /ask, with records that come here instead of into the log, and without kept summaries."""
         records: list[RequestRecord] = []
 
-        async def keep(record: RequestRecord) -> None:
-            records.append(record)
+        async def keep(make: Callable[[], RequestRecord]) -> None:
+            records.append(make())
 
         flow = AskFlow(
             self.settings.ask,

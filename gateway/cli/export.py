@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 import msgspec
@@ -17,6 +16,7 @@ import msgspec
 from gateway.cli.database import opened_database
 from gateway.cli.import_documents import CHAT, REGISTRY, SUMMARY
 from gateway.cli.options import local_options, settings_of
+from gateway.cli.text import say
 from gateway.errors import ConfigurationError
 from gateway.store.db import Database
 from gateway.store.transfer import VERSION, Archive, Header, conversation_ids, read_archive, read_rest
@@ -48,19 +48,19 @@ def export(
         if documents:
             _write_documents(database, target, owner, force)
             return
-        with _output(target, force) as out:
-            written = _write_lines(database, out, owner)
-    click.echo(f"{written} conversations", err=True)
+        with _output(target, force) as write:
+            written = _write_lines(database, write, owner)
+    say(f"{written} conversations", err=True)
 
 
-def _write_lines(database: Database, out: IO[bytes], owner: str | None) -> int:
+def _write_lines(database: Database, write: Callable[[bytes], None], owner: str | None) -> int:
     """A header, a line a conversation, then facts and tasks."""
-    out.write(msgspec.json.encode(Header("hearth", VERSION, time.time())) + b"\n")
+    write(msgspec.json.encode(Header("hearth", VERSION, time.time())))
     names = database.read_sync(lambda c: conversation_ids(c, owner))
     for archive in _archives(database, names):
-        out.write(msgspec.json.encode(archive) + b"\n")
+        write(msgspec.json.encode(archive))
     for row in database.read_sync(lambda c: list(read_rest(c, owner))):
-        out.write(msgspec.json.encode(row) + b"\n")
+        write(msgspec.json.encode(row))
     return len(names)
 
 
@@ -86,7 +86,7 @@ def _write_documents(database: Database, folder: Path, owner: str | None, force:
             raise ConfigurationError(f"{folder / name} exists; --force replaces it")
     for name, content in files.items():
         (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
-    click.echo(f"{', '.join(files)} in {folder}", err=True)
+    say(f"{', '.join(files)} in {folder}", err=True)
 
 
 def _archives(database: Database, names: list[str]) -> Iterator[Archive]:
@@ -133,18 +133,17 @@ def _time(seconds: float) -> str:
 
 
 @contextmanager
-def _output(target: Path, force: bool) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that appears only when it is complete."""
+def _output(target: Path, force: bool) -> Iterator[Callable[[bytes], None]]:
+    """Writes a line: to standard output, or to a file that appears only when it is complete."""
     if str(target) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        yield say
         return
     if target.exists() and not force:
         raise ConfigurationError(f"{target} exists; --force replaces it")
     unfinished = target.with_name(f".{target.name}.partial")
     try:
         with unfinished.open("wb") as out:
-            yield out
+            yield lambda line: out.writelines((line, b"\n"))
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)

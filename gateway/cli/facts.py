@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.cli.client import Client, connect
 from gateway.cli.options import client_options, json_option
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
 
@@ -34,12 +34,12 @@ def facts(
         return
     found = list(context.obj.every(f"/v1/facts{'?ended=true' if ended else ''}"))
     if as_json:
-        click.echo(msgspec.json.encode({"data": found, "next": None}))
+        say(msgspec.json.encode({"data": found, "next": None}))
         return
     for fact in found:
-        click.echo(fact_line(fact))
+        say(fact_line(fact))
     if not found:
-        click.echo("nothing was learned yet", err=True)
+        say("nothing was learned yet", err=True)
 
 
 @facts.command()
@@ -48,7 +48,7 @@ def facts(
 @click.pass_obj
 def add(client: Client, key: str, text: tuple[str, ...]) -> None:
     """Remember TEXT under KEY, such as home_city; it takes the place of what stood there."""
-    click.echo(fact_line(remember(client, key, " ".join(text))))
+    say(fact_line(remember(client, key, " ".join(text))))
 
 
 @facts.command()
@@ -58,7 +58,7 @@ def forget(client: Client, fact: str) -> None:
     """Forget a fact; `undo` brings it back."""
     name = fact_id(client, fact)
     client.delete(f"/v1/facts/{name}")
-    click.echo(f"forgotten; `hearth facts undo {name[:8]}` brings it back")
+    say(f"forgotten; `hearth facts undo {name[:8]}` brings it back")
 
 
 @facts.command()
@@ -67,7 +67,7 @@ def forget(client: Client, fact: str) -> None:
 def undo(client: Client, fact: str) -> None:
     """Take the last change of a fact back."""
     left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo")["fact"]
-    click.echo(f"{printable(left['key'])}: {printable(left['text'])}" if left else "the fact is gone")
+    say(f"{left['key']}: {left['text']}" if left else "the fact is gone")
 
 
 def remember(client: Client, key: str, text: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def remember(client: Client, key: str, text: str) -> dict[str, Any]:
 def fact_line(fact: dict[str, Any]) -> str:
     """One fact in one line."""
     gone = " (ended)" if fact["ended_at"] is not None else ""
-    return f"{fact['id'][:8]}  {printable(fact['key'])}: {printable(fact['text'])}{gone}"
+    return f"{fact['id'][:8]}  {fact['key']}: {fact['text']}{gone}"
 
 
 def fact_id(client: Client, name: str) -> str:
@@ -91,6 +91,6 @@ def fact_id(client: Client, name: str) -> str:
     if len(matching) != 1:
         count = f"of {len(matching)} facts" if matching else "of no fact"
         raise HearthError(
-            f"`{printable(name)}` is the key, or the beginning of the id, {count}; `hearth facts` lists them"
+            f"`{name}` is the key, or the beginning of the id, {count}; `hearth facts` lists them"
         )
     return matching.pop()

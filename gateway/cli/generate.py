@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.cli.client import Client, connect
 from gateway.cli.options import client_options, json_option, settings_of
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.prompts import Prompt, load_prompts
 from model_host.protocol import TextPart
 
@@ -59,7 +59,7 @@ def generate(
         if seed is not None:
             body["seed"] = seed + number
         run = _run(client, body)
-        click.echo(msgspec.json.encode(run) if as_json else _shown(run, number, times))
+        say(msgspec.json.encode(run) if as_json else _shown(run, number, times))
 
 
 def _free(text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _shown(run: dict[str, Any], number: int, times: int) -> str:
     rate = usage["completion_tokens"] / seconds if seconds else 0.0
     head = f"--- {number + 1} of {times}\n" if times > 1 else ""
     return (
-        f"{head}{printable(run['output'])}\n"
+        f"{head}{run['output']}\n"
         f"({usage['prompt_tokens']} tokens in, {cached} of them cached, {usage['completion_tokens']} out, "
         f"{run['finish_reason']}; {seconds:.2f} s, {rate:.1f} tokens/s)"
     )

@@ -13,6 +13,7 @@ from gateway.cli.database import opened_database
 from gateway.cli.import_documents import CHAT, documents
 from gateway.cli.import_foreign import foreign
 from gateway.cli.options import local_options, settings_of
+from gateway.cli.text import say
 from gateway.errors import InvalidRequestError
 from gateway.store.db import Database
 from gateway.store.transfer import VERSION, Archive, FactRow, Header, Line, TaskRow, write_archive, write_row
@@ -41,10 +42,10 @@ def import_(source: Path, owner: str | None, data_dir: Path | None, config_file:
             added, there = added + new, there + (not new)
             redacted += _redactions(line) if new else 0
     secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
-    click.echo(f"{added} added, {there} were there already{secrets}", err=True)
+    say(f"{added} added, {there} were there already{secrets}", err=True)
     if left_out:
         counts = ", ".join(f"{count} {what}" for what, count in left_out.items())
-        click.echo(f"messages left out: {counts}", err=True)
+        say(f"messages left out: {counts}", err=True)
 
 
 def _store(database: Database, line: _Content, owner: str | None, where: str) -> bool:

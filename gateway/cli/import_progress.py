@@ -6,9 +6,9 @@ import time
 from types import TracebackType
 from typing import NoReturn
 
-import click
 from tqdm import tqdm
 
+from gateway.cli.text import say
 from gateway.wiki.importer import Progress
 
 
@@ -69,7 +69,7 @@ class Bar:
         """A sentence for the user, beside the bar."""
         if self._talkative:
             with tqdm.external_write_mode():
-                click.echo(sentence, err=True)
+                say(sentence, err=True)
 
     def _move(self, position: int) -> None:
         if self._tqdm is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway.cli.text import printable, table
+from gateway.cli.text import table
 from gateway.settings import WikiSettings
 from gateway.wiki.importer import Report
 
@@ -27,11 +27,11 @@ def report_text(report: Report, source: str, seconds: float) -> str:
         ["removed", str(counts.removed)],
     ]
     lines = [
-        f"{printable(name) or source}: {read} pages read in {seconds:.1f} s"
+        f"{name or source}: {read} pages read in {seconds:.1f} s"
         + (f", {report.resumed_after} of them by an earlier run" if report.resumed_after else ""),
         table(rows),
     ]
-    lines += [f"failed: {printable(failure.title)}: {failure.reason}" for failure in counts.failures]
+    lines += [f"failed: {failure.title}: {failure.reason}" for failure in counts.failures]
     if counts.failed > len(counts.failures):
         lines.append(f"and {counts.failed - len(counts.failures)} more that failed")
     return "\n".join(lines)
@@ -48,12 +48,12 @@ def notices(report: Report, settings: WikiSettings, others: Mapping[str, int]) -
     address = page_address(report.site.base)
     if address and address != settings.page_url:
         found.append(
-            f"citations link to {settings.page_url}, but this wiki's pages are at {printable(address)}: "
+            f"citations link to {settings.page_url}, but this wiki's pages are at {address}: "
             "set wiki.page_url to that"
         )
     for origin, count in others.items():
         found.append(
-            f"the store also has {count} pages and redirects of `{printable(origin)}`; of pages with the same title "
+            f"the store also has {count} pages and redirects of `{origin}`; of pages with the same title "
             "the one imported last is kept"
         )
     return found

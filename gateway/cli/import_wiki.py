@@ -17,6 +17,7 @@ from gateway.cli.dump_url import Download, DownloadError, Events
 from gateway.cli.import_progress import Bar
 from gateway.cli.import_report import notices, report_text
 from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.text import say
 from gateway.private import make_private
 from gateway.settings import Settings
 from gateway.store.db import Database
@@ -67,11 +68,9 @@ def import_wiki(
         others = database.read_sync(lambda connection: other_origins(connection, origin_of(report.site)))
     seconds = time.monotonic() - started
     if as_json:
-        click.echo(
-            msgspec.json.encode({**msgspec.to_builtins(report), "seconds": round(seconds, 3)}).decode()
-        )
+        say(msgspec.json.encode({**msgspec.to_builtins(report), "seconds": round(seconds, 3)}))
     elif not quiet:
-        click.echo(report_text(report, source, seconds))
+        say(report_text(report, source, seconds))
     for notice in notices(report, settings.wiki, others):
         bar.say(notice)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.cli.database import opened_database
 from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import table
+from gateway.cli.text import say, table
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
 
 
@@ -29,10 +29,10 @@ def create(name: str, role: Role, as_json: bool, data_dir: Path | None, config_f
     with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
         info, token = database.write_sync(lambda connection: create_key(connection, name, role))
     if as_json:
-        click.echo(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}))
+        say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}))
         return
-    click.echo(token)
-    click.echo(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
+    say(token)
+    say(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
 
 
 @key.command(name="list")
@@ -46,12 +46,12 @@ def list_(as_json: bool, data_dir: Path | None, config_file: Path | None) -> Non
         with opened_database(path) as database:
             found = database.read_sync(list_keys)
     if as_json:
-        click.echo(msgspec.json.encode({"keys": found}))
+        say(msgspec.json.encode({"keys": found}))
     elif found:
         head = ["ID", "NAME", "ROLE", "MADE", "LAST USED", "STATE"]
-        click.echo(table([head, *(_row(info) for info in found)]))
+        say(table([head, *(_row(info) for info in found)]))
     else:
-        click.echo("there are no keys: on loopback every request is let in")
+        say("there are no keys: on loopback every request is let in")
 
 
 @key.command()
@@ -61,7 +61,7 @@ def revoke(which: str, data_dir: Path | None, config_file: Path | None) -> None:
     """Revoke the key with this id or name, at once and for good."""
     with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
         info = database.write_sync(lambda connection: revoke_key(connection, which))
-    click.echo(f"revoked {info.name} ({info.id})")
+    say(f"revoked {info.name} ({info.id})")
 
 
 def _row(info: KeyInfo) -> list[str]:

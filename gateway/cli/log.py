@@ -13,7 +13,7 @@ from gateway.cli.client import connect
 from gateway.cli.database import opened_database
 from gateway.cli.options import client_options, json_option, settings_of
 from gateway.cli.replay import chosen_prompts, replay_record
-from gateway.cli.text import printable, table
+from gateway.cli.text import say, table
 from gateway.errors import NotFoundError
 from gateway.prompts import load_prompts
 from gateway.store.request_log import (
@@ -70,7 +70,7 @@ def log(
     if not path.exists():  # looking creates nothing
         if which is not None:
             raise NotFoundError(f"no requests are logged: there is no database {path}")
-        click.echo(msgspec.json.encode({"records": []}) if as_json else "no requests are logged")
+        say(msgspec.json.encode({"records": []}) if as_json else "no requests are logged")
         return
     with opened_database(path) as database:
         if which is not None:
@@ -79,15 +79,15 @@ def log(
                 wanted = chosen_prompts(prompts, load_prompts(settings.prompts_dir))
                 replay_record(connect(url, key, data_dir, config_file), record, wanted, as_json)
                 return
-            click.echo(msgspec.json.encode(record) if as_json else printable(long_form(record)))
+            say(msgspec.json.encode(record) if as_json else long_form(record))
             return
         found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
     if as_json:
-        click.echo(msgspec.json.encode({"records": found}))
+        say(msgspec.json.encode({"records": found}))
     elif found:
-        click.echo(printable(short_form(found)))
+        say(short_form(found))
     else:
-        click.echo("no requests are logged")
+        say("no requests are logged")
 
 
 def short_form(found: list[RequestSummary]) -> str:

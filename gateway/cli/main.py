@@ -6,6 +6,7 @@ Commands are imported when they run, so that `hearth --help` does not pay for al
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import click
 
 from gateway import __version__
 from gateway.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED, exit_status
+from gateway.cli.text import say
 from gateway.errors import HearthError
 from gateway.private import keep_files_private
 
@@ -71,7 +73,7 @@ class _LazyGroup(click.Group):
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        click.echo(f"hearth {__version__}")
+        say(f"hearth {__version__}")
         ctx.exit()
 
 
@@ -94,12 +96,14 @@ def run(arguments: Sequence[str]) -> int:
         result = cli.main(list(arguments), prog_name="hearth", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        say(shown.getvalue(), err=True, nl=False)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except HearthError as error:
-        click.echo(f"hearth: {error.message}", err=True)
+        say(f"hearth: {error.message}", err=True)
         return exit_status(error)
     except BrokenPipeError:
         # The reader (`head`) has what it wanted. Nothing may be flushed into the pipe at exit.
@@ -111,6 +115,8 @@ def run(arguments: Sequence[str]) -> int:
 def main() -> None:
     """Entry point of the console script."""
     keep_files_private()
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # as in arguments: whoever uses the text refuses it
     sys.exit(run(sys.argv[1:]))
 
 

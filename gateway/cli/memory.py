@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from gateway.cli.client import connect
 from gateway.cli.options import client_options
-from gateway.cli.text import printable
+from gateway.cli.text import say
 
 
 @click.group()
@@ -41,7 +41,7 @@ def convert(
         made += client.post(f"/v1/conversations/{name}/convert", {} if to is None else {"to": to})[
             "summaries"
         ]
-    click.echo(f"{made} summaries made again in {len(names)} conversations")
+    say(f"{made} summaries made again in {len(names)} conversations")
 
 
 @memory.command()
@@ -56,7 +56,7 @@ def show(
         state = "live" if each["superseded_by"] is None else f"superseded by {each['superseded_by']}"
         prompt = f"{each['prompt_name'] or 'no prompt'} {each['prompt_version']}"
         head = f"{each['seq']}  {each['level']}  {each['first']}-{each['last']}  {each['tokens']} tokens"
-        click.echo(f"{head}  {prompt}  {state}")
-        click.echo(printable(each["text"]))
+        say(f"{head}  {prompt}  {state}")
+        say(each["text"])
         for pin in each["pins"]:
-            click.echo(f"  - {printable(pin)}")
+            say(f"  - {pin}")

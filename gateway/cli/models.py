@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.catalog import Catalog, ModelRow, estimate_ram
 from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import size_text, table
+from gateway.cli.text import say, size_text, table
 
 
 @click.command()
@@ -21,7 +21,7 @@ def models(as_json: bool, data_dir: Path | None, config_file: Path | None) -> No
     settings = settings_of(data_dir, config_file).settings
     listed = list_models(settings.data_dir, Catalog.load())
     if as_json:
-        click.echo(msgspec.json.encode({"models": listed, "configured": settings.model.name}))
+        say(msgspec.json.encode({"models": listed, "configured": settings.model.name}))
         return
     rows = [["", "NAME", "SIZE", "RAM", "HERE", "DESCRIPTION"]]
     for model in listed:
@@ -36,7 +36,7 @@ def models(as_json: bool, data_dir: Path | None, config_file: Path | None) -> No
                 model["description"],
             ]
         )
-    click.echo(table(rows))
+    say(table(rows))
 
 
 def list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:

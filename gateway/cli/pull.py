@@ -18,7 +18,7 @@ from gateway.cli.hub import (
 )
 from gateway.cli.hub_errors import PullError
 from gateway.cli.options import local_options, settings_of
-from gateway.cli.text import size_text
+from gateway.cli.text import say, size_text
 from gateway.errors import InvalidRequestError
 from gateway.private import make_private
 
@@ -36,17 +36,15 @@ def pull(name: str, data_dir: Path | None, config_file: Path | None) -> None:
     catalog = Catalog.load()
     row = catalog.get(name)
     if row is not None and row.repo is None:
-        click.echo(f"{name} comes with hearth: there is nothing to download")
+        say(f"{name} comes with hearth: there is nothing to download")
         return
     repo, file = _where(name, row, catalog)
     target = model_path(settings.data_dir, repo, file)
     _pull(repo, file, target, row.sha256 if row else None)
     if row is not None and row.kind == "embedding":
-        click.echo(
-            f"use it: set `embedding.model` to {name} (HEARTH_EMBEDDING__MODEL={name}) and start again"
-        )
+        say(f"use it: set `embedding.model` to {name} (HEARTH_EMBEDDING__MODEL={name}) and start again")
     else:
-        click.echo(f"use it: hearth start --model {name}")
+        say(f"use it: hearth start --model {name}")
 
 
 def _where(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[str, str]:
@@ -78,37 +76,35 @@ def _pull(repo: str, file: str, target: Path, sha256: str | None) -> None:
         if target.stat().st_size == remote.size and (
             remote.checksum is None or remote.checksum.matches(target, label="checking")
         ):
-            click.echo(f"{target} is complete and up to date")
+            say(f"{target} is complete and up to date")
             return
-        click.echo("the file here differs from the hub's: downloading it again")
+        say("the file here differs from the hub's: downloading it again")
     remove_stale_partials(target, remote.etag)
     check_disk(remote, target)
     partial = partial_path(target, remote.etag)
     have = partial.stat().st_size if partial.exists() else 0
-    click.echo(
-        f"{repo}/{file}: {size_text(remote.size)}" + (f", {size_text(have)} here already" if have else "")
-    )
+    say(f"{repo}/{file}: {size_text(remote.size)}" + (f", {size_text(have)} here already" if have else ""))
     try:
         download(remote, target)
     except KeyboardInterrupt:
         kept = partial.stat().st_size if partial.exists() else 0
-        click.echo(
+        say(
             f"\nstopped; {size_text(kept)} of {size_text(remote.size)} are kept: run it again to go on",
             err=True,
         )
         raise
     checked = f"{remote.checksum.algorithm} checked" if remote.checksum else "the hub publishes no checksum"
-    click.echo(f"{target}: complete, {checked}")
+    say(f"{target}: complete, {checked}")
 
 
 def _without_hub(repo: str, file: str, target: Path, error: PullError) -> None:
     """No hub to ask: what is here already must do, else the error stands."""
     if target.exists():
-        click.echo(f"{target} is here (not compared with the hub: {error.code})")
+        say(f"{target} is here (not compared with the hub: {error.code})")
         return
     source = cached(repo, file)
     if source is None:
         raise error
     make_private(target.parent)
     copy_cached(source, target)
-    click.echo(f"{target}: taken from the hub's cache")
+    say(f"{target}: taken from the hub's cache")

@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.cli.client import Client
 from gateway.cli.replay_call import call_of, output_of
-from gateway.cli.text import printable
+from gateway.cli.text import say
 from gateway.errors import InvalidRequestError
 from gateway.prompts import Prompt, PromptSet
 from gateway.store.request_log import RequestRecord
@@ -37,7 +37,7 @@ def replay_record(
 ) -> None:
     """Run the generations of a record again and print both outputs of each."""
     if record.redactions:
-        click.echo(
+        say(
             f"{record.redactions} secrets are not in the log: the prompts differ from the first run", err=True
         )
     unused = set(prompts) - {made.prompt_name for made in record.generations}
@@ -63,9 +63,9 @@ def replay_record(
         }
         results.append(result)
         if not as_json:
-            click.echo(_shown(number, result))
+            say(_shown(number, result))
     if as_json:
-        click.echo(msgspec.json.encode({"id": record.id, "generations": results}))
+        say(msgspec.json.encode({"id": record.id, "generations": results}))
 
 
 def _shown(number: int, result: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ def _shown(number: int, result: dict[str, Any]) -> str:
     same = "the same output" if result["same"] else "another output"
     head = f"--- generation {number}: {result['step']}{prompt}, seed {result['seed']}, {tokens}: {same}"
     if result["same"]:
-        return f"{head}\n{printable(result['output'][0])}"
+        return f"{head}\n{result['output'][0]}"
     width = max(_LEAST_WIDTH, shutil.get_terminal_size().columns // 2 - 2)
     columns = [_wrapped(text, width) for text in result["output"]]
     rows = [f"{left:<{width}} | {right}".rstrip() for left, right in zip_longest(*columns, fillvalue="")]
@@ -88,4 +88,4 @@ def _shown(number: int, result: dict[str, Any]) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return [piece for line in printable(text).split("\n") for piece in textwrap.wrap(line, width) or [""]]
+    return [piece for line in text.split("\n") for piece in textwrap.wrap(line, width) or [""]]

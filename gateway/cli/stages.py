@@ -5,11 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import click
-
-from gateway.cli.text import printable
-
-_ERASE_LINE = "\r\x1b[2K"
+from gateway.cli.text import say
 
 
 class StageLine:
@@ -26,12 +22,12 @@ class StageLine:
         if line == self._shown or (self._terminal and self._answering):
             return
         self._shown = line
-        click.echo(_ERASE_LINE + line if self._terminal else line, err=True, nl=not self._terminal)
+        say(line, err=True, over=self._terminal, nl=not self._terminal)
 
     def clear(self) -> None:
         """Make room for the answer or an error."""
         if self._terminal and self._shown:
-            click.echo(_ERASE_LINE, err=True, nl=False)
+            say(err=True, over=True, nl=False)
         self._shown = ""
         self._answering = True
 
@@ -39,7 +35,7 @@ class StageLine:
 def stage_text(stage: dict[str, Any]) -> str:
     """A stage event in one line. A stage or detail that this version does not know is shown as it is."""
     name, detail = str(stage["stage"]), dict(stage.get("detail") or {})
-    return " ".join(printable(_text(name, detail)).split())
+    return " ".join(_text(name, detail).split())
 
 
 def _text(name: str, detail: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ import click
 from gateway.cli.detach import detach_process
 from gateway.cli.options import local_options, settings_of
 from gateway.cli.runfile import claim
+from gateway.cli.text import say
 from gateway.settings import Settings
 
 
@@ -64,8 +65,8 @@ def _serve(settings: Settings) -> None:
 
 
 def _announce(url: str) -> None:
-    click.echo(f"listening on {url}")
-    click.echo(f"try: curl -N -H 'Accept: text/event-stream' --data 'Who created Befunge?' {url}/ask")
+    say(f"listening on {url}")
+    say(f"try: curl -N -H 'Accept: text/event-stream' --data 'Who created Befunge?' {url}/ask")
     sys.stdout.flush()
 
 

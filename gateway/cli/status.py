@@ -12,7 +12,7 @@ import msgspec
 from gateway.cli.client import UnreachableError, connect
 from gateway.cli.exits import EXIT_TEMPORARY
 from gateway.cli.options import client_options, json_option
-from gateway.cli.text import printable, size_text
+from gateway.cli.text import say, size_text
 
 
 @click.command()
@@ -33,14 +33,14 @@ def status(
         health = client.get("/admin/health")
     except UnreachableError as error:
         if as_json:
-            click.echo(msgspec.json.encode({"status": "stopped", "url": None, "problem": error.message}))
+            say(msgspec.json.encode({"status": "stopped", "url": None, "problem": error.message}))
         else:
-            click.echo(error.message)
+            say(error.message)
         context.exit(EXIT_TEMPORARY)
     if as_json:
-        click.echo(msgspec.json.encode({**health, "url": client.url}))
+        say(msgspec.json.encode({**health, "url": client.url}))
     else:
-        click.echo(printable(_shown(client.url, health)))
+        say(_shown(client.url, health))
 
 
 def _shown(url: str, health: dict[str, Any]) -> str:

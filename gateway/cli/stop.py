@@ -11,6 +11,7 @@ import click
 
 from gateway.cli.options import local_options, settings_of
 from gateway.cli.runfile import running
+from gateway.cli.text import say
 from gateway.errors import HearthError
 
 _MARGIN_SECONDS = 5.0
@@ -24,7 +25,7 @@ def stop(data_dir: Path | None, config_file: Path | None) -> None:
     settings = settings_of(data_dir, config_file).settings
     server = running(settings.data_dir)
     if server is None:
-        click.echo(f"no server is running on {settings.data_dir}")
+        say(f"no server is running on {settings.data_dir}")
         return
     try:
         os.kill(server.pid, signal.SIGTERM)
@@ -41,4 +42,4 @@ def stop(data_dir: Path | None, config_file: Path | None) -> None:
                 status=503,
             )
         time.sleep(_POLL_SECONDS)
-    click.echo(f"stopped (process {server.pid})")
+    say(f"stopped (process {server.pid})")

@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.cli.client import Client, connect
 from gateway.cli.options import client_options, json_option
-from gateway.cli.text import printable
+from gateway.cli.text import say
 
 _MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
 
@@ -38,11 +38,11 @@ def tasks(
         return
     found = list(context.obj.every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
     if as_json:
-        click.echo(msgspec.json.encode({"data": found, "next": None}))
+        say(msgspec.json.encode({"data": found, "next": None}))
         return
     show_tasks(found)
     if not found:
-        click.echo("there are no tasks; `hearth tasks add TITLE` makes one", err=True)
+        say("there are no tasks; `hearth tasks add TITLE` makes one", err=True)
 
 
 @tasks.command()
@@ -74,7 +74,7 @@ def add(
     }
     body |= {"question": question} | ({"day": day} if day else {})
     body |= {"archetype": archetype} if archetype else {}
-    click.echo(task_line(client.post("/v1/tasks", body)))
+    say(task_line(client.post("/v1/tasks", body)))
 
 
 @tasks.command()
@@ -83,7 +83,7 @@ def add(
 @click.pass_obj
 def state(client: Client, task: str, state: str) -> None:
     """Set the state of a task."""
-    click.echo(task_line(client.patch(f"/v1/tasks/{task}", {"state": state})))
+    say(task_line(client.patch(f"/v1/tasks/{task}", {"state": state})))
 
 
 @tasks.command()
@@ -92,15 +92,15 @@ def state(client: Client, task: str, state: str) -> None:
 def delete(client: Client, task: str) -> None:
     """Delete a task with all that is below it."""
     client.delete(f"/v1/tasks/{task}")
-    click.echo(f"deleted {printable(task)}")
+    say(f"deleted {task}")
 
 
 def show_tasks(tasks: Sequence[dict[str, Any]]) -> None:
     """Tasks by day, in the order given."""
     for day, of_day in groupby(tasks, key=lambda task: str(task["day"])):
-        click.echo(day)
+        say(day)
         for task in of_day:
-            click.echo(task_line(task))
+            say(task_line(task))
 
 
 def task_line(task: dict[str, Any]) -> str:
@@ -108,4 +108,4 @@ def task_line(task: dict[str, Any]) -> str:
     indent = "  " if task["level"] == "checklist" else ""
     kind = f" ({task['archetype']})" if task["level"] == "task" else ""
     stop = f" BREAKPOINT: {task['question'] or ''}".rstrip() if task["breakpoint"] else ""
-    return printable(f"{indent}[{_MARKS.get(task['state'], '?')}] {task['id']}{kind} {task['title']}{stop}")
+    return f"{indent}[{_MARKS.get(task['state'], '?')}] {task['id']}{kind} {task['title']}{stop}"

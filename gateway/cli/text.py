@@ -1,16 +1,26 @@
-"""Small pieces of text that several commands print."""
+"""What commands print. All of it goes through :func:`say`: models, wiki pages, users and servers wrote much of it."""
 
 from __future__ import annotations
 
-import re
+import click
 
-# C0 and C1 controls except tab and newline: text of a model or a wiki page must not drive the terminal.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from gateway.visible import escaped, visible
+
+_ERASE_LINE = "\r\x1b[2K"
 
 
-def printable(text: str) -> str:
-    """``text`` without control characters (escape sequences lose their lead-in and become plain text)."""
-    return _CONTROLS.sub("", text)
+def say(
+    text: str | bytes = "", *, err: bool = False, nl: bool = True, dim: bool = False, over: bool = False
+) -> None:
+    """Print ``text`` without its invisible characters, ``over`` the line that the cursor is on.
+
+    Bytes are JSON: there they are escaped, so that a program reads the same.
+    """
+    if isinstance(text, bytes):
+        click.echo(escaped(text.decode()).encode(), err=err, nl=nl)
+        return
+    shown = click.style(visible(text), dim=True) if dim else visible(text)
+    click.echo(_ERASE_LINE + shown if over else shown, err=err, nl=nl)
 
 
 def size_text(size: float) -> str:

@@ -141,7 +141,7 @@ def readable(text: str) -> str:
     """A summary's text for people and models: JSON with variables becomes lines, other text stays as it is."""
     try:
         value = msgspec.json.decode(text, type=_CodeSummary)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text.strip()
     variables = [f"{each.name} ({each.type}): {each.description}" for each in value.Variables]
     return "\n".join([value.ConversationSummary.strip(), *(["Variables:", *variables] if variables else [])])

@@ -19,7 +19,7 @@ from gateway.prompts import Prompt
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from model_host.protocol import Delta, Finished, Message, TextPart
 
-Record = Callable[[RequestRecord], Coroutine[Any, Any, None]]
+Record = Callable[[Callable[[], RequestRecord]], Coroutine[Any, Any, None]]
 
 _CLIENT_GONE = 499  # as nginx writes it
 # What the prompts are for; all others make summaries.
@@ -130,14 +130,17 @@ class MemoryModel:
             problem = error.code
             raise
         finally:
-            record = self._entry(filled, call, "".join(text), end, problem)
-            seconds = time.monotonic() - begun
-            await finish(
-                self._record(msgspec.structs.replace(record, started_at=started_at, seconds=seconds))
-            )
+            timing = (started_at, time.monotonic() - begun)
+            await finish(self._record(lambda: self._entry(filled, call, "".join(text), end, problem, timing)))
 
     def _entry(
-        self, filled: Filled, call: GenerateCall, output: str, end: Finished | None, problem: str | None
+        self,
+        filled: Filled,
+        call: GenerateCall,
+        output: str,
+        end: Finished | None,
+        problem: str | None,
+        timing: tuple[float, float],
     ) -> RequestRecord:
         counts: dict[str, Any] = {}
         prompt = filled.prompt
@@ -159,8 +162,8 @@ class MemoryModel:
         return RequestRecord(
             id=call.id,
             kind="chat" if prompt.lane == "interactive" else _WORK.get(prompt.name, "summary"),
-            started_at=0.0,
-            seconds=0.0,
+            started_at=timing[0],
+            seconds=timing[1],
             status=200 if problem is None else _CLIENT_GONE if problem == "cancelled" else 503,
             text=_asked(call) if prompt.lane == "interactive" else prompt.name,
             answer=output,

@@ -140,7 +140,7 @@ class Api:
         """The reply as a value. Raises Busy when asking again may help."""
         try:
             read = msgspec.json.decode(reply.body, type=kind)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, RecursionError) as error:
             raise WikiReplyError(f"the wiki's reply is not what MediaWiki replies: {error}") from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             if reply.body.lstrip()[:1] == b"{":

@@ -66,3 +66,32 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "request" in text
     assert "status=200" in text
     assert KEY not in text
+
+
+def test_endless_recursion_leaves_a_short_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(LogSettings())
+
+    def one(depth: int) -> int:
+        return another(depth + 1)
+
+    def another(depth: int) -> int:
+        return one(depth + 1)
+
+    try:
+        one(0)
+    except RecursionError:
+        structlog.get_logger("test").exception("failed")
+    text = capsys.readouterr().err
+    assert len(text.splitlines()) < 150
+    assert "lines left out" in text
+    assert "test_endless_recursion_leaves_a_short_traceback" in text
+    assert text.rstrip().endswith("maximum recursion depth exceeded")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_lines_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    logs.configure(LogSettings(json=as_json))
+    structlog.get_logger("test").info("request", path="/\x1b[2J\x9b31m\u202egnp.exe")
+    text = capsys.readouterr().err
+    assert "gnp.exe" in text and "u202e" in text
+    assert not {"\x9b", "\u202e"} & set(text) and "\x1b[2J" not in text

@@ -24,6 +24,7 @@ from gateway.api.anthropic.replies import (
     ending_of,
     usage_of,
 )
+from gateway.api.json_faults import json_object
 from gateway.inference.interface import GenerationEvent
 from model_host.protocol import Delta, Finished, Started, ToolDelta
 
@@ -108,10 +109,8 @@ async def whole_message(events: AsyncIterator[StreamEvent]) -> MessageReply | No
 
 
 def _completed(block: Text | ToolUse, text: str) -> Text | ToolUse:
-    """The block with all its text. A call whose input was cut off by ``max_tokens`` cannot be shown but as text."""
+    """The block with all its text. A call whose input was cut off, or goes too deep, cannot be shown but as text."""
     if isinstance(block, Text):
         return Text(text)
-    try:
-        return ToolUse(block.id, block.name, msgspec.json.decode(text or "{}", type=dict[str, Any]))
-    except msgspec.DecodeError:
-        return Text(f"{block.name} {text}")
+    arguments = json_object(text or "{}")
+    return Text(f"{block.name} {text}") if arguments is None else ToolUse(block.id, block.name, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 from uuid import uuid4
 
@@ -34,8 +35,9 @@ from gateway.api.conversations.bodies import (
 from gateway.api.conversations.messages import post_message
 from gateway.api.conversations.paging import Listed, Paged, halves, page, pair, query_of
 from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
+from gateway.api.errors import envelope
 from gateway.api.services import caller_of, services_of
-from gateway.api.streams import Relay, StreamReply, sse, until_disconnect
+from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.memory.hub import News
 from gateway.redact import without_secrets
 from gateway.store.conversations import (
@@ -181,15 +183,23 @@ async def rollover(request: Request) -> Response:
 
 
 async def events(request: Request) -> ASGIApp:
-    """News of the conversation as they happen: compaction, facts, tasks; ends when the conversation is erased."""
+    """News of the conversation as they happen: compaction, facts, tasks; ends when the conversation is erased.
+
+    When the caller's key is revoked it ends too, with an ``error``.
+    """
     services, conversation = services_of(request), await conversation_of(request)
-    news = services.conversations.news(conversation)
-    return StreamReply(Relay(news, services.drain, endless=True), _rendered)
+    request_id: str = request.state.request_id
+    recheck = partial(services.auth.authenticate, request.headers, "user")
+    relay: Relay[News] = Relay(services.conversations.news(conversation), services.drain, recheck=recheck)
+    return StreamReply(relay, lambda items: _rendered(items, request_id))
 
 
-async def _rendered(relay: Relay[News]) -> AsyncIterator[bytes]:
-    async for item in relay:
-        yield sse(item.detail, item.kind)
+async def _rendered(relay: Relay[News], request_id: str) -> AsyncIterator[bytes]:
+    try:
+        async for item in relay:
+            yield sse(item.detail, item.kind)
+    except Exception as error:
+        yield sse(envelope(known_error(error), request_id), "error")
 
 
 async def conversation_of(request: Request) -> Conversation:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Struct
 
+from gateway.api.json_faults import json_object
 from gateway.api.ollama.replies import (
     ChatLine,
     DoneReason,
@@ -133,15 +133,14 @@ class _Calls:
         return done
 
     def end(self) -> Piece | None:
-        """The call as far as it came. One that was cut off within its arguments cannot be shown but as text."""
+        """The call as far as it came. One whose arguments were cut off, or go too deep, cannot be shown but as text."""
         first, text = self._first, "".join(self._arguments)
         self._first, self._arguments = None, []
         if first is None:
             return None
         name = first.name or ""
-        try:
-            arguments = msgspec.json.decode(text or "{}", type=dict[str, Any])
-        except msgspec.DecodeError:
+        arguments = json_object(text or "{}")
+        if arguments is None:
             return Piece(f"{name} {text}")
         function = FunctionReply(index=first.index, name=name, arguments=arguments)
         return Piece(calls=[ToolCallReply(id=first.call_id or "", function=function)])

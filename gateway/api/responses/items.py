@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.api.chat_messages import CallId
+from gateway.api.json_faults import NO_OBJECT, json_object
 from gateway.errors import InvalidRequestError
 from model_host.protocol import Message, ToolCall, ToolName
 
@@ -146,10 +146,9 @@ def _text(item: MessageItem, place: str) -> str:
 
 
 def _call(item: CallItem, place: str) -> ToolCall:
-    try:
-        arguments = msgspec.json.decode(item.arguments or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise _wrong(f"{place}.arguments", "it must be the text of a JSON object") from None
+    arguments = json_object(item.arguments or "{}")
+    if arguments is None:
+        raise _wrong(f"{place}.arguments", NO_OBJECT)
     return ToolCall(item.call_id, item.name, arguments)
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
+from clients.irc.cli import _log_to_stderr
 from clients.irc.config import (
     BotConfig,
     ChannelConfig,
@@ -119,6 +121,25 @@ async def test_check_tells_what_is_wrong(server: LiveServer, tmp_path: Path) -> 
     assert nowhere.returncode == 75 and "cannot be reached" in nowhere.stderr
     wrong = await check(write(tmp_path / "w.toml", server.url, 0, tmp_path / "state"))
     assert wrong.returncode == 78 and "networks[0].port" in wrong.stderr and "Traceback" not in wrong.stderr
+
+
+def test_what_others_wrote_cannot_drive_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names in the configuration, and what people and servers on IRC send into the log."""
+    file = tmp_path / "bot.toml"
+    file.write_text('[[networks]]\nname = "a"\nhost = "h"\n"\\u009Bnone" = 1\n')
+    done = hearth_irc("--config", str(file))
+    assert done.returncode == 78 and "unknown field `none`" in done.stderr
+    configured = structlog.get_config()
+    try:
+        _log_to_stderr("info")
+        structlog.get_logger("test").info("left", person="eve\u202e\x9b31m", lines="one\x1b[2J\ntwo")
+    finally:
+        structlog.configure(**configured)
+    line = capsys.readouterr().err
+    assert "person=eve31m" in line and "one[2J\\ntwo" in line
+    assert not {"\u202e", "\x9b", "\x1b"} & set(line + done.stderr)
 
 
 def test_files_that_are_no_configuration(tmp_path: Path) -> None:

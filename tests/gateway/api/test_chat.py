@@ -15,6 +15,7 @@ from gateway.store.request_log import RequestRecord, get_record
 from model_host.protocol import Sampling
 from tests.gateway.api.conftest import Client, make_key
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 HI = [{"role": "user", "content": "hi"}]
 
@@ -265,6 +266,16 @@ async def test_the_owner_is_the_key_s(
     body = {"messages": HI}
     assert (await client.post("/v1/chat/completions", json=body, headers=headers)).status_code == 200
     assert inference.calls[0].owner.startswith("key-")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_timeout_inside_the_model_s_part_is_an_error_like_any_other(
+    client: Client, inference: ScriptedInference, stream: bool
+) -> None:
+    """The status line of a stream is held back for a while, and the end of that is a TimeoutError too."""
+    inference.error = TimeoutError()
+    reply = await asyncio.wait_for(post(client, stream=stream), PATIENCE)
+    assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
 
 
 async def recorded(settings: Settings, request_id: str) -> RequestRecord:

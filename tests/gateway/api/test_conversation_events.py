@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,8 +16,10 @@ import pytest
 from gateway.inference.interface import GenerateCall
 from gateway.settings import Settings
 from gateway.store.conversations import any_conversation
+from gateway.store.db import Database
+from gateway.store.keys import create_key, revoke_key
 from model_host.protocol import Delta, Finished
-from tests.gateway.api.conftest import Client, changed, live
+from tests.gateway.api.conftest import Client, changed, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.api.test_conversations import say, start, talker, text_of
 from tests.waiting import PATIENCE
@@ -257,3 +261,53 @@ async def test_a_rejected_summary_is_told_and_keeps_everything(
                 said = await say(client, name, f"More of {number * 41 + 5000} pears for Eve{number} " * 6)
                 assert said["budget"]["total"] <= said["budget"]["limit"]
             assert any(left["why"].startswith("no room") for left in said["budget"]["left_out"])
+
+
+@pytest.mark.parametrize("first", ["revoked", "made"])
+async def test_the_stream_ends_with_the_right_to_it(
+    settings: Settings, inference: Patient, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """Its key is revoked, or it was opened without one and keys are needed now: by the command, in another process."""
+    monkeypatch.setattr("gateway.api.streams._RECHECK_SECONDS", 0.05)
+    key = make_key(settings, "ann", "user") if first == "revoked" else ""
+    async with live(settings, inference) as server:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx2.AsyncClient(base_url=server.url, timeout=30, headers=headers) as client:
+            name = await start(client)
+            async with listening(client, name) as news:
+                await asyncio.to_thread(hearth_key, settings, first)
+                told = await until(news, "error")
+                assert (told["error"]["type"], told["error"]["code"]) == (
+                    "authentication_error",
+                    "unauthorized",
+                )
+                assert [kind for kind, _ in news] == ["state", "error"]
+            assert (await client.get(f"/v1/conversations/{name}/events")).status_code == 401
+
+
+def hearth_key(settings: Settings, what: str) -> None:
+    command = ["revoke", "ann"] if what == "revoked" else ["create", "eve"]
+    flags = ["--data-dir", str(settings.data_dir)]
+    subprocess.run(
+        [sys.executable, "-m", "gateway.cli.main", "key", *command, *flags], check=True, capture_output=True
+    )
+
+
+async def test_no_news_reaches_a_revoked_key(settings: Settings, inference: Patient) -> None:
+    """Between two looks at the key neither: it is looked up before each piece of news, too."""
+    database = Database(settings.data_dir / "hearth.db")
+    database.open()
+    keys = [
+        database.write_sync(lambda c, name=name: create_key(c, name, "user", "ann"))[1] for name in ("a", "b")
+    ]
+    async with (
+        live(settings, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30, headers={"x-api-key": keys[0]}) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            database.write_sync(lambda connection: revoke_key(connection, "a"))
+            database.close()
+            await client.delete(f"/v1/conversations/{name}", headers={"x-api-key": keys[1]})
+            await until(news, "error")
+            assert [kind for kind, _ in news] == ["state", "error"]

@@ -7,6 +7,7 @@ import pytest
 from gateway.errors import ModelUnavailableError
 from gateway.inference.interface import HostHealth, ModelInfo
 from gateway.settings import Settings
+from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
@@ -165,3 +166,28 @@ async def test_unknown_methods_do_not_grow_the_metrics(client: Client) -> None:
     text = (await client.get("/metrics")).text
     assert "BREW" not in text
     assert 'method="other"' in text
+
+
+async def test_a_record_that_cannot_be_written_costs_no_reply(client: Client, settings: Settings) -> None:
+    name = (await client.post("/v1/conversations", json={})).json()["id"]
+    database = Database(settings.data_dir / "hearth.db")
+    database.open()
+    database.write_sync(lambda connection: connection.execute("ALTER TABLE requests RENAME TO gone"))
+    database.close()
+    for path, body in (
+        ("/v1/chat/completions", CHAT),
+        ("/v1/chat/completions", CHAT | {"n": 2}),
+        ("/v1/responses", {"input": "hi"}),
+        ("/api/chat", {**CHAT, "model": "default"}),
+        ("/v1/messages", {**CHAT, "model": "default", "max_tokens": 9}),
+        ("/ask", {"question": "Who created Befunge?"}),
+        (f"/v1/conversations/{name}/messages", {"text": "hi"}),
+    ):
+        streamed = {} if path == "/ask" else {"stream": True}
+        for fields in ({}, streamed):
+            reply = await client.post(path, json=body | fields)
+            assert reply.status_code == 200, (path, reply.text)
+            assert '"error":{' not in reply.text, (path, reply.text)
+    metrics = (await client.get("/metrics")).text
+    failed = int(float(metrics.partition("\nrequest_records_failed_total ")[2].split("\n")[0]))
+    assert failed >= 14, "one for each generation of a client, at least"

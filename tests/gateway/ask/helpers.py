@@ -151,8 +151,8 @@ class Asked:
             cache=cache,
         )
 
-    async def _keep(self, record: RequestRecord) -> None:
-        self.records.append(record)
+    async def _keep(self, make: Callable[[], RequestRecord]) -> None:
+        self.records.append(make())
 
     def run(self, question: str, owner: str = "alice", **fields: Any) -> AsyncIterator[AskEvent]:
         return self.flow.run(AskCall(id="q", question=question, owner=owner, **fields))

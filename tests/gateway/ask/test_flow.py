@@ -315,16 +315,6 @@ async def test_an_ended_deadline_is_recorded_as_such() -> None:
     assert [(record.status, record.error) for record in asked.records] == [(504, "deadline_exceeded")]
 
 
-async def test_a_record_that_cannot_be_kept_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(Model(["Befunge"], ANSWER), befunge_wiki())
-
-    async def broken(record: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr(asked.flow, "_record", broken)
-    assert (await asked.ask(QUESTION)).answer == f"{ANSWER} [1]"
-
-
 async def test_many_questions_at_once_keep_apart() -> None:
     asked = Asked(Model(["Befunge"], ANSWER), befunge_wiki())
     wiki_only = [asked.run(f"{QUESTION} {n}") for n in range(8)]

@@ -94,6 +94,7 @@ def run_command(
         input=stdin,
         capture_output=True,
         text=True,
+        errors="surrogateescape",
         timeout=60,
         check=False,
     )

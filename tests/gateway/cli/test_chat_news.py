@@ -110,7 +110,7 @@ def test_a_line_is_not_lost_when_the_gateway_is_gone(tmp_path: Path, environment
         ("state", {"compacting": False}, ""),
         ("compacting", {"tokens": 300, "levels": ["now"]}, "compacting 300 tokens: now"),
         ("compacted", {"summaries": 2}, "2 summaries"),
-        ("compaction_failed", {"code": "x", "message": "no \x1b[2Jend"}, "no [2Jend"),
+        ("compaction_failed", {"code": "x", "message": "no end"}, "later: no end"),
         ("compaction_stopped", {}, "goes on later"),
         ("tasks", {"changed": ["T-20261120-01"]}, "T-20261120-01"),
         ("missed", {"count": 3}, "3 notices"),

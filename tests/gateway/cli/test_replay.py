@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +145,8 @@ async def remembered(filled: Filled, messages: list[Message] | None = None) -> R
     """What the memory records of a call."""
     records: list[RequestRecord] = []
 
-    async def keep(record: RequestRecord) -> None:
-        records.append(msgspec.json.decode(msgspec.json.encode(record), type=RequestRecord))
+    async def keep(make: Callable[[], RequestRecord]) -> None:
+        records.append(msgspec.json.decode(msgspec.json.encode(make()), type=RequestRecord))
 
     model = MemoryModel(ScriptedInference(), keep, owner="o", conversation="c", model="m", pace=Pace())
     await model.write(filled, messages=messages, max_tokens=9)

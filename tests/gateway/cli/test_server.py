@@ -234,3 +234,63 @@ def test_a_logged_request_is_replayed_and_compared(client: Run, served: dict[str
         assert first["prompt_tokens"][0] != first["prompt_tokens"][1]
     finally:
         other_version.unlink()
+
+
+HIDDEN = "\u202e\u2066\u200b\x1b[31m\x9b\ufeff"
+
+
+def test_what_others_wrote_cannot_drive_the_terminal(client: Run, served: dict[str, str]) -> None:
+    as_json = json.dumps(HIDDEN)[1:-1]
+    client("facts", "add", "home", f"in{HIDDEN}side")
+    client("tasks", "add", f"a{HIDDEN}b")
+    client("ask", f"Who{HIDDEN} created Befunge?")
+    for command, shown in (
+        ("facts", "home: in[31mside"),
+        ("facts --json", "in"),
+        ("tasks", "a[31mb"),
+        ("tasks --json", "a"),
+        ("log --limit 3", "Who[31m created"),
+        ("log --json --limit 3", "Who"),
+        ("export -", "in"),
+        ("status --json", "ready"),
+    ):
+        done = client(*command.split())
+        assert done.returncode == 0, (command, done.stderr)
+        assert shown in done.stdout, command
+        assert not set(HIDDEN.replace("[31m", "")) & set(done.stdout + done.stderr), command
+        if "json" in command and "status" not in command:
+            assert as_json in json.dumps(json.loads(done.stdout)), "to a program it is the same"
+    exported = client("export", "-").stdout.splitlines()
+    assert as_json in "".join(json.dumps(json.loads(line)) for line in exported)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask", "x", "--style", f"no{HIDDEN}style"),
+        ("facts", "forget", f"no{HIDDEN}fact"),
+        ("tasks", "state", f"T{HIDDEN}", "done"),
+        ("tasks", "delete", f"T{HIDDEN}"),
+        ("status", "--url", f"http://a{HIDDEN}b"),
+        (f"no{HIDDEN}command",),
+        ("ask", f"--no{HIDDEN}option"),
+        ("chat", "--conversation", f"no{HIDDEN}ne"),
+        ("key", "revoke", f"no{HIDDEN}ne"),
+        ("facts", "forget", os.fsdecode(b"\xff")),
+        ("ask", os.fsdecode(b"\xff")),
+    ],
+)
+def test_errors_cannot_drive_the_terminal(client: Run, arguments: tuple[str, ...]) -> None:
+    done = client(*arguments)
+    assert done.returncode != 0
+    assert done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    assert not set(HIDDEN.replace("[31m", "")) & set(done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("name", ["ask", "generate", "chat"])
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "utf-8:surrogateescape"])
+def test_piped_text_that_is_no_utf_8(client: Run, name: str, encoding: str) -> None:
+    done = client(name, stdin=os.fsdecode(b"a\xff\n"), PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the input is no valid UTF-8" in done.stderr and "Traceback" not in done.stderr

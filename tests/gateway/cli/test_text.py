@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 import subprocess
 import sys
-import unicodedata
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gateway.cli.exits import exit_status
 from gateway.cli.main import COMMANDS, cli, run
 from gateway.cli.stages import stage_text
-from gateway.cli.text import printable, size_text, table
+from gateway.cli.text import size_text, table
 from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
 from tests.gateway.cli.conftest import ROOT, Run
 
 
-@given(st.text())
-def test_no_control_character_reaches_the_terminal(text: str) -> None:
-    shown = printable(text)
-    assert all(unicodedata.category(c) != "Cc" or c in "\t\n" for c in shown)
-    assert printable(shown) == shown
+def test_everything_that_is_printed_is_cleaned() -> None:
+    """One place prints."""
+    found = []
+    for path in sorted((ROOT / "gateway/cli").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and re.match(
+                r"(click\.s?echo|print|sys\.std(out|err)\.(buffer\.)?write|.*\.show)$", ast.unparse(node.func)
+            ):
+                found.append((path.name, ast.unparse(node)[:60]))
+    assert {name for name, _ in found} <= {"text.py", "main.py", "ask.py", "chat_news.py"}, found
+    assert [call for name, call in found if name == "main.py"] == ["error.show(shown)"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +55,7 @@ def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
         ("compact", {"title": "P", "words": 40}, "summarizing P in 40 words"),
         ("answer", {"pages": ["P", "Q"], "prompt_tokens": 9}, "answering from P, Q"),
         ("answer", {"note": "no page to answer from"}, "no page to answer from"),
-        ("fetch", {"title": "a\x1b[2J\nb"}, "reading a[2J b"),
+        ("fetch", {"title": "a\n\tb"}, "reading a b"),
         ("later", {"x": 1}, "later x=1"),
         ("queued", {"position": 2, "wait_seconds": 11.6}, "waiting: place 2, about 12 s"),
         ("queued", {"position": 1, "wait_seconds": None}, "waiting: place 1"),

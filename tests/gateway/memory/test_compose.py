@@ -267,3 +267,5 @@ def test_variables_read_as_lines() -> None:
         "The conversation so far:\nPlotted 100 numbers.\nVariables:\ntop_5 (array): the largest\n- see plot.png"
     )
     assert summary_text(summary(1, "round", 1, 2, text="{plain")).endswith("{plain")
+    deep = '{"ConversationSummary": "x", "Variables": [], "more": ' + "[" * 100_000
+    assert summary_text(summary(1, "round", 1, 2, text=deep)).endswith(deep)

@@ -132,6 +132,7 @@ LASTING = {
     "a list": (reply([1, 2]), "not what MediaWiki replies"),
     "other types": (reply({"query": {"pages": [{"title": 3}]}}), "not what MediaWiki replies"),
     "deep": (reply(b"[" * 100_000), "not JSON|not what MediaWiki"),
+    "a deep field": (reply(b'{"x":' + b"[" * 100_000), "not what MediaWiki replies"),
     "private wiki": (failed("readapidenied"), "without login"),
     "refusal": (failed("unknown_action"), "refused the request .unknown_action.: told why"),
     "huge": (reply(b" " * (8 * 1024 * 1024 + 1)), "larger than 8 MiB"),
