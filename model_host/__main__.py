@@ -6,6 +6,8 @@ import argparse
 import os
 import signal
 import sys
+import threading
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,17 @@ if TYPE_CHECKING:
     from model_host.host import Host
 
 
+_DEFECT = 70  # EX_SOFTWARE
+
+
 def main() -> int:
-    """Exit status: 0 after shutdown or end of input, 1 when the model did not load (``failed`` says why)."""
+    """Serve until shutdown or end of input.
+
+    Exit status: 0 afterwards, 1 when the model did not load (``failed`` says why), 70 when a thread died of a defect
+    (its traceback is on stderr).
+    """
     arguments = _parse()
+    threading.excepthook = _end_with_thread
     if arguments.parent:
         machine.die_with_parent(arguments.parent)
     machine.be_first_out_of_memory()
@@ -42,7 +52,19 @@ def main() -> int:
             return 1
     except BrokenPipeError:
         pass  # the gateway is gone
+    except Exception:
+        traceback.print_exc()
+        return _DEFECT
     return 0
+
+
+def _end_with_thread(died: threading.ExceptHookArgs) -> None:
+    """End the host with any of its threads: without one of them requests would wait for ever."""
+    if issubclass(died.exc_type, BrokenPipeError):
+        os._exit(0)  # nobody reads our events any more: the gateway is gone
+    threading.__excepthook__(died)
+    sys.stderr.flush()
+    os._exit(_DEFECT)
 
 
 def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:

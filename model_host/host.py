@@ -206,12 +206,5 @@ class _LoopModel:
 
 
 def start_thread(name: str, body: Callable[[], None]) -> None:
-    """Run ``body`` beside the loop; a broken pipe ends the host."""
-
-    def guarded() -> None:
-        try:
-            body()
-        except BrokenPipeError:
-            os._exit(0)  # nobody reads our events any more: the gateway is gone
-
-    threading.Thread(target=guarded, name=name, daemon=True).start()
+    """Run ``body`` beside the loop; what it raises ends the host."""
+    threading.Thread(target=body, name=name, daemon=True).start()

@@ -5,6 +5,7 @@ Imports as little as it can: loading begins when this module is there.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -95,7 +96,8 @@ def read_ahead(path: Path) -> None:
     file = os.open(path, os.O_RDONLY)
 
     def advise() -> None:  # which can take as long as reading does
-        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
+        with contextlib.suppress(OSError):  # not every file system takes advice
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
         os.close(file)
 
     threading.Thread(target=advise, name="read-ahead", daemon=True).start()

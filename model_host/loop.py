@@ -246,8 +246,8 @@ class BatchLoop:
         sequence.unreported += 1
         try:
             self._show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
-        except MalformedCallError as error:
-            self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
+        except Exception as error:
+            self._fail_reply(sequence, error)
             return False
         if sequence.reply.call_opened:
             sequence.sampler.constrain()
@@ -279,8 +279,8 @@ class BatchLoop:
         if reason != "cancelled":
             try:
                 self._show(sequence, reply.finish(ended=reason == "stop"))
-            except MalformedCallError as error:
-                self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
+            except Exception as error:
+                self._fail_reply(sequence, error)
                 return
             if reply.stop_string is not None:
                 reason = "stop"
@@ -310,6 +310,12 @@ class BatchLoop:
         self, sequence: Sequence, code: protocol.FailureCode, message: str, *, retriable: bool = False
     ) -> None:
         self._end(sequence, protocol.Failed(sequence.id, code, message, retriable))
+
+    def _fail_reply(self, sequence: Sequence, error: Exception) -> None:
+        if isinstance(error, MalformedCallError):
+            self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
+        else:  # a defect, which must not end the other requests
+            self._fail(sequence, "internal", f"the reply cannot be read: {error!r}"[:500])
 
     def _end(self, sequence: Sequence, event: protocol.Event) -> None:
         if sequence in self._scheduler.waiting or sequence in self._scheduler.running:

@@ -53,16 +53,23 @@ class Output:
             return list(self._open)
 
     def finish(self, request_id: str | None, event: protocol.Event) -> None:
-        """Send a terminal event, unless the request already had one."""
+        """Send a terminal event, unless the request already had one. One over the line limit becomes a failure."""
         if request_id is not None:
             with self._table_lock:
                 if request_id not in self._open:
                     return
                 del self._open[request_id]
-        self.emit(event)
+        try:
+            line = protocol.encode(event)
+        except protocol.ProtocolError as error:
+            message = (
+                f"the reply is too long ({error}); ask for less at once: send the text or the tokens in parts"
+            )
+            line = protocol.encode(protocol.Failed(request_id, "reply_too_long", message))
+        self.write([line])
 
     def emit(self, *events: protocol.Event) -> None:
-        """Send events as they are."""
+        """Send events as they are. Raises ProtocolError for one over the line limit."""
         self.write(protocol.encode(event) for event in events)
 
     def write(self, lines: Iterable[bytes]) -> None:

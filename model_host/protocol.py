@@ -9,6 +9,7 @@ This module is the only part of ``model_host`` that the gateway imports. It impo
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -121,6 +122,8 @@ FailureCode = Literal[
     "bad_tool_call",  # the model broke off a call, or wrote one that is none
     "wrong_host",  # embed sent to a host that generates text, or the reverse
     "cancelled",  # an embed that was stopped
+    "reply_too_long",  # the reply would be over the line limit
+    "not_erased",  # files of a forgotten owner could not be deleted; retriable
     "overloaded",  # queue full; retriable
     "out_of_memory",  # the model or its KV cache did not fit
     "model_missing",
@@ -292,6 +295,7 @@ TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgott
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _event_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # what msgspec raises for a line
 
 
 class ProtocolError(ValueError):
@@ -314,8 +318,8 @@ def decode_request(line: bytes) -> Request:
     """Parse and range-check a request line. Raises :class:`ProtocolError` naming the field at fault."""
     try:
         request = _request_decoder.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ProtocolError(_explain(error), _id_of(line)) from None
+    except _UNREADABLE as error:
+        raise ProtocolError(_explain(error), named_id(line)) from None
     problem = _check(request)
     if problem:
         raise ProtocolError(problem, request.id)
@@ -326,7 +330,7 @@ def decode_event(line: bytes) -> Event:
     """Parse an event line. Raises :class:`ProtocolError`."""
     try:
         return _event_decoder.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise ProtocolError(_explain(error)) from None
 
 
@@ -342,12 +346,20 @@ def _check(request: Request) -> str | None:
     return check_count(request) if isinstance(request, Count) else None
 
 
-class _JustId(Struct):
-    id: RequestId
+_MARK = re.compile(
+    rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL
+)  # a string, even a broken one, or a bracket
+_ID_VALUE = re.compile(rb'\s*:\s*"([A-Za-z0-9._:-]{1,128})"')
 
 
-def _id_of(line: bytes) -> str | None:
-    try:
-        return msgspec.json.decode(line, type=_JustId).id
-    except (msgspec.DecodeError, RecursionError):
-        return None
+def named_id(line: bytes) -> str | None:
+    """A line's own ``id``, however malformed or deeply nested the rest is."""
+    depth = 0
+    for mark in _MARK.finditer(line):
+        if mark[0] in (b"{", b"["):
+            depth += 1
+        elif mark[0] in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1 and mark[0] == b'"id"' and (value := _ID_VALUE.match(line, mark.end())):
+            return value[1].decode()
+    return None

@@ -12,8 +12,12 @@ from typing import Any
 import llama_cpp
 import numpy as np
 
+from model_host.long_text import PART_CHARS, in_parts
+
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+_TOKENIZED_IN_PARTS = (llama_cpp.LLAMA_VOCAB_TYPE_SPM, llama_cpp.LLAMA_VOCAB_TYPE_BPE)
+_NO_CHARACTER = "\ufdd0"  # Unicode assigns it to nothing
 _PIECE_BYTES = 64  # longer ones are rare
 _END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
 
@@ -50,7 +54,9 @@ class Vocabulary:
 
     def tokenize_whole(self, text: str) -> list[int]:
         """Token ids of ``text`` with the tokens that the model wants at its ends. None comes from the text itself."""
-        return self._tokenize(text, special=False, ends=True)
+        if self._is_long(text):
+            return self._with_ends(self._tokenize(text, special=False))
+        return self._call(text, special=False, ends=True)
 
     def whole(self, tokens: list[int]) -> list[int]:
         """Tokens of a text with those that the model wants at its ends.
@@ -62,10 +68,7 @@ class Vocabulary:
                 raise ValueError(f"token {token} is outside the vocabulary of {self.size}")
             if token in self._reserved:
                 raise ValueError(f"token {token} is a control token; only text has a vector")
-        eos = llama_cpp.llama_vocab_eos(self.handle)
-        wants_eos = eos >= 0 and llama_cpp.llama_vocab_get_add_eos(self.handle)
-        bos = self.bos_id
-        return [*([] if bos is None else [bos]), *tokens, *([eos] if wants_eos else [])]
+        return self._with_ends(tokens)
 
     def piece(self, token: int) -> bytes:
         """The bytes that a token adds to the output; empty for control tokens."""
@@ -182,7 +185,36 @@ class Vocabulary:
             written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
         return buffer.raw[: max(0, written)]
 
-    def _tokenize(self, text: str, special: bool, ends: bool = False) -> list[int]:
+    def _with_ends(self, tokens: list[int]) -> list[int]:
+        eos = llama_cpp.llama_vocab_eos(self.handle)
+        wants_eos = eos >= 0 and llama_cpp.llama_vocab_get_add_eos(self.handle)
+        bos = self.bos_id
+        return [*([] if bos is None else [bos]), *tokens, *([eos] if wants_eos else [])]
+
+    def _is_long(self, text: str) -> bool:
+        return len(text) > PART_CHARS and llama_cpp.llama_vocab_type(self.handle) in _TOKENIZED_IN_PARTS
+
+    @cached_property
+    def _lead(self) -> tuple[str, int]:
+        """What goes before the later parts of a text, and its tokens: nothing, or a character that merges with none.
+
+        It receives the space that some tokenizers put before every text.
+        """
+        if not self.piece(self._call("a", special=False)[0]).startswith(b" "):
+            return "", 0
+        return _NO_CHARACTER, len(self._call(_NO_CHARACTER, special=False))
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
+        if special or not self._is_long(text):
+            return self._call(text, special)
+        first, *others = in_parts(text)
+        tokens = self._call(first, special)
+        lead, length = self._lead
+        for part in others:
+            tokens += self._call(lead + part, special)[length:]
+        return tokens
+
+    def _call(self, text: str, special: bool, ends: bool = False) -> list[int]:
         raw = text.encode("utf-8", "surrogatepass")
         room = len(raw) + 4
         tokens = (llama_cpp.llama_token * room)()

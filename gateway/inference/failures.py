@@ -148,6 +148,7 @@ _REQUEST_FAILURES: dict[str, Callable[[Failed], HearthError]] = {
     "tools_unsupported": _invalid,
     "bad_tool_call": _bad_tool_call,
     "line_too_long": _invalid,
+    "reply_too_long": _invalid,
     "overloaded": _overloaded,
     "shutting_down": _overloaded,
     **dict.fromkeys(LOAD_FAILURES, _unavailable),

@@ -34,6 +34,8 @@ from model_host.protocol import (
     owner_digest,
 )
 
+_PIECES_AT_ONCE = 65_536  # tokens of one reply with their bytes: it fits a line
+
 
 class HostInference(HostClient):
     """:class:`gateway.inference.interface.Inference` on a model host. ``snapshots`` is where it saves KV sequences."""
@@ -124,10 +126,14 @@ class HostInference(HostClient):
 
     async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
         """What each token adds to a text."""
-        answer = await self._detokenized(tokens, True, keep_alive)
-        if answer.pieces is None or len(answer.pieces) != len(tokens):
-            raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
-        return [bytes(piece) for piece in answer.pieces]
+        pieces: list[bytes] = []
+        for start in range(0, len(tokens), _PIECES_AT_ONCE):
+            part = tokens[start : start + _PIECES_AT_ONCE]
+            answer = await self._detokenized(part, True, keep_alive)
+            if answer.pieces is None or len(answer.pieces) != len(part):
+                raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
+            pieces += map(bytes, answer.pieces)
+        return pieces
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         """The served model; starts the host when needed."""

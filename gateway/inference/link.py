@@ -8,9 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
 import structlog
-from msgspec import Struct
 
 from gateway.errors import HearthError, InvalidRequestError, ModelUnavailableError
 from gateway.inference.failures import (
@@ -200,7 +198,7 @@ class HostLink:
         now = time.monotonic()
         log.warning("host_bad_line", pid=self.process.pid, problem=problem, line=repr(line[:200]))
         # It may have been somebody's last event: tell the reader rather than let it wait for ever.
-        self.requests.fail(_named_id(line), _lost_event())
+        self.requests.fail(protocol.named_id(line), _lost_event())
         full = len(self._recent_garbage) == GARBAGE_LINES
         if full and now - self._recent_garbage[0] <= GARBAGE_SECONDS:
             self._conclude(
@@ -241,17 +239,6 @@ def encode(message: protocol.Request) -> bytes:
         raise InvalidRequestError(f"the request is too large: {error}", code="request_too_large") from None
     except UnicodeEncodeError:
         raise InvalidRequestError("the text has lone surrogates, which are not valid Unicode") from None
-
-
-class _JustId(Struct):
-    id: str
-
-
-def _named_id(line: bytes) -> str | None:
-    try:
-        return msgspec.json.decode(line, type=_JustId).id
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 def _lost_event() -> HearthError:

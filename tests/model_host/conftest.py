@@ -33,8 +33,10 @@ def start_host(tiny_model: Path) -> Iterator[StartHost]:
     """Hosts of one test, stopped (or killed, when the test did not) at its end."""
     started: list[HostProcess] = []
 
-    def start(*flags: str, model: Path | None = None, wait_ready: bool = True) -> HostProcess:
-        process = HostProcess(model or tiny_model, *flags, wait_ready=wait_ready)
+    def start(
+        *flags: str, model: Path | None = None, wait_ready: bool = True, code: str | None = None
+    ) -> HostProcess:
+        process = HostProcess(model or tiny_model, *flags, wait_ready=wait_ready, code=code)
         started.append(process)
         return process
 

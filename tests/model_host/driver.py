@@ -33,10 +33,14 @@ TERMINAL = {
 
 
 class HostProcess:
-    """Starts a host; collects its events by id, and checks that no id gets two terminal ones."""
+    """Starts a host; collects its events by id, and checks that no id gets two terminal ones.
 
-    def __init__(self, model: Path, *flags: str, wait_ready: bool = True) -> None:
-        command = [sys.executable, "-m", "model_host", "--model", str(model), "--threads", "1", *flags]
+    ``code`` is run by Python in the place of the module, to change something of it first.
+    """
+
+    def __init__(self, model: Path, *flags: str, wait_ready: bool = True, code: str | None = None) -> None:
+        program = ["-m", "model_host"] if code is None else ["-c", code]
+        command = [sys.executable, *program, "--model", str(model), "--threads", "1", *flags]
         self.process = subprocess.Popen(
             [*command, "--parent", str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -123,8 +127,7 @@ class HostProcess:
             with contextlib.suppress(BrokenPipeError):
                 self.send(op="shutdown", id="stop")
         status = self.process.wait(PATIENCE)
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        self.stop_reading()
         self._close()
         assert self.bad_lines == []
         for request_id, events in self.events.items():
@@ -134,12 +137,17 @@ class HostProcess:
                 assert events[-1] is ends[0], f"{request_id} went on after its end"
         return status
 
+    def stop_reading(self) -> bytes:
+        """Wait until an ended host's events and log are read; the log."""
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        return self.stderr
+
     def kill(self) -> None:
         """SIGKILL, whatever state it is in."""
         self.process.kill()
         self.process.wait(PATIENCE)
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        self.stop_reading()
         self._close()
 
     # ------------------------------------------------------------------ threads

@@ -112,5 +112,31 @@ def test_deep_nesting_is_refused() -> None:
         + b"}" * 100_000
         + b"}"
     )
-    with pytest.raises(protocol.ProtocolError):
+    with pytest.raises(protocol.ProtocolError) as caught:
         protocol.decode_request(line)
+    assert caught.value.request_id == "a"
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id"),
+    [
+        (b'{"op":"count","id":"a","texts":["\xff"]}', "a"),
+        (b'{"op":"count","\xed\xa0\x80":1,"id":"a"}', "a"),
+        (b'{"op":"count","id":"a","texts":["\\ud800"]}', "a"),
+        (b'{"op":"count","id":"a","texts":["cut off', "a"),
+        (b'{"op":{"id":"b"},"text":"\\",\\"id\\":\\"c","id" : "a"', "a"),
+        (b'[{"id":"b"}]', None),
+        (b'{"op":"count","id":"\xff"}', None),
+        (b'{"op":"id","ID":"a"}', None),
+        (b'{"' + b'\\"' * 1_000_000 + b"\\", None),
+    ],
+)
+def test_an_unreadable_line_is_refused_by_the_id_that_it_names(line: bytes, request_id: str | None) -> None:
+    with pytest.raises(protocol.ProtocolError) as caught:
+        protocol.decode_request(line)
+    assert caught.value.request_id == request_id
+
+
+def test_an_event_that_is_no_text_is_refused() -> None:
+    with pytest.raises(protocol.ProtocolError):
+        protocol.decode_event(b'{"event":"delta","id":"a","text":"\xff","tokens":1}')

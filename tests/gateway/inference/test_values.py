@@ -215,6 +215,7 @@ async def test_every_open_request_ends_once_and_no_more_are_accepted() -> None:
         ("bad_template", InvalidRequestError),
         ("tools_unsupported", InvalidRequestError),
         ("line_too_long", InvalidRequestError),
+        ("reply_too_long", InvalidRequestError),
         ("prompt_too_long", PromptTooLongError),
         ("overloaded", OverloadedError),
         ("shutting_down", OverloadedError),
