@@ -210,6 +210,9 @@ class MeteredInference:
     def health(self) -> HostHealth:
         return self._inner.health()
 
+    async def check(self) -> None:
+        await self._inner.check()
+
     async def refresh_stats(self) -> None:
         await self._inner.refresh_stats()
 
@@ -279,6 +282,9 @@ class MeteredEmbedder:
 
     def health(self) -> HostHealth | None:
         return self._inner.health()
+
+    async def check(self) -> None:
+        await self._inner.check()
 
     async def refresh_stats(self) -> None:
         await self._inner.refresh_stats()

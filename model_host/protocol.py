@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from model_host.checks import check_count, check_embed, check_generate
-from model_host.counters import GetStats, Stats
+from model_host.counters import GetStats, Ping, Pong, Stats
 from model_host.parts import (
     Lane,
     Message,
@@ -47,6 +47,8 @@ __all__ = [  # besides what is defined here
     "Message",
     "Owner",
     "Penalty",
+    "Ping",
+    "Pong",
     "RequestId",
     "Role",
     "Sampling",
@@ -64,7 +66,7 @@ __all__ = [  # besides what is defined here
     "owner_digest",
 ]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
 # --------------------------------------------------------------------------------------- requests
@@ -137,7 +139,7 @@ class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unkno
     id: RequestId
 
 
-Request = Generate | Count | Detokenize | Embed | Cancel | Forget | GetStats | Shutdown
+Request = Generate | Count | Detokenize | Embed | Cancel | Forget | GetStats | Ping | Shutdown
 
 # ----------------------------------------------------------------------------------------- events
 
@@ -319,9 +321,10 @@ Event = (
     | Cancelled
     | Forgotten
     | Stats
+    | Pong
     | Closing
 )
-TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Closing)
+TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

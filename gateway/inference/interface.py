@@ -155,6 +155,13 @@ class Inference(Protocol):
         """The state right now. Never blocks, never wakes the model."""
         ...
 
+    async def check(self) -> None:
+        """Raise the HearthError that a request would fail with now, as far as it is known without waking the model:
+
+        the host hangs or crashes again and again, or the model cannot be loaded.
+        """
+        ...
+
     async def refresh_stats(self) -> None:
         """Ask a running host for its counters; a no-op when none runs. Does not count as use."""
         ...
