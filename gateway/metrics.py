@@ -150,7 +150,9 @@ def _life(name: str, health: HostHealth) -> Iterable[Metric]:
     for state in get_args(HostState):
         states.add_metric([state], float(state == health.state))
     yield states
-    yield CounterMetricFamily(f"{name}_restarts", "Crashes of the host", value=health.restarts)
+    yield CounterMetricFamily(
+        f"{name}_restarts", "Crashes, hangs and kills of the host", value=health.restarts
+    )
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

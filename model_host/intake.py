@@ -102,7 +102,11 @@ class Intake(Generic[Work]):
             ticket = self._to_prepare.get()
             self._ticket_began = time.monotonic()
             try:
-                result: Work | protocol.Event = prepare(ticket)
+                result: Work | protocol.Event = (
+                    protocol.Failed(ticket.request.id, "cancelled", "the request was cancelled")
+                    if ticket.cancelled
+                    else prepare(ticket)
+                )
             except Exception as error:  # whatever goes wrong with one request must not end the others
                 result = protocol.Failed(
                     ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]

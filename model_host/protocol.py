@@ -120,7 +120,7 @@ class Detokenize(
 
 
 class Cancel(Struct, frozen=True, tag_field="op", tag="cancel", forbid_unknown_fields=True):
-    """Stop the request ``target``. The target still gets its own terminal event (reason ``cancelled``)."""
+    """Stop the request ``target``, which still gets its own terminal event (reason or code ``cancelled``)."""
 
     id: RequestId
     target: RequestId
@@ -156,7 +156,7 @@ FailureCode = Literal[
     "tools_unsupported",  # the model's chat template has no tools
     "bad_tool_call",  # the model broke off a call, or wrote one that is none
     "wrong_host",  # embed sent to a host that generates text, or the reverse
-    "cancelled",  # an embed that was stopped
+    "cancelled",  # an embed that was stopped, or any request before its prompt was tokenized
     "overloaded",  # queue full; retriable
     "out_of_memory",  # the model or its KV cache did not fit
     "model_missing",

@@ -157,9 +157,9 @@ class HostClient:
         message: Count | Detokenize | Forget | Embed,
         use: Use,
         *,
-        cancellable: bool = False,
+        cancellable: bool = True,
     ) -> RequestEvent:
-        """The one event that answers ``message``. Counts come within milliseconds: there is nothing to cancel."""
+        """The one event that answers ``message``."""
         line = encode(message)
         async with self.exchange(link, message.id, line, use, cancellable=cancellable) as request:
             event = await request.next_event()

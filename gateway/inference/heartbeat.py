@@ -35,6 +35,11 @@ class Heartbeat:
         """How long the child has given no sign of life; 0 while that is nothing unusual."""
         return self._missed * BEAT_SECONDS if self._missed >= DOUBTFUL_BEATS else 0.0
 
+    @property
+    def busy_seconds(self) -> float:
+        """Age of the piece of work that the child was in when it last answered."""
+        return self._answer.busy_seconds if self._answer is not None else 0.0
+
     def hear(self, answer: Pong) -> None:
         """A ping was answered."""
         self._answer = answer
@@ -48,6 +53,6 @@ class Heartbeat:
             await asyncio.sleep(BEAT_SECONDS)
             alive = self._alive or (self._answer is None and self._working())
             self._missed = 0 if alive else self._missed + 1
-        if self._answer is not None and self._answer.busy_seconds >= STUCK_SECONDS:
-            return f"did not get on with a step or a prompt for {self._answer.busy_seconds:.0f} s"
+        if self.busy_seconds >= STUCK_SECONDS:
+            return f"did not get on with a step or a prompt for {self.busy_seconds:.0f} s"
         return f"did not answer for {self.silent_seconds:g} s"

@@ -100,7 +100,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     open_requests: int = 0
     waiting: int = 0
     running: int = 0
-    restarts: int = 0  # crashes seen since the gateway started
+    restarts: int = 0  # crashes, hangs and kills since the gateway started
     problem: str | None = None  # why the last start or run failed
     retry_after: float | None = None  # while broken: seconds until a start is tried again
     load_progress: float | None = None  # while starting
@@ -156,9 +156,9 @@ class Inference(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise the HearthError that a request would fail with now, as far as it is known without waking the model:
+        """Raise the HearthError that a request would fail with now, as far as that is known without waking the model.
 
-        the host hangs or crashes again and again, or the model cannot be loaded.
+        The host may hang or crash again and again, or the model cannot be loaded.
         """
         ...
 

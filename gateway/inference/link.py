@@ -24,7 +24,7 @@ from gateway.inference.failures import (
 )
 from gateway.inference.heartbeat import Heartbeat
 from gateway.inference.launch import LaunchPlan
-from gateway.inference.pending import OpenRequests
+from gateway.inference.pending import OpenRequest, OpenRequests
 from gateway.inference.process import EOF_SECONDS, HostProcess
 from model_host import protocol
 from model_host.protocol import (
@@ -104,18 +104,28 @@ class HostLink:
     def expect_end(self, target: str, grace: float) -> None:
         """Kill the host unless the abandoned request ends within ``grace`` seconds."""
         request = self.requests.get(target)
-        if request is None:
-            return
-        request.abandon()
-        ending = crashed(f"was ended because a cancelled request did not stop within {grace:g} s")
-        request.overdue = asyncio.get_running_loop().call_later(grace, self._conclude, ending)
+        if request is not None:
+            request.abandon()
+            self._give_grace(request, grace)
+
+    def _give_grace(self, request: OpenRequest, grace: float) -> None:
+        request.overdue = asyncio.get_running_loop().call_later(grace, self._overdue, request, grace)
+
+    def _overdue(self, request: OpenRequest, grace: float) -> None:
+        if self.heartbeat.busy_seconds > grace / 2:
+            self._give_grace(request, grace)  # it hears of the cancellation after the step it is in
+        else:
+            self._conclude(crashed(f"was ended because a cancelled request did not stop within {grace:g} s"))
 
     async def refresh_stats(self) -> None:
         """Ask for counters and wait for them, at most :data:`STATS_SECONDS`; concurrent callers share one question."""
         if self._probe is None:
             self._probe = asyncio.get_running_loop().create_future()
             self.process.stdin.write(protocol.encode(GetStats(id=self._control_id())))
-        await asyncio.wait({self._probe}, timeout=STATS_SECONDS)
+        probe = self._probe
+        await asyncio.wait({probe}, timeout=STATS_SECONDS)
+        if self._probe is probe:
+            self._probe = None  # the answer may be lost: the next caller asks anew
 
     def _ping(self) -> None:
         self.process.stdin.write(protocol.encode(Ping(id=self._control_id())))

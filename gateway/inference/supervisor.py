@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 # After a sudden end the next start begins at once, but not sooner than this after the one before: a child that dies as
 # soon as it is started must not keep the machine busy.
-RESTART_SECONDS = 0.5
+RESTART_SECONDS = 0.2
 
 
 class Waiter:
@@ -127,6 +127,11 @@ class Supervisor:
         """End the present child once nothing uses it or waits for it, and wait until it is reaped."""
         self.idle.expire()
         await self._over.wait()
+
+    async def ended(self) -> None:
+        """Wait until a child that is being ended is gone; return at once while there is none, or one that goes on."""
+        if self._state == "stopping":
+            await self._over.wait()
 
     async def close(self) -> None:
         """:meth:`stop`, and no start ever again."""

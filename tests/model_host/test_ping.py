@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,3 +57,20 @@ def test_the_answer_tells_how_long_a_piece_of_work_has_taken(
     eventually(lambda: busy(host) > 0.05, "long work is not told")
     host.end("work")
     eventually(lambda: busy(host) == 0, "an idle host is busy")
+
+
+def test_what_is_cancelled_before_its_turn_is_not_tokenized(host: HostProcess) -> None:
+    text = "word wherever " * 70_000
+    begun = time.monotonic()
+    host.send(op="count", id="one", texts=[text])
+    took = host.end("one")["_at"] - begun
+    waiting = [f"waiting{n}" for n in range(20)]
+    for request_id in waiting:
+        host.send(op="count", id=request_id, texts=[text])
+    for request_id in waiting:
+        host.send(op="cancel", id=f"no-{request_id}", target=request_id)
+    cancelled = time.monotonic()
+    ends = [host.end(request_id) for request_id in waiting]
+    # The first ones may have had their turn while the others were being sent.
+    assert [end.get("code") for end in ends[5:]] == ["cancelled"] * 15
+    assert time.monotonic() - cancelled < 10 * took

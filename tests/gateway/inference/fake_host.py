@@ -23,6 +23,8 @@ from model_host.protocol import (
     Delta,
     Failed,
     Finished,
+    Forget,
+    Forgotten,
     Generate,
     GetStats,
     Loading,
@@ -54,9 +56,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--fail-generate", help="answer every generation with this failure code")
     parser.add_argument("--hang-on-load", action="store_true")
     parser.add_argument("--stall", action="store_true", help="no deltas, no end, no answer to stats")
+    parser.add_argument(
+        "--lose-stats", type=int, default=0, help="leave so many requests for stats unanswered"
+    )
     parser.add_argument("--mute", action="store_true", help="answer no ping")
     parser.add_argument("--stuck", action="store_true", help="say that one step has taken since the start")
     parser.add_argument("--ignore-cancel", action="store_true")
+    parser.add_argument("--save-at-end", type=Path, help="write this file before ending in order")
     parser.add_argument("--stubborn", action="store_true", help="ignore shutdown, closed stdin and TERM")
     parser.add_argument(
         "--leave-open",
@@ -152,6 +158,9 @@ class FakeHost:
             if ended:
                 for request_id in list(self.running):
                     self.finish(request_id, "cancelled")
+                if self.options.save_at_end:
+                    time.sleep(0.3)
+                    self.options.save_at_end.write_bytes(b"a conversation")
                 return
 
     def handle(self, request: Request) -> None:
@@ -171,8 +180,12 @@ class FakeHost:
             self.emit(Cancelled(request.id, request.target, found))
             if found and not self.options.ignore_cancel:
                 self.finish(request.target, "cancelled")
+        elif isinstance(request, GetStats) and self.options.lose_stats:
+            self.options.lose_stats -= 1
         elif isinstance(request, GetStats) and not self.options.stall:
             self.emit(self.stats(request.id))
+        elif isinstance(request, Forget):
+            self.emit(Forgotten(request.id))
         elif isinstance(request, Shutdown) and not self.options.stubborn:
             self.emit(Closing(request.id))
 

@@ -247,6 +247,18 @@ async def test_asking_a_stalled_host_for_counters_gives_up(
     assert host.health().state == "ready"
 
 
+async def test_counters_are_asked_for_again_when_an_answer_is_lost(
+    make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.inference.link.STATS_SECONDS", 0.2)
+    host = make_host("--lose-stats", 1)
+    await host.warm()
+    await host.refresh_stats()
+    assert host.health().stats == {}
+    await host.refresh_stats()
+    assert host.health().stats["kv_size"] == 2048
+
+
 # -------------------------------------------------------------------------------------------- nonsense
 
 

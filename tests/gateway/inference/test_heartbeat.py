@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import aclosing
 
 import pytest
 
@@ -13,7 +14,7 @@ from gateway.errors import ModelUnavailableError
 from gateway.inference.heartbeat import MISSED_BEATS
 from gateway.inference.host import HostInference
 from model_host.protocol import Finished
-from tests.gateway.inference.helpers import MakeHost, call, collect, own_children
+from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta, own_children
 from tests.waiting import PATIENCE, until
 
 BEAT = 0.1
@@ -105,6 +106,18 @@ async def test_a_long_step_and_a_slow_load_are_left_alone(make_host: MakeHost) -
     await host.warm()
     await asyncio.sleep(2 * MISSED_BEATS * BEAT)
     assert (host.health().state, host.health().restarts) == ("ready", 0)
+
+
+async def test_a_client_that_leaves_during_a_long_step_does_not_cost_the_host_its_life(
+    make_host: MakeHost,
+) -> None:
+    host = make_host("--stuck", "--ignore-cancel", stop_grace_seconds=0.4)
+    await host.warm()
+    await asyncio.sleep(5 * BEAT)  # the step is long, and told of
+    async with aclosing(host.generate(call(max_tokens=100_000))) as events:
+        await first_delta(events)
+    await asyncio.sleep(1.2)
+    assert (host.health().restarts, host.health().open_requests) == (0, 1)
 
 
 async def test_a_gateway_that_stood_still_itself_does_not_blame_the_host(make_host: MakeHost) -> None:
