@@ -13,6 +13,8 @@ from os import SEEK_CUR
 from pathlib import Path
 from typing import BinaryIO
 
+GGUF_MAGIC = b"GGUF"
+
 Value = int | float | str | list[int]
 
 _SCALARS = {
@@ -100,7 +102,7 @@ def chat_template(path: Path) -> str | None:
 
 def _pair_count(file: BinaryIO) -> int:
     magic, version, _tensors, count = struct.unpack("<4sIQQ", _take(file, 24))
-    if magic != b"GGUF" or version not in (2, 3) or count > _MAX_PAIRS:
+    if magic != GGUF_MAGIC or version not in (2, 3) or count > _MAX_PAIRS:
         raise _UnreadableError
     return int(count)
 

@@ -171,7 +171,9 @@ def _life(name: str, health: HostHealth) -> Iterable[Metric]:
     for state in get_args(HostState):
         states.add_metric([state], float(state == health.state))
     yield states
-    yield CounterMetricFamily(f"{name}_restarts", "Crashes of the host", value=health.restarts)
+    yield CounterMetricFamily(
+        f"{name}_restarts", "Crashes, hangs and kills of the host", value=health.restarts
+    )
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:
@@ -230,6 +232,9 @@ class MeteredInference:
 
     def health(self) -> HostHealth:
         return self._inner.health()
+
+    async def check(self) -> None:
+        await self._inner.check()
 
     async def refresh_stats(self) -> None:
         await self._inner.refresh_stats()
@@ -300,6 +305,9 @@ class MeteredEmbedder:
 
     def health(self) -> HostHealth | None:
         return self._inner.health()
+
+    async def check(self) -> None:
+        await self._inner.check()
 
     async def refresh_stats(self) -> None:
         await self._inner.refresh_stats()

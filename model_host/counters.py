@@ -1,10 +1,23 @@
-"""Messages about what a host has done and does; :mod:`model_host.protocol` has them with the others."""
+"""Messages about what a host does and has done; :mod:`model_host.protocol` has them with the others."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 from model_host.parts import RequestId
+
+
+class Ping(Struct, frozen=True, tag_field="op", tag="ping", forbid_unknown_fields=True):
+    """Ask for a sign of life, which comes at once, also while the model loads or a step takes long."""
+
+    id: RequestId
+
+
+class Pong(Struct, frozen=True, tag_field="event", tag="pong"):
+    """Terminal event of ``ping``. ``busy_seconds``: age of the oldest step or prompt in work; 0 when idle."""
+
+    id: str
+    busy_seconds: float
 
 
 class GetStats(Struct, frozen=True, tag_field="op", tag="stats", forbid_unknown_fields=True):

@@ -1,6 +1,6 @@
 """Lines in, work out: reads the protocol, prepares prompts, and keeps the table of open requests.
 
-Two threads. The reader parses lines and handles what must not wait (cancel, stats, shutdown). The preparer
+Two threads. The reader parses lines and handles what must not wait (cancel, ping, shutdown). The preparer
 renders, tokenizes and compiles grammars, and answers ``count`` and ``detokenize``, so that neither waits for a decode
 step. The loop takes what became ready from :meth:`Intake.take`: :class:`~model_host.request.Sequence` objects, or
 :class:`~model_host.embed_queue.Job` objects in an embedding host.
@@ -44,16 +44,21 @@ class Intake(Generic[Work]):
         self._to_prepare: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
         self._ready: deque[Work] = deque()
         self._wake = threading.Condition()
+        # When the loop's present turn and the preparer's present ticket began; None while there is none.
+        self._turn_began: float | None = None
+        self._ticket_began: float | None = None
 
     # ------------------------------------------------------------------ for the batch loop
 
     def take(self, *, wait: bool, seconds: float | None = None) -> list[Work]:
         """What became ready. With ``wait``, sleeps until there is anything to do, or for ``seconds``."""
+        self._turn_began = None
         with self._wake:
             if wait:
                 self._wake.wait_for(self._anything, seconds)
             taken = list(self._ready)
             self._ready.clear()
+        self._turn_began = time.monotonic()
         return taken
 
     def ready(self) -> list[Work]:
@@ -82,9 +87,15 @@ class Intake(Generic[Work]):
     def prepare_with(self, prepare: Callable[[Ticket], Work | protocol.Event]) -> None:
         """Body of the preparer thread; never returns."""
         while True:
+            self._ticket_began = None
             ticket = self._to_prepare.get()
+            self._ticket_began = time.monotonic()
             try:
-                result: Work | protocol.Event = prepare(ticket)
+                result: Work | protocol.Event = (
+                    protocol.Failed(ticket.request.id, "cancelled", "the request was cancelled")
+                    if ticket.cancelled
+                    else prepare(ticket)
+                )
             except Exception as error:  # whatever goes wrong with one request must not end the others
                 result = protocol.Failed(
                     ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]
@@ -113,6 +124,9 @@ class Intake(Generic[Work]):
                     with self._wake:
                         self.stats_asked.append(request.id)
                         self._wake.notify()
+            case protocol.Ping():
+                if self._open(request.id, None):
+                    self._output.finish(request.id, protocol.Pong(request.id, self._busy_seconds()))
             case protocol.Forget():
                 if self._open(request.id, None):
                     with self._wake:
@@ -123,6 +137,10 @@ class Intake(Generic[Work]):
                     self.close(request.id)
             case protocol.Generate() | protocol.Count() | protocol.Detokenize() | protocol.Embed():
                 self._accept(request)
+
+    def _busy_seconds(self) -> float:
+        began = [each for each in (self._turn_began, self._ticket_began) if each is not None]
+        return round(time.monotonic() - min(began), 3) if began else 0.0
 
     def _accept(self, request: Accepted) -> None:
         if self._output.open_count >= self._max_waiting:

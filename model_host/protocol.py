@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from model_host.checks import check_count, check_embed, check_generate
-from model_host.counters import GetStats, Stats
+from model_host.counters import GetStats, Ping, Pong, Stats
 from model_host.generation import Count, Generate
 from model_host.parts import (
     Lane,
@@ -51,6 +51,8 @@ __all__ = [  # besides what is defined here
     "Message",
     "Owner",
     "Penalty",
+    "Ping",
+    "Pong",
     "RequestId",
     "Role",
     "Sampling",
@@ -68,7 +70,7 @@ __all__ = [  # besides what is defined here
     "owner_digest",
 ]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
 # --------------------------------------------------------------------------------------- requests
@@ -85,7 +87,7 @@ class Detokenize(
 
 
 class Cancel(Struct, frozen=True, tag_field="op", tag="cancel", forbid_unknown_fields=True):
-    """Stop the request ``target``. The target still gets its own terminal event (reason ``cancelled``)."""
+    """Stop the request ``target``, which still gets its own terminal event (reason or code ``cancelled``)."""
 
     id: RequestId
     target: RequestId
@@ -104,7 +106,7 @@ class Shutdown(Struct, frozen=True, tag_field="op", tag="shutdown", forbid_unkno
     id: RequestId
 
 
-Request = Generate | Count | Detokenize | Embed | Cancel | Forget | GetStats | Shutdown
+Request = Generate | Count | Detokenize | Embed | Cancel | Forget | GetStats | Ping | Shutdown
 
 # ----------------------------------------------------------------------------------------- events
 
@@ -121,7 +123,7 @@ FailureCode = Literal[
     "tools_unsupported",  # the model's chat template has no tools
     "bad_tool_call",  # the model broke off a call, or wrote one that is none
     "wrong_host",  # embed sent to a host that generates text, or the reverse
-    "cancelled",  # an embed that was stopped
+    "cancelled",  # an embed that was stopped, or any request before its prompt was tokenized
     "reply_too_long",  # the reply would be over the line limit
     "not_erased",  # files of a forgotten owner could not be deleted; retriable
     "overloaded",  # queue full; retriable
@@ -288,9 +290,10 @@ Event = (
     | Cancelled
     | Forgotten
     | Stats
+    | Pong
     | Closing
 )
-TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Closing)
+TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
 
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -44,11 +45,21 @@ async def healthz(request: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """Whether requests make sense now: the database answers and the queue has room. The model may be stopped."""
+    """Whether requests make sense now: the database takes writes, the queue has room, and no model is known to fail.
+
+    The models may be stopped, and are not woken.
+    """
     services = services_of(request)
     if services.drain.stopping:
         raise services.drain.refusal()
-    await services.database.check()
+    try:
+        await services.database.check()
+        await services.inference.check()
+        await services.embedding.check()
+    except HearthError as error:  # a wrong configuration is a 500 elsewhere
+        raise HearthError(
+            error.message, code=error.code, status=503, retry_after=error.retry_after, details=error.details
+        ) from None
     if services.inference.health().waiting >= services.settings.model.max_waiting:
         raise OverloadedError("the model's queue is full", retry_after=_RETRY_SECONDS)
     return json_reply(Ready())
@@ -65,17 +76,22 @@ async def admin_health(request: Request) -> Response:
     """Everything an operator looks at first. ``status`` is ``ok``, or ``degraded`` when something is broken."""
     services = services_of(request)
     await _refresh(services)
-    health, embedding = services.inference.health(), _embedding(services)
+    health, problem = services.inference.health(), await _problem(services.inference.check)
+    embedding, embedding_problem = await _embedding(services)
     database, wiki = await _database(services), await _wiki(services)
-    broken = health.state == "broken" or (embedding is not None and embedding.host.state == "broken")
     background = services.supervision.health()
-    broken = broken or any(task.state != "running" for task in background)
-    healthy = not broken and database.status == "ok" and wiki.status != "failing"
+    failing = (
+        problem
+        or embedding_problem
+        or database.status == "failed"
+        or wiki.status == "failing"
+        or any(task.state != "running" for task in background)
+    )
     return json_reply(
         AdminHealth(
-            status="ok" if healthy else "degraded",
+            status="degraded" if failing else "ok",
             uptime_seconds=round(time.monotonic() - services.started_at, 1),
-            host=HostStatus.of(health),
+            host=HostStatus.of(health, problem),
             queue=Queue(health.waiting, health.running),
             tokens_per_second=Speeds.of(health),
             kv=CacheStatus.of(health),
@@ -114,12 +130,15 @@ async def _refresh(services: Services) -> None:
 
 
 async def _database(services: Services) -> DatabaseStatus:
-    problem = None
+    return DatabaseStatus.of(services.database.health(), await _problem(services.database.check))
+
+
+async def _problem(check: Callable[[], Awaitable[None]]) -> str | None:
     try:
-        await services.database.check()
+        await check()
     except HearthError as error:
-        problem = error.message
-    return DatabaseStatus.of(services.database.health(), problem)
+        return error.message
+    return None
 
 
 async def _wiki(services: Services) -> WikiHealth:
@@ -130,13 +149,17 @@ async def _wiki(services: Services) -> WikiHealth:
         return WikiHealth(source="local", status="failing", address="", pages=0, problem=error.message)
 
 
-def _embedding(services: Services) -> EmbeddingStatus | None:
-    """The embedding host, how far the index is, and whether searches get their vectors; None without a model."""
+async def _embedding(services: Services) -> tuple[EmbeddingStatus | None, str | None]:
+    """The embedding host, how far the index is, and whether searches get their vectors; and why the host cannot serve.
+
+    Both None without a model.
+    """
     health, model, search = services.embedding.health(), services.embedding.model, services.search
     if health is None or model is None or search is None:
-        return None
-    return EmbeddingStatus(
-        host=HostStatus.of(health),
+        return None, None
+    problem = await _problem(services.embedding.check)
+    status = EmbeddingStatus(
+        host=HostStatus.of(health, problem),
         queue=Queue(health.waiting, health.running),
         tokens_per_second=Speeds.of(health).prefill,
         model=ModelStatus.of(model, health),
@@ -144,6 +167,7 @@ def _embedding(services: Services) -> EmbeddingStatus | None:
         index=search.indexer.health(),
         queries=QueryStatus(search.queries.failures, search.queries.problem),
     )
+    return status, problem
 
 
 def _hosts(services: Services) -> HostReply:

@@ -27,7 +27,10 @@ class Ready(Struct, frozen=True):
 
 
 class HostStatus(Struct, frozen=True, kw_only=True):
-    """The model host's process; times are seconds. ``problem`` is why the last start or run failed."""
+    """The model host's process; times are seconds.
+
+    ``problem`` is why it cannot serve now, or else why the last start or run failed.
+    """
 
     state: HostState
     pid: int | None
@@ -42,9 +45,10 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     threads: dict[int, int]  # by size of batch in tokens; empty: not running, or a fixed number
 
     @classmethod
-    def of(cls, health: HostHealth) -> HostStatus:
-        """As the operator sees it."""
-        return cls(**{name: getattr(health, name) for name in cls.__struct_fields__})
+    def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:
+        """As the operator sees it. ``problem``: why it cannot serve now."""
+        fields = {name: getattr(health, name) for name in cls.__struct_fields__}
+        return cls(**fields | {"problem": problem or health.problem})
 
 
 class HostReply(Struct, frozen=True):

@@ -175,9 +175,8 @@ def answers(service: Properties, socket: Properties) -> Iterator[Check]:
         yield Check("answers", "fail", f"{address} does not answer ({error}): see `journalctl -u hearth`")
         return
     good = reply.status_code == httpx2.codes.OK
-    yield _judge(
-        "answers", good, f"{address}/readyz", f"{address}/readyz says {reply.status_code}", bad="warn"
-    )
+    why = f"{address}/readyz says {reply.status_code}: {reply.text[:500]}"
+    yield _judge("answers", good, f"{address}/readyz", why, bad="warn")
 
 
 def _missing(name: str, unit: Properties) -> Check:

@@ -10,8 +10,9 @@ from gateway.errors import ModelUnavailableError
 
 
 class Breaker:
-    """Opens after ``limit`` crashes within ``window`` seconds and then refuses starts for ``cooldown`` seconds.
+    """Only for a child that fails by itself: one that somebody else killed says nothing of the next one.
 
+    Opens after ``limit`` crashes within ``window`` seconds and then refuses starts for ``cooldown`` seconds.
     After the cooldown it is half-open: starts are tried again, and the first crash within ``window`` seconds
     opens it again: for twice as long (at most ``max_cooldown``) when the child crashed before it was ready, else
     for the first ``cooldown``, which is short because such a child at least serves for a while. No crash in that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import time
@@ -13,8 +14,9 @@ import msgspec
 import psutil
 
 from gateway.catalog import ResolvedModel
+from gateway.errors import ModelUnavailableError
 from gateway.inference.breaker import Breaker
-from gateway.inference.failures import request_failure
+from gateway.inference.failures import RETRY_SECONDS, request_failure
 from gateway.inference.interface import HostHealth, ModelInfo
 from gateway.inference.keepalive import IdleClock, Use
 from gateway.inference.launch import Launcher
@@ -51,10 +53,10 @@ class HostClient:
     ) -> None:
         self._settings = settings
         self._idle = IdleClock(settings.idle_seconds)
-        launcher = Launcher(
+        self._launcher = Launcher(
             model, settings, command, snapshots=snapshots, beside=beside, thread_plans=thread_plans
         )
-        self._supervisor = Supervisor(launcher, settings, self._idle, breaker or Breaker())
+        self._supervisor = Supervisor(self._launcher, settings, self._idle, breaker or Breaker())
         self._numbers = itertools.count(1)
 
     # ---------------------------------------------------------------------------------- operations
@@ -78,7 +80,7 @@ class HostClient:
             open_requests=self._idle.open,
             waiting=stats.waiting if stats is not None else 0,
             running=stats.running if stats is not None else 0,
-            restarts=supervisor.breaker.crashes,
+            restarts=supervisor.restarts,
             problem=supervisor.problem,
             retry_after=supervisor.breaker.retry_after(),
             load_progress=supervisor.load_progress if state == "starting" else None,
@@ -88,6 +90,20 @@ class HostClient:
             threads=threads or {},
             stats=counters,
         )
+
+    async def check(self) -> None:
+        """See :meth:`gateway.inference.interface.Inference.check`."""
+        supervisor = self._supervisor
+        if (refusal := supervisor.breaker.refusal()) is not None:
+            raise refusal
+        link = supervisor.link
+        if link is None:
+            await asyncio.to_thread(self._launcher.check)
+        elif silent := link.heartbeat.silent_seconds:
+            raise ModelUnavailableError(
+                f"the model host has not answered for {silent:g} s; it is replaced if that goes on",
+                retry_after=RETRY_SECONDS,
+            )
 
     @property
     def loaded(self) -> list[ResolvedModel]:
@@ -141,9 +157,9 @@ class HostClient:
         message: Count | Detokenize | Forget | Embed,
         use: Use,
         *,
-        cancellable: bool = False,
+        cancellable: bool = True,
     ) -> RequestEvent:
-        """The one event that answers ``message``. Counts come within milliseconds: there is nothing to cancel."""
+        """The one event that answers ``message``."""
         line = encode(message)
         async with self.exchange(link, message.id, line, use, cancellable=cancellable) as request:
             event = await request.next_event()

@@ -98,7 +98,7 @@ class HostEmbedder(HostClient):
     ) -> Embedded:
         """The answer for one batch. ``first`` is the number of its first text in the call."""
         try:
-            event = await self.answer(link, message, use, cancellable=True)
+            event = await self.answer(link, message, use)
         except PromptTooLongError as error:
             index = int(error.details.get("index", 0)) + first
             raise PromptTooLongError(

@@ -78,6 +78,10 @@ class Embedder(Protocol):
         """The state of the host right now, without waking it; None when no model is configured."""
         ...
 
+    async def check(self) -> None:
+        """As :meth:`gateway.inference.interface.Inference.check`; nothing when no model is configured."""
+        ...
+
     @property
     def model(self) -> ResolvedModel | None:
         """The configured model; None when there is none."""
@@ -135,6 +139,9 @@ class NoEmbedder:
 
     def health(self) -> None:
         """There is nothing to report."""
+
+    async def check(self) -> None:
+        """There is nothing that could fail."""
 
     async def refresh_stats(self) -> None:
         """There is nothing to ask."""

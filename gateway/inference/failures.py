@@ -25,6 +25,9 @@ LONGEST_RETRY = 300.0  # an estimate beyond this is a guess
 # What a host may report before it is ready. Starting it again on the same file would fail the same way.
 LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
 
+# What others send to end a process; one that fails by itself dies of another signal, or ends with an exit code.
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
+
 _REMEDY = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name` or `embedding.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
@@ -37,19 +40,24 @@ _REMEDY = {
 class Ending:
     """Why a child's life ends, and what those who wait for it or use it are told.
 
-    ``asked``, ``idle`` and ``abandoned`` end a healthy child; ``refused`` is a child that said it cannot load
-    the model; ``crashed`` is everything else and counts for the breaker.
+    ``asked`` and ``idle`` end a healthy child; ``refused`` is a child that said it cannot load the model; ``killed`` is
+    one that another program ended or stopped, which says nothing of the next one; ``crashed`` is everything else and
+    counts for the breaker.
     """
 
-    kind: Literal["asked", "idle", "abandoned", "refused", "crashed"]
+    kind: Literal["asked", "idle", "refused", "killed", "crashed"]
     error: HearthError
 
     @property
     def gentle(self) -> bool:
-        return self.kind in ("asked", "idle", "abandoned")
+        return self.kind in ("asked", "idle")
+
+    @property
+    def sudden(self) -> bool:
+        return self.kind in ("killed", "crashed")
 
 
-def stopped(kind: Literal["asked", "idle", "abandoned"]) -> Ending:
+def stopped(kind: Literal["asked", "idle"]) -> Ending:
     """The end of a healthy child."""
     error = ModelUnavailableError("the model host was stopped; try again", retry_after=RETRY_SECONDS)
     return Ending(kind, error)
@@ -57,21 +65,44 @@ def stopped(kind: Literal["asked", "idle", "abandoned"]) -> Ending:
 
 def crashed(what: str, last_words: str | None = None) -> Ending:
     """The end of a child that ``what`` (it died, hung, or broke the protocol). ``last_words``: its last stderr line."""
-    said = f"; its last line was: {last_words}" if last_words else ""
-    error = ModelUnavailableError(f"the model host {what}{said}", retry_after=RETRY_SECONDS)
-    return Ending("crashed", error)
+    return Ending("crashed", _sudden_end(what, last_words))
 
 
-def describe_exit(code: int) -> str:
+def hung(what: str, last_words: str | None, *, stopped: bool) -> Ending:
+    """The end of a child that gives no sign of life; ``stopped``: another program has suspended it."""
+    if stopped:
+        return Ending("killed", _sudden_end(f"was stopped by another program and {what}", last_words))
+    return crashed(what, last_words)
+
+
+def died(code: int, last_words: str | None, *, out_of_memory: bool) -> Ending:
+    """The end of a child that has exited by itself, with a return code as ``subprocess`` gives it.
+
+    ``out_of_memory``: the kernel was killing for memory then.
+    """
+    # A host ends with 0 only when it is told to.
+    killed = code == 0 or (-code in _FROM_OUTSIDE and not (-code == signal.SIGKILL and out_of_memory))
+    error = _sudden_end(describe_exit(code, out_of_memory=out_of_memory), last_words)
+    return Ending("killed" if killed else "crashed", error)
+
+
+def describe_exit(code: int, *, out_of_memory: bool = False) -> str:
     """A return code as ``subprocess`` gives it, in words."""
-    if code >= 0:
+    if code == 0:
+        return "was ended by another program"
+    if code > 0:
         return f"ended with exit code {code}"
     try:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    hint = " (the kernel does this when memory runs out)" if -code == signal.SIGKILL else ""
+    hint = " because memory ran out" if out_of_memory and -code == signal.SIGKILL else ""
     return f"was killed by {name}{hint}"
+
+
+def _sudden_end(what: str, last_words: str | None) -> ModelUnavailableError:
+    said = f"; its last line was: {last_words}" if last_words else ""
+    return ModelUnavailableError(f"the model host {what}{said}", retry_after=RETRY_SECONDS)
 
 
 def load_failure(event: Failed) -> ModelUnavailableError:

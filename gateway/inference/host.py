@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
 from gateway.catalog import ResolvedModel
-from gateway.errors import HearthError
+from gateway.errors import HearthError, ModelUnavailableError
 from gateway.inference.breaker import Breaker
 from gateway.inference.client import HostClient, model_info
 from gateway.inference.counts import CountCache, batches
@@ -142,16 +142,30 @@ class HostInference(HostClient):
 
     async def forget(self, owner: str) -> None:
         """Drop what the host keeps of an owner's text, in memory and on disk. Starts no host."""
-        link = self._supervisor.link
-        if link is not None and self._supervisor.state == "ready":
-            with self._idle.begin() as use:
-                answer = await self.answer(link, Forget(id=self.wire_id("forget"), owner=owner), use)
-            if not isinstance(answer, Forgotten):
-                raise HearthError(f"the model host answered a forget with {answer!r:.200}")
-        if self._snapshots is not None:
-            await asyncio.to_thread(_delete_snapshots, self._snapshots, owner)
+        try:
+            await self._forget_in_memory(owner)
+        finally:
+            await self._supervisor.ended()  # while it ends it writes files
+            if self._snapshots is not None:
+                await asyncio.to_thread(_delete_snapshots, self._snapshots, owner)
 
     # -------------------------------------------------------------------------------------- helpers
+
+    async def _forget_in_memory(self, owner: str) -> None:
+        link = self._supervisor.link
+        if link is None or self._supervisor.state != "ready":
+            return
+        message = Forget(id=self.wire_id("forget"), owner=owner)
+        try:
+            with self._idle.begin() as use:
+                answer = await self.answer(link, message, use, cancellable=False)
+        except ModelUnavailableError:
+            await self._supervisor.ended()
+            if self._supervisor.link is link:
+                raise
+            return  # the host is gone, and its memory with it
+        if not isinstance(answer, Forgotten):
+            raise HearthError(f"the model host answered a forget with {answer!r:.200}")
 
     async def _counted(self, link: HostLink, message: Count, use: Use) -> Counted:
         event = await self.answer(link, message, use)

@@ -105,7 +105,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     open_requests: int = 0
     waiting: int = 0
     running: int = 0
-    restarts: int = 0  # crashes seen since the gateway started
+    restarts: int = 0  # crashes, hangs and kills since the gateway started
     problem: str | None = None  # why the last start or run failed
     retry_after: float | None = None  # while broken: seconds until a start is tried again
     load_progress: float | None = None  # while starting
@@ -158,6 +158,13 @@ class Inference(Protocol):
 
     def health(self) -> HostHealth:
         """The state right now. Never blocks, never wakes the model."""
+        ...
+
+    async def check(self) -> None:
+        """Raise the HearthError that a request would fail with now, as far as that is known without waking the model.
+
+        The host may hang or crash again and again, or the model cannot be loaded.
+        """
         ...
 
     async def refresh_stats(self) -> None:

@@ -47,7 +47,8 @@ class IdleClock:
         self.on_change: Callable[[], None] = _nothing
         self._default = default
         self._clock = clock
-        self._deadline: float | None = None
+        self._keep: float | None = None  # seconds from `_idle_since`; None: for ever
+        self._idle_since = 0.0
         self._expire = False
 
     def begin(self, keep_alive: KeepAlive = None) -> Use:
@@ -59,7 +60,8 @@ class IdleClock:
     def _end(self, keep_alive: KeepAlive) -> None:
         self.open -= 1
         keep = self._default if keep_alive is None else keep_alive
-        self._deadline = None if keep < 0 else self._clock() + keep
+        self._keep = None if keep < 0 else keep
+        self._idle_since = self._clock()
         self.on_change()
 
     def expire(self) -> None:
@@ -70,14 +72,23 @@ class IdleClock:
     def restart(self) -> None:
         """A new host begins its life: forget a wish to let the former one go."""
         self._expire = False
-        self._deadline = None
+        self._keep = None
+
+    def ready(self) -> None:
+        """The host is there only now: time that nobody waited for its load does not count as idle."""
+        self._idle_since = self._clock()
+
+    @property
+    def expired(self) -> bool:
+        """Nothing uses the host, and :meth:`expire` was called."""
+        return self._expire and not self.open
 
     @property
     def deadline(self) -> float | None:
         """Monotonic time from which the host may go; None while it is in use or kept forever."""
-        if self.open:
-            return None
-        return self._clock() if self._expire else self._deadline
+        if self.expired:
+            return self._clock()
+        return None if self.open or self._keep is None else self._idle_since + self._keep
 
     @property
     def seconds_left(self) -> float | None:

@@ -14,6 +14,7 @@ import structlog
 from gateway.catalog import ResolvedModel
 from gateway.cores import usable_cores
 from gateway.errors import ModelUnavailableError
+from gateway.gguf_header import GGUF_MAGIC
 from gateway.inference.memory import fit_memory
 from gateway.inference.pending import fresh
 from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
@@ -43,7 +44,7 @@ class LaunchPlan:
 
 
 class Launcher:
-    """Makes launch plans, and remembers for a few seconds which file could not be loaded.
+    """Makes launch plans, and remembers which file could not be loaded.
 
     ``beside`` tells what other hosts have loaded.
     """
@@ -71,14 +72,11 @@ class Launcher:
     def plan(self) -> LaunchPlan:
         """Resolve the model and check file and memory. Blocks on the file system.
 
-        Raises ModelUnavailableError: no file, too little memory, or a file that failed to load a moment ago.
+        Raises HearthError: no file, no model in it, too little memory, or a file that failed to load a moment ago.
         """
-        model = self._model() if callable(self._model) else self._model
-        file = _identity(model)
-        if self._failed is not None:
-            failed_file, until, error = self._failed
-            if file == failed_file and self._clock() < until:
-                raise fresh(error)
+        model, file = self._resolved()
+        if self._failed is not None and self._failed[0] == file and self._clock() < self._failed[1]:
+            raise fresh(self._failed[2])
         fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
         if fitting.context < model.context:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
@@ -88,12 +86,28 @@ class Launcher:
         )
         return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 
+    def check(self) -> None:
+        """Raise what a start would fail with, as far as that is known without one. Blocks on the file system.
+
+        Beside what :meth:`plan` raises, that is why the last load of the same file failed, however long ago.
+        """
+        model, file = self._resolved()
+        # Memory may be free again meanwhile, and a service that is not ready is not asked to try.
+        if self._failed is not None and self._failed[0] == file and self._failed[2].code != "out_of_memory":
+            raise fresh(self._failed[2])
+        fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+
+    def _resolved(self) -> tuple[ResolvedModel, tuple[str, int, int]]:
+        model = self._model() if callable(self._model) else self._model
+        return model, _identity(model)
+
     def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
         """The host said that it cannot load the file of ``plan``."""
         self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
 
-    def keep_speeds(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
+    def loaded(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
         """The host of ``plan`` is ready; if it has measured how many threads are best, the next one need not."""
+        self._failed = None
         if self._thread_plans is not None and ready.thread_speeds:
             self._thread_plans.put(
                 ThreadPlan(
@@ -163,12 +177,20 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _identity(model: ResolvedModel) -> tuple[str, int, int]:
+    """Raises ModelUnavailableError for a file that cannot be read or is no GGUF."""
     try:
         status = model.path.stat()
+        with model.path.open("rb") as file:
+            magic = file.read(len(GGUF_MAGIC))
     except OSError as error:
         raise ModelUnavailableError(
             f"the model file {model.path} cannot be read ({error.strerror}); fetch it with "
             f"`hearth pull {model.name}`, or correct `{model.name_setting}`",
             code="model_missing",
         ) from None
+    if magic != GGUF_MAGIC:
+        raise ModelUnavailableError(
+            f"{model.path} is no GGUF file; correct `{model.name_setting}`, or fetch the model with `hearth pull`",
+            code="model_corrupt",
+        )
     return str(model.path), status.st_mtime_ns, status.st_size

@@ -16,11 +16,13 @@ from gateway.inference.failures import (
     RETRY_SECONDS,
     Ending,
     crashed,
-    describe_exit,
+    died,
+    hung,
     load_failure,
 )
+from gateway.inference.heartbeat import Heartbeat
 from gateway.inference.launch import LaunchPlan
-from gateway.inference.pending import OpenRequests
+from gateway.inference.pending import OpenRequest, OpenRequests
 from gateway.inference.process import EOF_SECONDS, HostProcess
 from model_host import protocol
 from model_host.protocol import (
@@ -31,6 +33,8 @@ from model_host.protocol import (
     Failed,
     GetStats,
     Loading,
+    Ping,
+    Pong,
     ProtocolError,
     Ready,
     Shutdown,
@@ -72,10 +76,13 @@ class HostLink:
         self._conclude = conclude
         self._recent_garbage: deque[float] = deque(maxlen=GARBAGE_LINES)
         self._numbers = itertools.count(1)
-        self._control: set[str] = set()  # own cancel and stats messages without an answer yet
+        self._control: set[str] = set()  # own control messages without an answer yet
         self._probe: asyncio.Future[None] | None = None
+        self.heartbeat = Heartbeat(ask=self._ping, working=process.working)
         self._reader = asyncio.create_task(self._read(), name=f"host-events-{process.pid}")
-        self._reader.add_done_callback(self._reader_ended)
+        self._heartbeat = asyncio.create_task(self._watch(), name=f"host-heartbeat-{process.pid}")
+        for task in (self._reader, self._heartbeat):
+            task.add_done_callback(self._task_ended)
         process.exited.add_done_callback(self._exited)
 
     # ------------------------------------------------------------------------------------- sending
@@ -95,18 +102,35 @@ class HostLink:
     def expect_end(self, target: str, grace: float) -> None:
         """Kill the host unless the abandoned request ends within ``grace`` seconds."""
         request = self.requests.get(target)
-        if request is None:
-            return
-        request.abandon()
-        ending = crashed(f"was ended because a cancelled request did not stop within {grace:g} s")
-        request.overdue = asyncio.get_running_loop().call_later(grace, self._conclude, ending)
+        if request is not None:
+            request.abandon()
+            self._give_grace(request, grace)
+
+    def _give_grace(self, request: OpenRequest, grace: float) -> None:
+        request.overdue = asyncio.get_running_loop().call_later(grace, self._overdue, request, grace)
+
+    def _overdue(self, request: OpenRequest, grace: float) -> None:
+        if self.heartbeat.busy_seconds > grace / 2:
+            self._give_grace(request, grace)  # it hears of the cancellation after the step it is in
+        else:
+            self._conclude(crashed(f"was ended because a cancelled request did not stop within {grace:g} s"))
 
     async def refresh_stats(self) -> None:
         """Ask for counters and wait for them, at most :data:`STATS_SECONDS`; concurrent callers share one question."""
         if self._probe is None:
             self._probe = asyncio.get_running_loop().create_future()
             self.process.stdin.write(protocol.encode(GetStats(id=self._control_id())))
-        await asyncio.wait({self._probe}, timeout=STATS_SECONDS)
+        probe = self._probe
+        await asyncio.wait({probe}, timeout=STATS_SECONDS)
+        if self._probe is probe:
+            self._probe = None  # the answer may be lost: the next caller asks anew
+
+    def _ping(self) -> None:
+        self.process.stdin.write(protocol.encode(Ping(id=self._control_id())))
+
+    async def _watch(self) -> None:
+        what = await self.heartbeat.watch()
+        self._conclude(hung(what, self.process.last_words, stopped=self.process.stopped))
 
     def farewell(self) -> bytes:
         """The line that asks the host to end."""
@@ -136,6 +160,7 @@ class HostLink:
             if number % YIELD_LINES == 0:
                 await asyncio.sleep(0)
         await asyncio.wait({self.process.exited}, timeout=EOF_SECONDS)
+        await self.process.said_all()
         self._gone()
 
     def _handle(self, line: bytes) -> None:
@@ -155,7 +180,9 @@ class HostLink:
             self._became_ready(event)
         elif isinstance(event, Failed) and event.id is None:
             self._failed_itself(event)
-        elif isinstance(event, Cancelled | Stats | Closing) or event.id in self._control:
+        elif isinstance(event, Closing) and not event.id:
+            pass  # somebody else told it to end: what follows is the end of its output
+        elif isinstance(event, Cancelled | Stats | Pong | Closing) or event.id in self._control:
             return self._answered(event)
         else:
             return self.requests.dispatch(event)
@@ -183,6 +210,9 @@ class HostLink:
         if event.id not in self._control:
             return False
         self._control.discard(event.id)
+        if isinstance(event, Pong):
+            self.heartbeat.hear(event)
+            return True
         if isinstance(event, Stats):
             self.stats = event
         elif isinstance(event, Cancelled) and not event.found:
@@ -212,19 +242,28 @@ class HostLink:
         # Usually the reader meets the end of stdout first; a process outside the group may hold it open.
         asyncio.get_running_loop().call_later(EOF_SECONDS, self._gone)
 
-    def _reader_ended(self, reader: asyncio.Task[None]) -> None:
-        if not reader.cancelled() and (error := reader.exception()) is not None:
-            log.error("host_reader_failed", exc_info=error)
-            self._conclude(crashed(f"could not be read from: {error}"))
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("host_link_failed", exc_info=error)
+            self._conclude(crashed(f"could not be talked to: {error}"))
 
     def _gone(self) -> None:
-        exited = self.process.exited
-        what = describe_exit(exited.result()) if exited.done() else "closed its output"
-        self._conclude(crashed(what, self.process.last_words))
+        process = self.process
+        if process.exited.done():
+            code = process.exited.result()
+            self._conclude(died(code, process.last_words, out_of_memory=process.out_of_memory))
+        else:
+            self._conclude(crashed("closed its output", process.last_words))
+
+    def close(self, error: HearthError) -> None:
+        """Refuse further requests with ``error`` and expect no more signs of life; open requests go on."""
+        self.requests.close(error)
+        self._heartbeat.cancel()
 
     def discard(self) -> None:
         """Release everything without waiting."""
         self._reader.cancel()
+        self._heartbeat.cancel()
         if self._probe is not None:
             self._probe.set_result(None)
             self._probe = None

@@ -36,6 +36,18 @@ def read_memory(*, proc: Path = Path("/proc/self/cgroup"), mount: Path = Path("/
     return min(views, key=lambda view: view.available)
 
 
+def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+    """How many processes the kernel has killed for memory since the machine started, in any control group.
+
+    0 where the kernel does not tell.
+    """
+    try:
+        fields = dict(line.split(" ", 1) for line in vmstat.read_text().splitlines())
+        return int(fields["oom_kill"])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
 def fit_memory(
     model: ResolvedModel,
     headroom_bytes: int,

@@ -10,9 +10,11 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 
+import psutil
 import structlog
 
 from gateway.errors import ModelUnavailableError
+from gateway.inference.memory import oom_kills
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +34,9 @@ class HostProcess:
         self._popen = popen
         self._loop = asyncio.get_running_loop()
         self.last_words: str | None = None  # the last line on stderr, for error messages
+        self._process = psutil.Process(popen.pid)
+        self._cpu_seconds = 0.0  # used when `working` was last asked
+        self._oom_kills = oom_kills()
         self._transports: list[asyncio.ReadTransport | asyncio.WriteTransport] = []
         self._stderr: asyncio.Task[None] | None = None
         threading.Thread(target=self._wait, name=f"wait-{self.pid}", daemon=True).start()
@@ -107,6 +112,40 @@ class HostProcess:
                 with contextlib.suppress(OSError, ValueError):
                     log.info("host_stderr", pid=self.pid, line=text)
 
+    async def said_all(self) -> None:
+        """Wait until ``last_words`` are the last ones of a child that has ended, at most :data:`EOF_SECONDS`."""
+        if self._stderr is not None:
+            await asyncio.wait({self._stderr}, timeout=EOF_SECONDS)
+
+    # ------------------------------------------------------------------------------------- signs of life
+
+    def working(self) -> bool:
+        """Whether the child has computed since this was last asked, or wants a core or the disk just now."""
+        before = self._cpu_seconds
+        with contextlib.suppress(psutil.Error):
+            times = self._process.cpu_times()
+            self._cpu_seconds = times.user + times.system
+        return self._cpu_seconds > before or self._status() in (
+            psutil.STATUS_RUNNING,
+            psutil.STATUS_DISK_SLEEP,
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether SIGSTOP or a debugger holds the child."""
+        return self._status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+    def _status(self) -> str:
+        try:
+            return str(self._process.status())
+        except psutil.Error:
+            return psutil.STATUS_DEAD
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed something for memory while the child lived."""
+        return oom_kills() > self._oom_kills
+
     # --------------------------------------------------------------------------------- end of life
 
     def _wait(self) -> None:
@@ -147,8 +186,7 @@ class HostProcess:
                 await self._gone_within(grace / 2)
         self.kill()
         code = await asyncio.shield(self.exited)
-        if self._stderr is not None:
-            await asyncio.wait({self._stderr}, timeout=EOF_SECONDS)
+        await self.said_all()
         self.discard()
         await asyncio.sleep(0)  # transports close in the next round of the event loop
         return code

@@ -24,11 +24,16 @@ from model_host.protocol import MAX_LINE_BYTES
 
 log = structlog.get_logger(__name__)
 
+# After a sudden end the next start begins at once, but not sooner than this after the one before: a child that dies as
+# soon as it is started must not keep the machine busy.
+RESTART_SECONDS = 0.2
+
 
 class Waiter:
     """A caller that waits for a ready host. Whoever joins must leave."""
 
     def __init__(self) -> None:
+        self.since = time.monotonic()
         self._news: asyncio.Queue[Progress | HostLink | HearthError] = asyncio.Queue()
 
     def tell(self, news: Progress | HostLink | HearthError) -> None:
@@ -47,8 +52,10 @@ class Supervisor:
 
     The owner task (:meth:`_own`) exists only while there is a child or somebody waits for one. Everything that
     can end a life calls :meth:`_conclude`: the first reason wins, and from that moment on nobody is given this
-    child any more. Callers hold a use of ``idle`` from before :meth:`join` until their last event, so that idle
-    time is never counted while something is in flight.
+    child any more. A start that has begun goes on when nobody waits for it any more. Whoever waits when a child dies
+    suddenly waits for the next one, until the start's timeout has passed since the call or the breaker opens. Callers
+    hold a use of ``idle`` from before :meth:`join` until their last event, so that idle time is never counted while
+    something is in flight.
     """
 
     def __init__(
@@ -57,6 +64,7 @@ class Supervisor:
         self.idle = idle
         self.breaker = breaker
         self.problem: str | None = None  # why the last start or run failed
+        self.restarts = 0  # sudden ends since the gateway started
         self.load_progress = 0.0
         self.link: HostLink | None = None
         self._launcher = launcher
@@ -65,12 +73,13 @@ class Supervisor:
         self._waiters: set[Waiter] = set()
         self._owner: asyncio.Task[None] | None = None
         self._verdict: asyncio.Future[Ending] | None = None
+        self._next_start = 0.0  # monotonic time before which no child is started
         self._polite = False  # the life that is ending had served and may say goodbye
         self._idle_timer: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()  # set while there is no child
         self._over.set()
         self._closed = False
-        idle.on_change = self._arm_idle_timer
+        idle.on_change = self._idle_changed
 
     @property
     def state(self) -> HostState:
@@ -96,10 +105,8 @@ class Supervisor:
         return waiter
 
     def leave(self, waiter: Waiter) -> None:
-        """The caller no longer waits. A start that nobody waits for any more is given up."""
+        """The caller no longer waits."""
         self._waiters.discard(waiter)
-        if self._state == "starting" and not self._waiters:
-            self._conclude_current(stopped("abandoned"))
 
     async def ensure_ready(self) -> HostLink:
         """The ready host, started when needed. Raises ModelUnavailableError."""
@@ -117,9 +124,14 @@ class Supervisor:
         await self._over.wait()
 
     async def unload(self) -> None:
-        """End the present child once nothing uses it, and wait until it is reaped."""
+        """End the present child once nothing uses it or waits for it, and wait until it is reaped."""
         self.idle.expire()
         await self._over.wait()
+
+    async def ended(self) -> None:
+        """Wait until a child that is being ended is gone; return at once while there is none, or one that goes on."""
+        if self._state == "stopping":
+            await self._over.wait()
 
     async def close(self) -> None:
         """:meth:`stop`, and no start ever again."""
@@ -154,6 +166,7 @@ class Supervisor:
         verdict = self._begin()
         link: HostLink | None = None
         try:
+            await asyncio.wait({verdict}, timeout=self._next_start - time.monotonic())
             plan = await asyncio.to_thread(self._launcher.plan)
             if not verdict.done():
                 link = await self._spawn(plan, partial(self._conclude, verdict))
@@ -201,17 +214,18 @@ class Supervisor:
     def _enter_ready(self, link: HostLink) -> None:
         self._state = "ready"
         self.problem = None
-        self._launcher.keep_speeds(link.plan, link.ready.result())
+        self.idle.ready()
+        self._launcher.loaded(link.plan, link.ready.result())
         log.info("host_ready", pid=link.process.pid, seconds=round(time.monotonic() - link.started_at, 3))
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             waiter.tell(link)
-        self._arm_idle_timer()
+        self._idle_changed()
 
     async def _end(self, link: HostLink, verdict: asyncio.Future[Ending]) -> None:
         ending = verdict.result()
         try:
-            if ending.kind == "crashed":
+            if ending.sudden:
                 link.requests.fail_all(ending.error)
             farewell = link.farewell() if self._polite else None
             code = await link.process.end(farewell, self._settings.stop_grace_seconds)
@@ -235,15 +249,21 @@ class Supervisor:
         verdict.set_result(ending)
         self._polite = self._state == "ready" and ending.gentle
         starting, self._state = self._state == "starting", "stopping"
-        self._arm_idle_timer()
+        self._idle_changed()
         self._record(ending, was_ready=not starting)
         if self.link is not None:
-            self.link.requests.close(ending.error)
+            self.link.close(ending.error)
         if starting:
-            self._tell_waiters(ending.error)
+            self._tell_waiters(
+                ending.error, waited=self._settings.start_timeout_seconds if ending.sudden else 0.0
+            )
 
     def _record(self, ending: Ending, *, was_ready: bool) -> None:
         message = ending.error.message
+        if ending.sudden:
+            self.restarts += 1
+            if self.link is not None:
+                self._next_start = self.link.started_at + RESTART_SECONDS
         if ending.kind == "crashed":
             self.breaker.crashed(message, was_ready=was_ready)
         elif self._polite:
@@ -258,9 +278,11 @@ class Supervisor:
         ):
             self._launcher.remember(self.link.plan, ending.error)
 
-    def _tell_waiters(self, error: HearthError) -> None:
-        waiters, self._waiters = self._waiters, set()
-        for waiter in waiters:
+    def _tell_waiters(self, error: HearthError, *, waited: float = 0.0) -> None:
+        """Tell ``error`` to those who have waited for so many seconds; the others go on waiting."""
+        since = time.monotonic() - waited
+        for waiter in {each for each in self._waiters if each.since <= since}:
+            self._waiters.discard(waiter)
             waiter.tell(fresh(error))
 
     def _tell_progress(self, fraction: float) -> None:
@@ -272,11 +294,13 @@ class Supervisor:
 
     # ---------------------------------------------------------------------------------------- idle
 
-    def _arm_idle_timer(self) -> None:
+    def _idle_changed(self) -> None:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
-        if self._state == "ready" and (left := self.idle.seconds_left) is not None:
+        if self._state == "starting" and self.idle.expired:
+            self._conclude_current(stopped("asked"))
+        elif self._state == "ready" and (left := self.idle.seconds_left) is not None:
             self._idle_timer = asyncio.get_running_loop().call_later(left, self._let_go_if_idle)
 
     def _let_go_if_idle(self) -> None:
@@ -284,4 +308,4 @@ class Supervisor:
         if self._state == "ready" and left is not None and left <= 0:
             self._conclude_current(stopped("idle"))
         else:
-            self._arm_idle_timer()
+            self._idle_changed()

@@ -27,6 +27,7 @@ from gateway.store.migrate import migrate
 
 BUSY_SECONDS = 10.0
 READERS = 3
+TRIAL_SECONDS = 1.0
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _LOCK_POLL_SECONDS = 0.02
 
@@ -52,6 +53,8 @@ class Database:
         self._truncating = False  # the log has text that was erased
         self._writer: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
+        self._trial: Future[None] | None = None  # the last write that only shows whether writing works
+        self._tried_at = 0.0  # monotonic
         self._local = threading.local()
         self._write_pool = ThreadPoolExecutor(1, "db-write")
         self._read_pool = ThreadPoolExecutor(READERS, "db-read")
@@ -123,8 +126,21 @@ class Database:
         await self.write(lambda connection: None)
 
     async def check(self) -> None:
-        """Prove that the database answers. Raises HearthError when it does not."""
+        """Prove that the database answers and takes writes. Raises HearthError when it does not.
+
+        One write in :data:`TRIAL_SECONDS` serves all callers. Whoever meets a writer that is busy with something else
+        does not wait for it: that is no fault.
+        """
         await self.read(lambda connection: connection.execute("SELECT 1 FROM schema_version").get)
+        now = time.monotonic()
+        if self._trial is None or (self._trial.done() and now - self._tried_at > TRIAL_SECONDS):
+            self._tried_at = now
+            self._trial = self._submit(self._write_pool, self._in_write, _write_again)
+        outcome = asyncio.wrap_future(self._trial)
+        outcome.add_done_callback(asyncio.Future.exception)  # if it comes too late, the next caller meets it
+        await asyncio.wait({outcome}, timeout=TRIAL_SECONDS)
+        if outcome.done():
+            outcome.result()
 
     def health(self) -> DatabaseHealth:
         """What is known of the database without touching a connection."""
@@ -178,6 +194,11 @@ def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Con
             raise RuntimeError("a function for the database raised StopIteration") from error
         raise
     return result
+
+
+def _write_again(connection: apsw.Connection) -> None:
+    """Write a page as it is: SQLite does so for this number whatever it was before."""
+    connection.pragma("user_version", connection.pragma("user_version"))
 
 
 def _truncated(connection: apsw.Connection) -> bool:

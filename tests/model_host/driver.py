@@ -28,6 +28,7 @@ TERMINAL = {
     "cancelled",
     "forgotten",
     "stats",
+    "pong",
     "closing",
 }
 

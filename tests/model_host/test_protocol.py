@@ -31,6 +31,7 @@ GOOD = [
     protocol.Cancel("a", "b"),
     protocol.Forget("a", "o"),
     protocol.GetStats("a"),
+    protocol.Ping("a"),
     protocol.Shutdown("a"),
 ]
 

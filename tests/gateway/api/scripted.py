@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
+from gateway.errors import ModelUnavailableError
 from gateway.inference.interface import (
     GenerateCall,
     GenerationEvent,
@@ -120,6 +121,10 @@ class ScriptedInference:
 
     def health(self) -> HostHealth:
         return self.state
+
+    async def check(self) -> None:
+        if self.state.state == "broken":
+            raise ModelUnavailableError(self.state.problem or "", retry_after=self.state.retry_after)
 
     async def refresh_stats(self) -> None:
         self.events.append("stats")

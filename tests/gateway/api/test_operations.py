@@ -11,6 +11,7 @@ from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
+from tests.gateway.store.full_disk import full_disk
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -30,6 +31,33 @@ async def test_ready_needs_room_in_the_queue(settings: Settings, inference: Scri
         full = await client.get("/readyz")
         assert (full.status_code, full.headers["retry-after"]) == (503, "2")
         assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_ready_needs_a_host_that_can_serve(client: Client, inference: ScriptedInference) -> None:
+    inference.state = HostHealth(state="broken", problem="3 crashes in 60 s", retry_after=20.0)
+    reply = await client.get("/readyz")
+    assert (reply.status_code, reply.headers["retry-after"]) == (503, "20")
+    assert (reply.json()["error"]["code"], reply.json()["error"]["message"]) == (
+        "model_unavailable",
+        "3 crashes in 60 s",
+    )
+    inference.state = HostHealth(state="stopped", problem="3 crashes in 60 s")
+    assert (await client.get("/readyz")).status_code == 200
+    assert inference.calls == []
+
+
+async def test_ready_needs_a_database_that_takes_writes(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    with full_disk() as disk:
+        async with in_process(settings, inference) as client:
+            disk.full = True
+            reply = await client.get("/readyz")
+            assert (reply.status_code, reply.json()["error"]["code"]) == (503, "disk_full")
+            assert "free some disk space" in reply.json()["error"]["message"]
+            health = (await client.get("/admin/health")).json()
+            assert (health["status"], health["database"]["status"]) == ("degraded", "failed")
+            disk.full = False
 
 
 async def test_admin_health(client: Client, inference: ScriptedInference) -> None:

@@ -37,7 +37,13 @@ async def make_host(model: ResolvedModel) -> AsyncIterator[MakeHost]:
     def make(*switches: object, breaker: Breaker | None = None, **settings: Any) -> HostInference:
         command = [sys.executable, str(FAKE_HOST), *map(str, switches)]
         defaults = {"stop_grace_seconds": 2.0, "start_timeout_seconds": 20.0, "memory_headroom_bytes": 0}
-        host = HostInference(model, ModelSettings(**(defaults | settings)), command=command, breaker=breaker)
+        host = HostInference(
+            model,
+            ModelSettings(**(defaults | settings)),
+            command=command,
+            breaker=breaker,
+            snapshots=model.path.parent / "snapshots",
+        )
         made.append(host)
         return host
 

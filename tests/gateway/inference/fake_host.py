@@ -23,9 +23,13 @@ from model_host.protocol import (
     Delta,
     Failed,
     Finished,
+    Forget,
+    Forgotten,
     Generate,
     GetStats,
     Loading,
+    Ping,
+    Pong,
     Ready,
     Request,
     Shutdown,
@@ -43,12 +47,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--environment", type=Path, help="write the environment as JSON")
     parser.add_argument("--grandchild", type=Path, help="start a process that ignores TERM, write its id")
     parser.add_argument("--crash-if", type=Path, help="crash at start while this file exists")
+    parser.add_argument("--killed-at-start", action="store_true", help="die as if somebody had sent KILL")
     parser.add_argument("--crash-after", type=int, help="crash after this many deltas of one request")
+    parser.add_argument(
+        "--exit-after", type=int, help="say why and exit after this many deltas of one request"
+    )
     parser.add_argument("--fail-load", help="report this failure code instead of loading")
     parser.add_argument("--fail-generate", help="answer every generation with this failure code")
     parser.add_argument("--hang-on-load", action="store_true")
     parser.add_argument("--stall", action="store_true", help="no deltas, no end, no answer to stats")
+    parser.add_argument(
+        "--lose-stats", type=int, default=0, help="leave so many requests for stats unanswered"
+    )
+    parser.add_argument("--mute", action="store_true", help="answer no ping")
+    parser.add_argument("--stuck", action="store_true", help="say that one step has taken since the start")
     parser.add_argument("--ignore-cancel", action="store_true")
+    parser.add_argument("--save-at-end", type=Path, help="write this file before ending in order")
     parser.add_argument("--stubborn", action="store_true", help="ignore shutdown, closed stdin and TERM")
     parser.add_argument(
         "--leave-open",
@@ -85,17 +99,26 @@ class FakeHost:
 
     def read(self) -> None:
         for line in sys.stdin.buffer:
-            self.inbox.put(protocol.decode_request(line))
+            request = protocol.decode_request(line)
+            if isinstance(request, Ping):
+                self.pong(request)
+            else:
+                self.inbox.put(request)
         self.inbox.put(None)
+
+    def pong(self, request: Ping) -> None:
+        if not self.options.mute:
+            busy = time.monotonic() - self.begun if self.options.stuck else 0.0
+            self.emit(Pong(request.id, busy))
 
     def load(self) -> None:
         print("fake host: loading", file=sys.stderr, flush=True)
         if self.options.crash_if and self.options.crash_if.exists():
             print("fake host: giving up", file=sys.stderr, flush=True)
-            sys.exit(3)
+            os._exit(3)
         if self.options.fail_load:
             self.emit(Failed(None, self.options.fail_load, "the fake host was told to fail"))
-            sys.exit(1)
+            os._exit(1)
         for step in range(1, 5):
             time.sleep(self.options.load_seconds / 4)
             self.emit(Loading(step / 4))
@@ -122,7 +145,6 @@ class FakeHost:
         )
 
     def serve(self) -> None:
-        threading.Thread(target=self.read, daemon=True).start()
         ended = False
         while True:
             try:
@@ -136,6 +158,9 @@ class FakeHost:
             if ended:
                 for request_id in list(self.running):
                     self.finish(request_id, "cancelled")
+                if self.options.save_at_end:
+                    time.sleep(0.3)
+                    self.options.save_at_end.write_bytes(b"a conversation")
                 return
 
     def handle(self, request: Request) -> None:
@@ -155,8 +180,12 @@ class FakeHost:
             self.emit(Cancelled(request.id, request.target, found))
             if found and not self.options.ignore_cancel:
                 self.finish(request.target, "cancelled")
+        elif isinstance(request, GetStats) and self.options.lose_stats:
+            self.options.lose_stats -= 1
         elif isinstance(request, GetStats) and not self.options.stall:
             self.emit(self.stats(request.id))
+        elif isinstance(request, Forget):
+            self.emit(Forgotten(request.id))
         elif isinstance(request, Shutdown) and not self.options.stubborn:
             self.emit(Closing(request.id))
 
@@ -190,6 +219,9 @@ class FakeHost:
             self.running[request_id] = (request, sent + 1)
             if self.options.crash_after == sent + 1:
                 os.kill(os.getpid(), signal.SIGSEGV)
+            if self.options.exit_after == sent + 1:
+                print("fake host: the preparer thread failed", file=sys.stderr, flush=True)
+                os._exit(1)
 
     def finish(self, request_id: str, reason: protocol.FinishReason) -> None:
         _, sent = self.running.pop(request_id)
@@ -230,10 +262,11 @@ def prepare(options: argparse.Namespace) -> None:
     if options.starts:
         with options.starts.open("a") as file:
             print(os.getpid(), file=file)
+    if options.killed_at_start:
+        os.kill(os.getpid(), signal.SIGKILL)
     if options.environment:
         options.environment.write_text(json.dumps(dict(os.environ)))
-    if options.stubborn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if options.stubborn else lambda *_: os._exit(0))
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
     if options.grandchild:
         options.grandchild.write_text(str(subprocess.Popen(sleeper).pid))
@@ -245,6 +278,7 @@ def main() -> None:
     options = arguments()
     prepare(options)
     host = FakeHost(options)
+    threading.Thread(target=host.read, daemon=True).start()
     host.load()
     host.serve()
     sys.stderr.flush()

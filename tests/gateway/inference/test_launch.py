@@ -151,6 +151,30 @@ def test_a_failed_file_is_tried_again_when_it_changes_or_after_a_while(model: Re
     launcher.plan()
 
 
+def test_a_check_tells_what_a_start_would_fail_with(model: ResolvedModel) -> None:
+    clock = Clock()
+    launcher = Launcher(model, SETTINGS, ["true"], clock=clock)
+    launcher.check()
+    launcher.remember(launcher.plan(), ModelUnavailableError("damaged", code="model_corrupt"))
+    clock.now += 100 * REMEMBER_SECONDS
+    with pytest.raises(ModelUnavailableError, match="damaged"):
+        launcher.check()
+    launcher.remember(launcher.plan(), ModelUnavailableError("too large", code="out_of_memory"))
+    launcher.check()  # there may be room by now
+    model.path.write_bytes(b"root:x:0:0:")
+    with pytest.raises(ModelUnavailableError, match=r"is no GGUF file.*`model\.name`") as caught:
+        launcher.check()
+    assert caught.value.code == "model_corrupt"
+    with pytest.raises(ModelUnavailableError, match="is no GGUF file"):
+        launcher.plan()
+    model.path.write_bytes(b"GGUF")
+    with pytest.raises(ModelUnavailableError, match="needs about"):
+        Launcher(model, ModelSettings(memory_headroom_bytes=2**60), ["true"]).check()
+    model.path.unlink()
+    with pytest.raises(ModelUnavailableError, match="cannot be read"):
+        launcher.check()
+
+
 def test_the_model_is_resolved_at_every_start(model: ResolvedModel) -> None:
     names = iter(["first", "second"])
     launcher = Launcher(lambda: msgspec.structs.replace(model, name=next(names)), SETTINGS, ["true"])

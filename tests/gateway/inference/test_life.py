@@ -37,41 +37,43 @@ async def test_concurrent_first_requests_share_one_start(make_host: MakeHost, tm
     assert starts(tmp_path / "starts") == 1
 
 
-async def test_a_start_nobody_waits_for_any_more_is_given_up(make_host: MakeHost) -> None:
-    host = make_host("--hang-on-load")
+async def test_a_start_goes_on_when_its_callers_leave(make_host: MakeHost, tmp_path: Path) -> None:
+    host = make_host("--load-seconds", 0.3, "--starts", tmp_path / "starts")
     tasks = [asyncio.create_task(collect(host)) for _ in range(3)]
     await until(lambda: host.health().pid is not None)
-    for task in tasks[:2]:
-        task.cancel()
-    await asyncio.sleep(0.1)
-    assert state(host) == "starting"
-    tasks[2].cancel()
-    await until(lambda: state(host) == "stopped")
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert all(isinstance(result, asyncio.CancelledError) for result in results)
-    assert host.health().restarts == 0
-    assert not own_children()
-
-
-async def test_closing_the_iterator_during_the_start_gives_it_up(make_host: MakeHost) -> None:
-    host = make_host("--load-seconds", 30)
     async with aclosing(host.generate(call())) as events:
         await anext(events)
-    await until(lambda: state(host) == "stopped")
-    assert host.health().open_requests == 0
-
-
-async def test_who_comes_while_a_start_is_given_up_gets_the_next_one(
-    make_host: MakeHost, tmp_path: Path
-) -> None:
-    host = make_host("--load-seconds", 0.3, "--starts", tmp_path / "starts")
-    task = asyncio.create_task(collect(host))
-    await until(lambda: (tmp_path / "starts").exists())
-    task.cancel()
-    await asyncio.sleep(0)  # the cancellation reaches the generator: the start is concluded, not yet ended
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert (state(host), host.health().open_requests) == ("starting", 0)
+    await until(lambda: state(host) == "ready")
     assert isinstance((await collect(host))[-1], Finished)
-    assert starts(tmp_path / "starts") == 2
-    assert host.health().restarts == 0
+    assert starts(tmp_path / "starts") == 1
+
+
+async def test_idle_time_begins_when_an_abandoned_start_is_ready(make_host: MakeHost) -> None:
+    host = make_host("--load-seconds", 0.6, idle_seconds=0.4)
+    task = asyncio.create_task(collect(host))
+    await until(lambda: host.health().pid is not None)
+    task.cancel()
+    await until(lambda: state(host) == "ready")
+    ready = time.monotonic()
+    await until(lambda: state(host) == "stopped")
+    assert time.monotonic() - ready > 0.35
+
+
+async def test_unload_ends_a_start_once_nobody_waits_for_it(make_host: MakeHost) -> None:
+    host = make_host("--hang-on-load")
+    task = asyncio.create_task(collect(host))
+    await until(lambda: host.health().pid is not None)
+    unloading = asyncio.create_task(host.unload())
+    await asyncio.sleep(0.1)
+    assert state(host) == "starting", "somebody waits for it"
+    task.cancel()
+    await asyncio.wait_for(unloading, PATIENCE)
+    assert (state(host), host.health().restarts) == ("stopped", 0)
+    assert not own_children()
 
 
 async def test_a_start_that_takes_too_long_fails(make_host: MakeHost) -> None:

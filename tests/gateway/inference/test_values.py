@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from gateway.errors import (
 )
 from gateway.inference.breaker import Breaker
 from gateway.inference.counts import BATCH_BYTES, BATCH_TEXTS, CountCache, batches
-from gateway.inference.failures import describe_exit, load_failure, request_failure
+from gateway.inference.failures import describe_exit, died, load_failure, request_failure
 from gateway.inference.keepalive import IdleClock
 from gateway.inference.pending import OpenRequests
 from model_host.protocol import Delta, Failed, FailureCode
@@ -264,8 +265,30 @@ def test_each_load_failure_names_a_remedy_and_is_not_retriable(code: FailureCode
 def test_exits_in_words() -> None:
     assert describe_exit(3) == "ended with exit code 3"
     assert describe_exit(-11) == "was killed by SIGSEGV"
-    assert "memory" in describe_exit(-9)
+    assert describe_exit(-9) == "was killed by SIGKILL"
+    assert "memory" in describe_exit(-9, out_of_memory=True)
+    assert describe_exit(0) == "was ended by another program"
     assert describe_exit(-200) == "was killed by signal 200"
+
+
+@pytest.mark.parametrize(
+    ("code", "out_of_memory", "kind"),
+    [
+        (0, False, "killed"),
+        (-signal.SIGTERM, False, "killed"),
+        (-signal.SIGKILL, False, "killed"),
+        (-signal.SIGTERM, True, "killed"),
+        (-signal.SIGKILL, True, "crashed"),
+        (-signal.SIGSEGV, False, "crashed"),
+        (-signal.SIGABRT, False, "crashed"),
+        (1, False, "crashed"),
+    ],
+)
+def test_who_ended_the_child(code: int, out_of_memory: bool, kind: str) -> None:
+    ending = died(code, "its words", out_of_memory=out_of_memory)
+    assert ending.kind == kind
+    assert "its words" in ending.error.message
+    assert ending.error.retry_after is not None
 
 
 def test_a_child_that_was_ready_before_it_crashed_reopens_soon() -> None:

@@ -20,6 +20,7 @@ import structlog
 from gateway.errors import ConfigurationError, HearthError
 from gateway.store.db import Database
 from gateway.store.migrate import Migration, migrate, migrations, schema_version
+from tests.gateway.store.full_disk import full_disk
 from tests.waiting import PATIENCE
 
 
@@ -260,6 +261,46 @@ async def test_a_full_disk_is_a_clear_error_and_passes(database: Database) -> No
     await database.write(lambda c: c.pragma("max_page_count", 1_000_000))
     await database.write(put("works again"))  # type: ignore[arg-type]
     assert await database.read(names) == ["works again"]
+
+
+async def test_the_check_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.store.db.TRIAL_SECONDS", 0.05)
+    with full_disk() as disk, opened(tmp_path / "hearth.db") as database:
+        await database.check()
+        disk.full = True
+        await asyncio.sleep(0.1)  # the last trial no longer counts
+        for _ in range(3):
+            with pytest.raises(HearthError, match="no space left") as caught:
+                await database.check()
+            assert (caught.value.code, caught.value.status) == ("disk_full", 503)
+        disk.full = False
+        await asyncio.sleep(0.1)
+        await database.check()
+
+
+async def test_one_trial_serves_all_who_check(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.store.db.TRIAL_SECONDS", 60.0)
+    await asyncio.gather(*(database.check() for _ in range(100)))
+    size = database.health().size_bytes
+    await asyncio.gather(*(database.check() for _ in range(100)))
+    assert database.health().size_bytes == size
+
+
+async def test_a_busy_writer_is_no_fault(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.store.db.TRIAL_SECONDS", 0.05)
+    started, release = threading.Event(), threading.Event()
+
+    def slow(_: apsw.Connection) -> None:
+        started.set()
+        assert release.wait(30)
+
+    writing = asyncio.create_task(database.write(slow))
+    await asyncio.to_thread(started.wait, 30)
+    await database.check()
+    assert not writing.done()
+    release.set()
+    await writing
+    await database.check()
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
