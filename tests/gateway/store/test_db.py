@@ -19,7 +19,7 @@ import structlog
 
 from gateway.errors import ConfigurationError, HearthError
 from gateway.store.db import Database
-from gateway.store.migrate import Migration, migrate, migrations, schema_version
+from gateway.store.migrate import migrations
 from tests.gateway.store.full_disk import full_disk
 from tests.waiting import PATIENCE
 
@@ -75,51 +75,6 @@ def test_opening_again_keeps_the_data_and_migrates_nothing(tmp_path: Path) -> No
         again = database.read_sync(lambda c: c.execute("SELECT applied_at FROM schema_version").fetchall())
     assert again == applied
     assert not Path(f"{path}-wal").exists(), "closing the last connection must leave one file"
-
-
-@pytest.mark.parametrize("version", range(1, len(migrations())))
-def test_every_older_schema_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
-    path = tmp_path / "hearth.db"
-    connection = apsw.Connection(str(path))
-    migrate(connection, path, migrations()[:version])
-    connection.close()
-    with opened(path) as database:
-        assert database.health().schema_version == len(migrations())
-
-
-def test_a_failing_migration_leaves_nothing_behind(tmp_path: Path) -> None:
-    connection = apsw.Connection(str(tmp_path / "x.db"))
-    steps = [
-        Migration(1, "good", "CREATE TABLE a (x)"),
-        Migration(2, "bad", "CREATE TABLE b (x); SELECT nonsense;"),
-    ]
-    with pytest.raises(apsw.SQLError):
-        migrate(connection, tmp_path / "x.db", steps)
-    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    assert sorted(tables) == ["a", "schema_version"]
-    assert schema_version(connection) == 1
-    connection.close()
-
-
-def test_a_database_of_a_newer_program_is_refused_naming_both_versions(tmp_path: Path) -> None:
-    path = tmp_path / "hearth.db"
-    with opened(path) as database:
-        database.write_sync(
-            lambda c: c.execute("INSERT INTO schema_version VALUES (99, 'future', 0)") and None
-        )
-    with pytest.raises(ConfigurationError, match=rf"version 99.*up to {len(migrations())}"):
-        Database(path).open()
-
-
-def test_misnamed_and_missing_migrations_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="missing"):
-        migrations(tmp_path)
-    (tmp_path / "002_second.sql").touch()
-    with pytest.raises(ConfigurationError, match="missing"):
-        migrations(tmp_path)
-    (tmp_path / "first.sql").touch()
-    with pytest.raises(ConfigurationError, match="name must look like"):
-        migrations(tmp_path)
 
 
 def test_files_and_folder_are_private(tmp_path: Path) -> None:
