@@ -26,7 +26,7 @@ class Waker:
             self._start = asyncio.create_task(self._warm(), name="wake")
 
     async def close(self) -> None:
-        """Give up a start that is under way."""
+        """No longer wait for a start that is under way."""
         if self._start is not None:
             await stop([self._start])
 

@@ -51,6 +51,14 @@ async def test_a_stopped_host_fails_what_is_open_and_is_replaced(make_host: Make
         await host.warm()
 
 
+async def test_a_request_that_fills_the_pipe_of_a_stopped_host_ends_too(make_host: MakeHost) -> None:
+    host = make_host()
+    await host.warm()
+    freeze(host)
+    with pytest.raises(ModelUnavailableError, match="did not answer"):
+        await asyncio.wait_for(host.count(["word " * 200_000]), PATIENCE)
+
+
 async def test_an_idle_host_that_stops_is_noticed_and_told_of_meanwhile(make_host: MakeHost) -> None:
     host = make_host()
     await host.warm()
