@@ -1,4 +1,4 @@
-"""What waits to be said on a network: in order, at a pace that no server takes for a flood, and not for ever."""
+"""The send queue of a network: in order, at a pace that no server takes for a flood, with an expiry for each line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from clients.irc.wire import Command, UnsafeLineError
 
-_MOST_LINES = 200
+_MAX_LINES = 200
 
 log = structlog.get_logger(__name__)
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One message to one target. ``until`` is on the loop's clock: later it is of no use any more."""
+    """One message to one target. It expires at ``until`` on the loop's clock."""
 
     command: Command
     target: str
@@ -28,8 +28,8 @@ class Line(Struct, frozen=True, kw_only=True):
 class Outbox:
     """Sends lines one by one with ``send``: ``burst`` at once, then one every ``seconds_per_line``.
 
-    A line whose target ``open_to`` does not let through (connection lost, channel not joined) waits, and others pass
-    it. ``send`` returns whether the line has gone out; if not, it waits as well.
+    A line waits while ``open_to`` is false for its target (connection lost, channel not joined), and others overtake
+    it. It also waits when ``send`` returns False: it was not sent.
     """
 
     def __init__(
@@ -52,25 +52,23 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Lines that wait."""
         return len(self._lines)
 
-    def put(self, lines: list[Line]) -> bool:
-        """Queue lines, all or none: None of them when there is no room."""
-        if len(self._lines) + len(lines) > _MOST_LINES:
+    def put(self, lines: list[Line]) -> None:
+        """Queue all lines, or drop all of them if the queue is too full."""
+        if len(self._lines) + len(lines) > _MAX_LINES:
             self.dropped += len(lines)
-            log.warning("too much waits to be said; a reply is dropped", lines=len(self._lines))
-            return False
+            log.warning("the send queue is full; a reply is dropped", lines=len(self._lines))
+            return
         self._lines.extend(lines)
         self.wake()
-        return True
 
     def wake(self) -> None:
-        """A line was queued, or a target may have opened."""
+        """Look again: a line was queued, or a target may have opened."""
         self._changed.set()
 
     def take_idle(self) -> bool:
-        """Take the right to send something unimportant now: only when nothing waits and room is left."""
+        """Return whether an unimportant line may be sent now: nothing waits and the pace has room. Count it as sent."""
         self._fill()
         if self._lines or self._tokens < 2:
             return False
