@@ -163,6 +163,7 @@ class Link(NegotiatingClient):
         """Let :meth:`session` end with ``reason`` after the message that is being handled."""
         self._failed = True
         self._reason = reason
+        self.ready = False
 
     def abort(self, reason: str) -> None:
         """Let :meth:`session` end with ``reason`` now."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
 from collections.abc import Callable
 
 import structlog
@@ -12,7 +11,7 @@ import structlog
 from clients.irc.config import BotConfig, ChannelConfig, NetworkConfig, ReplyConfig
 from clients.irc.connection import Endpoint
 from clients.irc.link import CtcpQuery, Event, Link, LinkError, MembershipChange, NickChange, Registered
-from clients.irc.outbox import Line, Outbox
+from clients.irc.outbox import Backoff, Line, Outbox
 from clients.irc.wire import Mask, clean, ctcp_reply, is_channel, is_target, message, room, with_link
 
 # After a connection that lasted this long, the next wait is the shortest one again.
@@ -20,17 +19,6 @@ _STABLE_SECONDS = 60.0
 _NICK = ""  # the key of the nick beside those of channels
 
 log = structlog.get_logger(__name__)
-
-
-def backoff(attempt: int, first: float, most: float, rng: random.Random | None = None) -> float:
-    """Return the seconds to wait before an attempt, counted from 0: doubling, with jitter.
-
-    The wait is between half of ``min(most, first * 2**attempt)`` and all of it. The jitter keeps many clients of one
-    server from coming back in the same second.
-    """
-    # The exponent is bounded because a larger power would overflow a float.
-    full = min(most, first * 2.0 ** min(attempt, 32))
-    return full * (rng or random).uniform(0.5, 1.0)
 
 
 class Network:
@@ -67,7 +55,7 @@ class Network:
             group.create_task(self.keeper.run())
 
     async def _stay_connected(self) -> None:
-        attempt = 0
+        backoff = Backoff(self.config.reconnect_first_seconds, self.config.reconnect_most_seconds)
         clock = asyncio.get_running_loop().time
         while not self._quitting:
             self.link = Link(self._endpoint, self._on_event)
@@ -81,10 +69,8 @@ class Network:
             finally:
                 self.link = None
             if clock() - began > _STABLE_SECONDS:
-                attempt = 0
-            shortest, longest = self.config.reconnect_first_seconds, self.config.reconnect_most_seconds
-            wait = 0.0 if self._quitting else backoff(attempt, shortest, longest)
-            attempt += 1
+                backoff.reset()
+            wait = 0.0 if self._quitting else backoff.next()
             log.warning("not connected", network=self.name, reason=reason, next_try_seconds=round(wait, 1))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):

@@ -1,8 +1,9 @@
-"""The send queue of a network: in order, at a pace that no server takes for a flood, with an expiry for each line."""
+"""The pace of a network: the queue of lines to send, in order and not faster than servers tolerate, and backoff."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 
 from clients.irc.wire import Command, UnsafeLineError
 
-_MAX_LINES = 200
+_MOST_LINES = 200
 
 log = structlog.get_logger(__name__)
 
@@ -28,8 +29,8 @@ class Line(Struct, frozen=True, kw_only=True):
 class Outbox:
     """Sends lines one by one with ``send``: ``burst`` at once, then one every ``seconds_per_line``.
 
-    A line waits while ``open_to`` is false for its target (connection lost, channel not joined), and others overtake
-    it. It also waits when ``send`` returns False: it was not sent.
+    A line whose target ``open_to`` does not let through (connection lost, channel not joined) waits, and others pass
+    it. ``send`` returns whether the line has gone out; if not, it waits as well.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Outbox:
 
     def put(self, lines: list[Line]) -> None:
         """Queue all lines, or drop all of them if the queue is too full."""
-        if len(self._lines) + len(lines) > _MAX_LINES:
+        if len(self._lines) + len(lines) > _MOST_LINES:
             self.dropped += len(lines)
             log.warning("the send queue is full; a reply is dropped", lines=len(self._lines))
             return
@@ -122,3 +123,27 @@ class Outbox:
             earned = (now - self._filled_at) / self._seconds
             self._tokens = min(float(self._burst), self._tokens + earned)
         self._filled_at = now
+
+
+class Backoff:
+    """Waits that double from ``first`` to at most ``most`` seconds; each is between half of that and all of it.
+
+    The jitter keeps many clients of one server from coming back in the same second.
+    """
+
+    def __init__(self, first: float, most: float, rng: random.Random | None = None) -> None:
+        self._first = first
+        self._most = most
+        self._rng = rng or random.Random()
+        self._attempts = 0
+
+    def next(self) -> float:
+        """Return the seconds to wait now."""
+        # The exponent is bounded because a larger power would overflow a float.
+        full = min(self._most, self._first * 2.0 ** min(self._attempts, 32))
+        self._attempts += 1
+        return full * self._rng.uniform(0.5, 1.0)
+
+    def reset(self) -> None:
+        """Begin with the shortest wait again."""
+        self._attempts = 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clients.irc.bot import CommandLine, Question, addressed
 from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
 from clients.irc.memory import StateError, StateFile
-from clients.irc.network import backoff
+from clients.irc.outbox import Backoff
 from clients.irc.replies import WAIT_MESSAGES, failure, shaped, source_line, wait_messages
 from clients.irc.requests import Buckets, Queue, Ticket
 
@@ -88,13 +88,14 @@ def test_buckets_do_not_pile_up() -> None:
 
 
 def test_backoff_doubles_with_jitter_up_to_its_limit() -> None:
-    rng = random.Random(1)
-    waits = [backoff(attempt, 2.0, 60.0, rng) for attempt in range(100)]
+    backoff = Backoff(2.0, 60.0, random.Random(1))
+    waits = [backoff.next() for _ in range(100)]
     for attempt, wait in enumerate(waits):
         full = min(60.0, 2.0 * 2**attempt)
         assert full / 2 <= wait <= full
     assert len(set(waits)) > 90
-    assert backoff(0, 2.0, 60.0) <= 2.0 and backoff(10_000, 2.0, 60.0) <= 60.0
+    backoff.reset()
+    assert backoff.next() <= 2.0
 
 
 def test_wait_messages_come_once_before_they_come_again() -> None:
