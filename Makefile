@@ -36,13 +36,13 @@ fmt: $(VENV)/.installed-dev ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up and threads: some minutes
+bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up, threads and drafts: some minutes
 	@mkdir -p models/build
 	@$(BIN)/python models/random_gemma.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/memory_recall.py
-	@$(BIN)/python benchmarks/memory_interference.py
-	@$(BIN)/python benchmarks/memory_cache.py
+	@$(BIN)/python benchmarks/memory_host.py interference
+	@$(BIN)/python benchmarks/memory_host.py cache
 	@$(BIN)/python benchmarks/wake_up.py models/demo/hearth-demo.gguf
 	@$(BIN)/python benchmarks/spin.py models/demo/hearth-demo.gguf
 	@$(BIN)/python benchmarks/speculation.py

@@ -1,8 +1,10 @@
-"""What each policy remembers of a long conversation, and what it costs: 2,000 messages with 40 planted facts.
+"""What each policy remembers of a long conversation, and what that costs: 2,000 messages with 40 planted facts.
 
-The whole service runs, with a scripted model: it answers in a sentence, and its summaries keep the sentences of
-their source that hold a number, as many as the prompt allows words. So the figures show what the policies
-and the checks do, not how well a particular model writes. Usage: ``python benchmarks/memory_recall.py [MESSAGES]``.
+    python benchmarks/memory_recall.py [--messages 2000]
+
+The whole service runs with a scripted model. It answers in a sentence, and its summaries keep the newest sentences with
+a number that fit into the allowed words. So the figures show the effect of policies and checks, not the quality of a
+particular model. Printed: a Markdown table.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
@@ -20,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.common import command_line
 from gateway.catalog import FlowDefaults
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.memory.context import MemoryParts
@@ -35,8 +37,8 @@ from model_host.protocol import Delta, Finished, Message, Started
 
 PLANTED = 40
 POLICIES: tuple[PolicyName, ...] = ("ceiling", "rounds", "window", "conversations")
-_LETTERS_A_TOKEN = 4
-# An exchange every 30 seconds; after six of them two hours of silence.
+_CHARACTERS_PER_TOKEN = 4
+# Seconds between exchanges, exchanges of an episode, seconds between episodes.
 _PAUSE, _EPISODE, _SILENCE = 30.0, 6, 7200.0
 _JOB_SECONDS = 120.0
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
@@ -44,7 +46,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 
 @dataclass
 class ExtractiveModel:
-    """The scripted model; counts what it is asked."""
+    """The scripted model. It counts its calls and tokens."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -55,14 +57,14 @@ class ExtractiveModel:
 
     async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
         text = _text(call.messages or [])
-        tokens = len(text) // _LETTERS_A_TOKEN
+        tokens = len(text) // _CHARACTERS_PER_TOKEN
         reply = self._summary(text) if call.lane == "background" else _small_talk(self.chance)
         if call.json_schema is not None:
             reply = msgspec.json.encode({"ConversationSummary": reply}).decode()
         if call.lane == "background":
             self.calls += 1
             self.prompt_tokens += tokens
-            self.completion_tokens += len(reply) // _LETTERS_A_TOKEN
+            self.completion_tokens += len(reply) // _CHARACTERS_PER_TOKEN
         else:
             self.replies += 1
             self.largest_prompt = max(self.largest_prompt, tokens)
@@ -74,7 +76,7 @@ class ExtractiveModel:
         )  # fmt: skip
 
     def _summary(self, text: str) -> str:
-        """Sentences with a number, the newest first, within the words that the prompt allows."""
+        """Return the newest sentences with a number, within the words that the prompt allows."""
         body, _, instruction = text.rpartition("Pause the conversation")
         body, instruction = (body, instruction) if body else (text, text)
         words = int((re.search(r"in (\d+) words|of (\d+) words", instruction) or ["", "60"])[1] or 60)
@@ -89,10 +91,10 @@ class ExtractiveModel:
         return " ".join(reversed(kept)) or "Nothing of note."
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
-        return [len(text) // _LETTERS_A_TOKEN + 1 for text in texts]
+        return [len(text) // _CHARACTERS_PER_TOKEN + 1 for text in texts]
 
     async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
-        return len(_text(messages)) // _LETTERS_A_TOKEN + 6 * len(messages)
+        return len(_text(messages)) // _CHARACTERS_PER_TOKEN + 6 * len(messages)
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         return ModelInfo(name="extractive", n_ctx=16_384, n_ctx_train=16_384, fingerprint="x")
@@ -126,13 +128,13 @@ def _small_talk(chance: random.Random) -> str:
 
 
 def _planted(number: int) -> tuple[str, str]:
-    """A sentence and what must be found again of it."""
+    """Return a sentence and the part of it that must be found again."""
     name = "".join(chr(97 + (number * 7 + i * 5) % 26) for i in range(6)).capitalize()
     return f"By the way, my friend {name} lives at number {1000 + number * 37}.", f"{1000 + number * 37}"
 
 
 async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
-    """One conversation under one policy."""
+    """Measure one conversation with one policy."""
     model, chance, now = ExtractiveModel(), random.Random(1), 1_763_700_000.0
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "hearth.db")
@@ -192,12 +194,11 @@ async def _idle(database: Database) -> None:
         if not await database.read(lambda c: c.execute("SELECT count(*) FROM jobs WHERE not_before = 0").get):
             return
         await asyncio.sleep(0.001)
-    raise RuntimeError("a job does not end")
+    raise RuntimeError(f"a job did not end within {_JOB_SECONDS:.0f} s")
 
 
 async def main(messages: int) -> None:
-    """Print a Markdown table."""
-    heads = ["policy", "planted facts in the prompt", "of the newer half", "calls", "calls a message"]
+    heads = ["policy", "planted facts in the prompt", "of the newer half", "calls", "calls per message"]
     heads += ["tokens read", "tokens written", "largest prompt"]
     print(f"| {' | '.join(heads)} |")
     print("|---" * len(heads) + "|")
@@ -214,4 +215,6 @@ async def main(messages: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000))
+    parser = command_line(__doc__)
+    parser.add_argument("--messages", type=int, default=2000)
+    asyncio.run(main(parser.parse_args().messages))

@@ -1,7 +1,7 @@
-"""Builds what hearth is compared with, from the source archive of llama-cpp-python that hearth itself pins.
+"""Builds the peers of hearth from the source archive of llama-cpp-python that hearth itself pins.
 
-Everything lands in ``build/peers`` and is made once: the unpacked sources, ``llama-server``, the packages that
-llama-cpp-python's own server wants besides, and the models with random weights.
+Everything is built once, in ``build/peers``: the unpacked sources, ``llama-server``, the packages that
+llama-cpp-python's own server needs, and models with random weights.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import sys
 import tarfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.common import ROOT
+
 FOLDER = ROOT / "build" / "peers"
 _PACKAGE = "llama-cpp-python"
-# As hearth's own llama.cpp is built: release, for this machine's processor, with OpenMP. No page, no TLS.
+# Like hearth's own build of llama.cpp: release, for this machine's processor, with OpenMP. Without web page and TLS.
 _FLAGS = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DLLAMA_BUILD_UI=OFF",
@@ -29,12 +30,12 @@ _FLAGS = (
     "-DBUILD_SHARED_LIBS=OFF",
     f"-DCMAKE_CXX_FLAGS=-include {shlex.quote(str(ROOT / 'deploy' / 'amx_tiles.h'))}",
 )
-# What llama-cpp-python's server imports and hearth's development environment lacks.
+# Imported by llama-cpp-python's server, and not part of hearth's development environment.
 _SERVER_PACKAGES = ("fastapi", "jinja2", "openai", "pydantic", "safetensors", "uvicorn", "websockets")
 
 
 def sources(unpacked: Path | None) -> Path:
-    """The unpacked source archive, fetched by pip and checked against the hash of requirements.lock."""
+    """Return the unpacked source archive, fetched by pip and checked against the hash in requirements.lock."""
     if unpacked is not None:
         return unpacked
     found = sorted(FOLDER.glob("llama_cpp_python-*/pyproject.toml"))
@@ -52,7 +53,7 @@ def sources(unpacked: Path | None) -> Path:
 
 
 def llama_server(source: Path, built: Path | None) -> Path:
-    """The program ``llama-server`` of the same llama.cpp: about ten minutes on two cores, the first time."""
+    """Return the program ``llama-server`` of the same llama.cpp. The first build takes ten minutes on two cores."""
     if built is not None:
         return built
     program = FOLDER / "llama-server" / "bin" / "llama-server"
@@ -67,7 +68,7 @@ def llama_server(source: Path, built: Path | None) -> Path:
 
 
 def server_packages() -> Path:
-    """A folder for PYTHONPATH with what llama-cpp-python's server needs; .venv stays as it is."""
+    """Return a folder for PYTHONPATH with the packages of llama-cpp-python's server. .venv is not changed."""
     folder = FOLDER / "packages"
     if not folder.exists():
         partial = FOLDER / "packages.partial"
@@ -77,7 +78,7 @@ def server_packages() -> Path:
 
 
 def model(source: Path, shape: str) -> Path:
-    """A model with random weights in Q4_0, and the real vocabulary of 262,144 tokens that the sources carry."""
+    """Return a model with random weights in Q4_0 and the real vocabulary of 262,144 tokens from the sources."""
     target = FOLDER / f"random-{shape}.gguf"
     if not target.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -89,7 +90,7 @@ def model(source: Path, shape: str) -> Path:
 
 
 def _pinned() -> str:
-    """The lines of requirements.lock that pin the package."""
+    """Return the lines of requirements.lock that pin the package."""
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(f"{_PACKAGE}=="))
     end = start + 1
@@ -102,4 +103,4 @@ def _run(*command: str) -> None:
     print("+", " ".join(command), flush=True)
     done = subprocess.run(command, check=False)
     if done.returncode:
-        raise SystemExit(f"`{command[0]}` failed with status {done.returncode}; what it said is above")
+        raise SystemExit(f"`{command[0]}` failed with status {done.returncode}; its output is above")

@@ -1,4 +1,4 @@
-"""Servers of other programs, started for a comparison and ended after it."""
+"""Servers of other programs, which run for the duration of a comparison."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx2
 
 START_SECONDS = 120.0
-SLEEP_SECONDS = 5  # llama-server lets its model go after so long
+SLEEP_SECONDS = 5  # llama-server unloads its model after this long without use
 
-# llama-cpp-python's server imports the multimodal library, which hearth's build leaves out, and uses it for images
-# only: an empty module stands in for it.
+# llama-cpp-python's server imports the multimodal library, but uses it only for images. Hearth's build leaves it out,
+# so an empty module replaces it.
 _WITHOUT_IMAGES = """
 import runpy, sys, types
 import llama_cpp
@@ -32,20 +32,10 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def llama_server(
     program: Path, model: Path, log: Path, *, threads: int, context: int, slots: int
 ) -> Iterator[str]:
-    """llama-server's address. One KV cache for all slots, as hearth has it."""
+    """Yield llama-server's address. It has one KV cache for all slots, like hearth."""
     port = _free_port()
-    command = [str(program), "-m", str(model), "--host", "127.0.0.1", "--port", str(port)]
-    command += [
-        "-t",
-        str(threads),
-        "-tb",
-        str(threads),
-        "-c",
-        str(context),
-        "-np",
-        str(slots),
-        "--kv-unified",
-    ]
+    command = [str(program), "-m", str(model), "--host", "127.0.0.1", "--port", str(port), "--kv-unified"]
+    command += ["-t", str(threads), "-tb", str(threads), "-c", str(context), "-np", str(slots)]
     command += ["--sleep-idle-seconds", str(SLEEP_SECONDS)]
     with _running(command, log, port, "/health"):
         yield f"http://127.0.0.1:{port}"
@@ -55,7 +45,7 @@ def llama_server(
 def python_server(
     source: Path, packages: Path, model: Path, log: Path, *, threads: int, context: int, slots: int
 ) -> Iterator[str]:
-    """The address of llama-cpp-python's ``examples/server``."""
+    """Yield the address of llama-cpp-python's ``examples/server``."""
     port = _free_port()
     options = {
         "path": str(model),

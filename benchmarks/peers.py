@@ -1,12 +1,12 @@
-"""hearth beside llama-server and llama-cpp-python's server: same machine, model, threads and texts, in turns.
+"""hearth, llama-server and llama-cpp-python's server in turns, on the same machine, model, threads and texts.
 
     python benchmarks/peers.py [--shape 270m] [--runs 5] [--scenario NAME ...] [--out RESULTS.json]
     python benchmarks/peers.py --table RESULTS.json
 
-The peers are built from the source archive that hearth pins, see ``benchmarks/peer_build.py``; the scenarios are those
-of `hearth bench`. Every round has new servers, as a process can be a fifth faster or slower than the next one for as
-long as it lives: where its threads and its memory lie is chance. Printed: a table in Markdown with medians, the lowest
-and highest value, and the ratios of hearth to the others, each made of two values of the same round.
+``benchmarks/peer_build.py`` builds the peers from the source archive that hearth pins; the scenarios are those of
+`hearth bench`. Every round starts new servers, because one process can be a fifth faster than the next for its whole
+life, depending on where its threads and memory are placed. Printed: a Markdown table with medians, the lowest and
+highest value, and the ratios of hearth to the others, each of two values of the same round.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import msgspec
 
 from benchmarks import peer_build, peer_servers
+from benchmarks.common import command_line, new_server, spread
 from gateway.benchmarking.flows import SCENARIOS, scenarios
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.report import Report, Result, Series
@@ -33,9 +31,8 @@ from gateway.benchmarking.run import Progress, measure
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
 from gateway.cores import usable_cores
-from tests.end_to_end.server import Server
 
-# Starts all servers; gives their addresses, hearth's first.
+# Starts all servers and yields their addresses, hearth's first.
 Servers = Callable[[], AbstractContextManager[dict[str, str]]]
 
 HEARTH, SERVER, PYTHON = "hearth", "llama-server", "llama-cpp-python"
@@ -44,12 +41,11 @@ LEFT_OUT = ("copying",)
 
 
 def main() -> None:
-    """Command line."""
     asked = _arguments()
     if asked.table is not None:
         print(table(msgspec.json.decode(asked.table.read_bytes(), type=Report)))
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are stopped
     chosen = scenarios(asked.scenario or [each.name for each in SCENARIOS if each.name not in LEFT_OUT])
     source = peer_build.sources(asked.sources)
     program = peer_build.llama_server(source, asked.llama_server)
@@ -61,7 +57,7 @@ def main() -> None:
     def servers() -> Iterator[dict[str, str]]:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             here = Path(folder)
-            urls = {HEARTH: stack.enter_context(_hearth(model, here, **limits))}
+            urls = {HEARTH: stack.enter_context(_hearth(model, **limits))}
             log = here / "llama-server.log"
             urls[SERVER] = stack.enter_context(peer_servers.llama_server(program, model, log, **limits))
             if packages is not None:
@@ -74,9 +70,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--shape", choices=("270m", "1b"), default="270m", help="of the model")
     parser.add_argument("--model", type=Path, help="this model instead")
     parser.add_argument("--runs", type=int, default=5)
@@ -86,10 +80,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--context", type=int, default=16_384)
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--sources", type=Path, help="an unpacked source archive of llama-cpp-python")
-    parser.add_argument("--llama-server", type=Path, help="the program, built already")
+    parser.add_argument("--llama-server", type=Path, help="the program, if it is built already")
     parser.add_argument("--no-python", action="store_true", help="without llama-cpp-python's server")
-    parser.add_argument("--out", type=Path, help="keep all values here, after every round")
-    parser.add_argument("--table", type=Path, help="print the table of kept values, measure nothing")
+    parser.add_argument("--out", type=Path, help="write all values to this file after every round")
+    parser.add_argument("--table", type=Path, help="print the table of such a file, measure nothing")
     asked = parser.parse_args()
     if asked.runs < 1:
         parser.error("--runs must be at least 1")
@@ -97,21 +91,16 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _hearth(model: Path, folder: Path, *, threads: int, context: int, slots: int) -> Iterator[str]:
-    """The address of a new hearth on a new data directory."""
-    # With as many threads as there are cores hearth finds out by itself when fewer are faster, as it does by default.
-    all_cores = threads == usable_cores()
-    settings = {"THREADS": 0 if all_cores else threads, "CONTEXT": context, "PARALLEL": slots}
-    environment = {f"HEARTH_MODEL__{name}": str(value) for name, value in settings.items()}
-    server = Server(folder / "data", model, env=environment)
-    try:
+def _hearth(model: Path, *, threads: int, context: int, slots: int) -> Iterator[str]:
+    # With a thread for each core, hearth runs with its default, which uses fewer threads when that is faster.
+    chosen = 0 if threads == usable_cores() else threads
+    limits = {"MODEL__THREADS": chosen, "MODEL__CONTEXT": context, "MODEL__PARALLEL": slots}
+    with new_server(model, **limits) as server:
         yield server.url
-    finally:
-        server.stop()
 
 
 async def _measure(servers: Servers, chosen: tuple[Scenario, ...], asked: argparse.Namespace) -> Report:
-    """All rounds; what there is so far is kept after each one."""
+    """Run all rounds. After each, write the results so far to ``asked.out``."""
     machine = this_machine()
     results: dict[str, Result] = {}
     for round_ in range(asked.runs):
@@ -136,7 +125,7 @@ async def _measure(servers: Servers, chosen: tuple[Scenario, ...], asked: argpar
 async def _round(
     urls: dict[str, str], chosen: tuple[Scenario, ...], number: int, scale: float, progress: Progress
 ) -> list[Result]:
-    """Every scenario once on every server, in an order that is turned round from round to round."""
+    """Run every scenario once on every server, in an order that is reversed from round to round."""
     async with AsyncExitStack() as stack:
         targets = [await stack.enter_async_context(Target(url, label=label)) for label, url in urls.items()]
         for target in targets:
@@ -146,7 +135,7 @@ async def _round(
 
 
 def table(report: Report) -> str:
-    """The Markdown that docs/benchmarks.md holds."""
+    """Format all values as Markdown."""
     ours, *peers = report.results
     head = [ours.label, *(peer.label for peer in peers), *(f"ratio to {peer.label}" for peer in peers)]
     lines = [
@@ -165,13 +154,15 @@ def table(report: Report) -> str:
     lines += _mixed(ours, peers)
     for result in report.results:
         if result.estimated:
-            lines.append(f"\n{result.label} does not count the tokens of streams: its speeds are of chunks.")
+            lines.append(
+                f"\n{result.label} does not count the tokens of streams: its speeds are chunks per second."
+            )
         lines += [f"\n{result.label}, {name}: {why}." for name, why in result.skipped.items()]
     return "\n".join(lines)
 
 
 def _mixed(ours: Result, peers: list[Result]) -> list[str]:
-    """hearth's flow with calls side by side against a peer's with one call at a time."""
+    """Compare hearth's flow with parallel calls to a peer's with one call at a time."""
     together = ours.get("ask", "together")
     if together is None:
         return []
@@ -185,12 +176,10 @@ def _mixed(ours: Result, peers: list[Result]) -> list[str]:
 
 
 def ratio(ours: Series, theirs: Series) -> str:
-    """The median of the ratios of values of the same round, with their spread."""
+    """Return the median ratio of two values of the same round, with the spread."""
     pairs = zip(ours.values, theirs.values, strict=False)
-    values = sorted(mine / other for mine, other in pairs if other)
-    if not values:
-        return "–"
-    return f"{statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})"
+    values = [mine / other for mine, other in pairs if other]
+    return spread(values) if values else "–"
 
 
 if __name__ == "__main__":

@@ -1,30 +1,29 @@
-"""What prompt-lookup speculation brings where replies repeat their prompts: the demo model's own jobs.
+"""What prompt-lookup speculation gains where replies repeat their prompts: the jobs of the demo model.
 
     python benchmarks/speculation.py [--model MODEL.gguf] [--prompts 20] [--rounds 5] [--threads 2]
 
-Two hosts, one with guesses and one without, get the same prompts in turns: made-up ones of the demo model's training
-generator with names that training has not seen. Replies are greedy. Printed for each job: decoded tokens a second of
-both, the median ratio of the rounds with the lowest and highest, and in how many prompts the replies were the same.
+Two hosts, one with draft tokens and one without, get the same prompts in turns. The prompts come from the generator of
+the demo model's training data, with names that training has not seen. Replies are greedy. Printed for each job: decoded
+tokens per second of both, the median ratio of the rounds with the lowest and the highest, and for how many prompts the
+replies were the same.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models" / "demo"))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks.common import DEMO_MODEL, BareHost, command_line, spread
 
-from benchmarks.bare_host import ROOT, BareHost
+sys.path.insert(0, str(DEMO_MODEL.parent))  # its scripts import each other without a package
 
 AIM = 1.5
 
 
 def prompts(job: str, count: int) -> list[str]:
-    """Prompts as the product sends them, the same ones at every run."""
+    """Return prompts as the product sends them, the same for every run."""
     from chat_summary import chat_tree  # type: ignore[import-not-found]
     from dialogue import history_tree  # type: ignore[import-not-found]
     from tasks import answer_tree  # type: ignore[import-not-found]
@@ -42,7 +41,7 @@ def prompts(job: str, count: int) -> list[str]:
 
 
 def run(host: BareHost, texts: list[str]) -> tuple[int, float, list[str]]:
-    """Tokens decoded after the first of each reply, the seconds that took, and the replies."""
+    """Return how many tokens were decoded after the first of each reply, the seconds for that, and the replies."""
     tokens, seconds, replies = 0, 0.0, []
     for text in texts:
         host.send(
@@ -64,10 +63,9 @@ def run(host: BareHost, texts: list[str]) -> tuple[int, float, list[str]]:
 
 
 def measure(model: Path, count: int, rounds: int, threads: int) -> None:
-    """Print a Markdown table."""
     flags = ("--context", "4096", "--threads", str(threads))
     hosts = {name: BareHost(model, *flags, "--drafts", name) for name in ("8", "0")}
-    print("| job | with guesses, tokens/s | without | ratio | the same replies |")
+    print("| job | with drafts, tokens/s | without | ratio | the same replies |")
     print("|---|---|---|---|---|")
     try:
         for host in hosts.values():
@@ -76,16 +74,16 @@ def measure(model: Path, count: int, rounds: int, threads: int) -> None:
             texts = prompts(job, count)
             speeds: dict[str, list[float]] = {name: [] for name in hosts}
             replies: dict[str, list[str]] = {}
-            for round_ in range(-1, rounds):  # the first one fills the cache and does not count
+            for round_ in range(-1, rounds):  # the first round fills the cache and does not count
                 for name, host in hosts.items():
                     tokens, seconds, replies[name] = run(host, texts)
                     if round_ >= 0:
                         speeds[name].append(tokens / seconds)
-            ratios = sorted(a / b for a, b in zip(speeds["8"], speeds["0"], strict=True))
+            ratios = [a / b for a, b in zip(speeds["8"], speeds["0"], strict=True)]
             same = sum(a == b for a, b in zip(replies["8"], replies["0"], strict=True))
             print(
                 f"| {job} | {statistics.median(speeds['8']):.0f} | {statistics.median(speeds['0']):.0f} "
-                f"| {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}) | {same} of {count} |"
+                f"| {spread(ratios)} | {same} of {count} |"
             )
     finally:
         for host in hosts.values():
@@ -93,11 +91,8 @@ def measure(model: Path, count: int, rounds: int, threads: int) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--model", type=Path, default=ROOT / "models" / "demo" / "hearth-demo.gguf")
+    parser = command_line(__doc__)
+    parser.add_argument("--model", type=Path, default=DEMO_MODEL)
     parser.add_argument("--prompts", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)

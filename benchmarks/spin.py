@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import psutil
 
-from benchmarks.bare_host import BareHost
+from benchmarks.common import BareHost
 from gateway.benchmarking.hogs import busy_loops
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.texts import Texts

@@ -1,10 +1,10 @@
-"""Vectors of a made-up wiki: how fast they are made and stored, and how long searches by words, vectors and both take.
+"""Vectors of a generated wiki: how fast they are made and stored, and how long searches by text and vectors take.
 
     python benchmarks/vector_search.py [--passages 20000] [--dimensions 256] [--queries 200] [--model FILE.gguf]
 
-Printed are times of the clock and of the processor; the latter mean something on a busy machine, too. Search times do
-not depend on what vectors mean, so those of the index are drawn at random. With ``--model``, for example the shape 300m
-of ``models/random_embedding.py``, that model makes vectors of ``--timed`` pages and of queries.
+Printed are wall-clock and CPU times; on a busy machine only CPU times are meaningful. Search times do not depend on the
+values of vectors, so those of the index are random. With ``--model``, for example the shape 300m of
+``models/random_embedding.py``, that model embeds ``--timed`` pages and some queries.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ import itertools
 import os
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import apsw
 import numpy as np
 import psutil
 
-from benchmarks.wiki_text import Wiki
+from benchmarks.common import command_line, percentile
+from benchmarks.wiki_dump import Wiki
 from gateway.catalog import ResolvedModel
 from gateway.inference.embedder import HostEmbedder
 from gateway.inference.embedding import Embedder, Embeddings, NoEmbedder
@@ -45,7 +43,7 @@ from gateway.wiki.vectors import Meaning, WikiPages
 
 
 class RandomEmbedder(NoEmbedder):
-    """Vectors at no cost."""
+    """Embeds anything at no cost."""
 
     def __init__(self, width: int) -> None:
         self._random = np.random.default_rng(1)
@@ -58,14 +56,14 @@ class RandomEmbedder(NoEmbedder):
 
 
 def fill(database: Database, pages: int, wiki: Wiki) -> None:
-    """Pages in the store, without vectors."""
+    """Store pages without vectors."""
     wanted = itertools.islice((page for page in wiki.pages() if page.target is None), pages)
     while batch := [prepare(page.title, 1, page.text) for page in itertools.islice(wanted, 200)]:
         database.write_sync(lambda c, batch=batch: [put(c, item, "benchmark") for item in batch])
 
 
 async def index(database: Database, embedder: Embedder, dimensions: int | None) -> float:
-    """Make all vectors that are missing; seconds."""
+    """Make all missing vectors. Return the seconds."""
     indexer = Indexer(database, embedder, [WikiPages(IMPORTED)], dimensions=dimensions)
     started = time.perf_counter()
     indexer.start(Supervision())
@@ -81,7 +79,7 @@ def count_passages(database: Database) -> int:
 
 
 async def search(database: Database, embedder: Embedder, wiki: Wiki, queries: int) -> None:
-    """Time each way to search. The vector of a query is known before the clock starts."""
+    """Time each search mode. The query's vector is computed before the clock starts."""
     meaning = Meaning(
         database,
         Queries(embedder, dimensions=None, min_similarity=-1, timeout_seconds=60, on_stale=lambda: None),
@@ -102,7 +100,7 @@ async def search(database: Database, embedder: Embedder, wiki: Wiki, queries: in
 
 
 def nearest(database: Database, width: int) -> None:
-    """The part of it that compares vectors."""
+    """Time the comparison of vectors alone."""
     rng = np.random.default_rng(3)
     values: list[Time] = []
 
@@ -118,7 +116,7 @@ def nearest(database: Database, width: int) -> None:
     report("nearest pages alone", values)
 
 
-Time = tuple[float, float]  # milliseconds of the clock, and of this process on the processors
+Time = tuple[float, float]  # wall-clock and CPU milliseconds
 
 
 def now() -> Time:
@@ -131,11 +129,10 @@ def since(started: Time) -> Time:
 
 
 def report(name: str, values: list[Time]) -> None:
-    clock, cpu = (sorted(times) for times in zip(*values, strict=True))
-    last = int(len(clock) * 0.99) - 1
+    clock, cpu = zip(*values, strict=True)
     print(
-        f"{name:22} clock: median {statistics.median(clock):7.2f} ms, p99 {clock[last]:7.2f} ms; "
-        f"processor: median {statistics.median(cpu):7.2f} ms, p99 {cpu[last]:7.2f} ms"
+        f"{name:22} clock: median {statistics.median(clock):7.2f} ms, p99 {percentile(clock, 99):7.2f} ms; "
+        f"CPU: median {statistics.median(cpu):7.2f} ms, p99 {percentile(cpu, 99):7.2f} ms"
     )
 
 
@@ -156,22 +153,21 @@ async def time_model(folder: Path, model: Path, pages: int, dimensions: int, wik
     health, passages = embedder.health(), count_passages(database)
     tokens, used = health.stats["prompt_tokens"], psutil.Process(health.pid).cpu_times()
     print(
-        f"{pages} pages, {passages} passages, {tokens} tokens in {seconds:.1f} s of the clock and "
-        f"{used.user + used.system:.1f} s of the processor: {tokens / (used.user + used.system):.0f} tokens per second "
-        f"and core; {(health.rss_bytes or 0) / 1e6:.0f} MB resident"
+        f"{pages} pages, {passages} passages, {tokens} tokens in {seconds:.1f} s, CPU {used.user + used.system:.1f} s: "
+        f"{tokens / (used.user + used.system):.0f} tokens per second and core; "
+        f"{(health.rss_bytes or 0) / 1e6:.0f} MB resident"
     )
     values: list[Time] = []
     for number in range(50):
         started = now()
         await embedder.embed([f"who made the language {number}"], kind="query", lane="retrieval")
         values.append(since(started))
-    report("vector of a query", values)
+    report("embedding a query", values)
     await embedder.close()
     database.close()
 
 
 async def run(arguments: argparse.Namespace, folder: Path) -> None:
-    """Everything, printed as it comes."""
     wiki = Wiki(arguments.passages)  # about four passages a page, so pages enough
     print(f"load average {os.getloadavg()[0]:.1f}")
     if arguments.model:
@@ -190,22 +186,19 @@ async def run(arguments: argparse.Namespace, folder: Path) -> None:
     )
     started = time.perf_counter()
     await index(database, embedder, None)
-    print(f"a look for new pages: {(time.perf_counter() - started) * 1000:.1f} ms")
+    print(f"looking for new pages: {(time.perf_counter() - started) * 1000:.1f} ms")
     nearest(database, arguments.dimensions)
     await search(database, embedder, wiki, arguments.queries)
     database.close()
 
 
 def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--passages", type=int, default=20_000)
     parser.add_argument("--dimensions", type=int, default=256)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--model", type=Path)
-    parser.add_argument("--timed", type=int, default=20, help="pages that the model makes vectors of")
+    parser.add_argument("--timed", type=int, default=20, help="pages that the model embeds")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         asyncio.run(run(arguments, Path(temporary)))

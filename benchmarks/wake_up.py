@@ -1,25 +1,24 @@
-"""From a request that starts the model host to its first token, in parts.
+"""The time from a request that starts the model host to its first token, in parts.
 
     python benchmarks/wake_up.py MODEL.gguf [MODEL.gguf ...] [--runs 10] [--tokens 1800]
 
-Each run is a new host process on a conversation of 1,800 tokens that an earlier process has read and saved. The parts
-are seen from outside, by the events of the host: process start and imports until it tells of the load, which runs
-beside them; the rest of the load until it is ready; then tokenizing, restoring and the first step; then the other
-steps of what was not restored, until the first token. For comparison the same prompt without anything saved.
+Each run starts a host process for the next turn of a conversation of 1,800 tokens that an earlier process has saved,
+and another one without the snapshot. The parts end at events of the host:
+
+start      process start and imports, until ``loading``; the load begins beside them
+load       the rest of the load, until ``ready``
+restore    tokenizing, restoring and the first step, until ``started``
+prefill    steps for what was not restored, until the first ``delta``
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.bare_host import BareHost
+from benchmarks.common import BareHost, command_line, spread
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.texts import Texts
 
@@ -30,7 +29,7 @@ Messages = list[dict[str, str]]
 def run(
     model: Path, messages: Messages, folder: Path | None, flags: list[str]
 ) -> tuple[dict[str, float], str]:
-    """One new host: seconds of each part with the number of restored tokens, and the reply."""
+    """Start a host. Return the seconds of each part with the number of restored tokens, and the reply."""
     saving = ["--snapshots", str(folder)] if folder is not None else []
     host = BareHost(model, *saving, *flags)
     host.send("generate", messages=messages, max_tokens=8, owner="bench", sampling={"temperature": 0})
@@ -51,14 +50,14 @@ def run(
 
 
 def conversation(tokens: int) -> Messages:
-    """Turns of about 100 tokens each; the last one is the user's."""
+    """Return turns of about 100 tokens each, the last one the user's."""
     texts = Texts("wake", 1.1)
     count = tokens // 100 | 1
     return [{"role": ("user", "assistant")[n % 2], "content": texts.text(100)} for n in range(count)]
 
 
 def measure(model: Path, runs: int, tokens: int, flags: list[str]) -> None:
-    """Print two rows of a table: the next turn of a conversation that was saved, and of one that was not."""
+    """Print two rows of a table, without the snapshot and with it."""
     history = conversation(tokens)
     with tempfile.TemporaryDirectory() as folder:
         _, reply = run(model, history, Path(folder), flags)
@@ -66,25 +65,18 @@ def measure(model: Path, runs: int, tokens: int, flags: list[str]) -> None:
         saved, unsaved = [], []
         for _ in range(runs):
             unsaved.append(run(model, turn, None, flags)[0])
-            # The folder of each run is its own: what one run saves would help the next.
+            # Each run has a folder of its own, because what one run saves would help the next.
             with tempfile.TemporaryDirectory() as copy:
                 shutil.copytree(folder, copy, dirs_exist_ok=True)
                 saved.append(run(model, turn, Path(copy), flags)[0])
     for name, rows in (("not saved", unsaved), ("saved", saved)):
-        cells = [_cell([row[part] for row in rows]) for part in PARTS]
+        cells = [spread([row[part] for row in rows]) for part in PARTS]
         restored = statistics.median(row["restored"] for row in rows)
         print(f"| {model.stem}, {name} | {' | '.join(cells)} | {restored:.0f} |", flush=True)
 
 
-def _cell(values: list[float]) -> str:
-    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
 def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=1800)

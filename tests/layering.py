@@ -76,7 +76,7 @@ MODEL_CODE = {
 }
 MODEL_LIBRARIES = {"llama_cpp", "numpy"}
 OURS = {"gateway", "model_host", "clients"}
-PYDLE_CODE = {"clients.irc.link", "clients.irc.capabilities"}
+PYDLE_CODE = {"clients.irc.link", "clients.irc.connection"}
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
     re.DOTALL,

@@ -1,4 +1,4 @@
-"""An IRC client of hearth: answers in channels and in private, over the HTTP API alone."""
+"""The IRC client of hearth: answers in channels and in private, over the HTTP API alone."""
 
 from importlib.metadata import version
 

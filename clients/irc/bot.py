@@ -3,74 +3,141 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
+from typing import Any
 
 import structlog
+from msgspec import Struct
 
 from clients.irc import __version__
-from clients.irc.address import CommandLine, addressed
-from clients.irc.asking import Asking
-from clients.irc.commands import COMMANDS, Desk, run_command
-from clients.irc.config import Config, Mode, api_key
+from clients.irc.commands import COMMANDS, CommandContext, run_command
+from clients.irc.config import Config, api_key
 from clients.irc.gateway import Gateway, GatewayError
-from clients.irc.limits import Buckets
-from clients.irc.link import Ctcp, Heard
-from clients.irc.memory import Memory
+from clients.irc.link import CtcpQuery, Event, Message, NickChange, Sent, Typing
+from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.network import Network
-from clients.irc.people import nick_key, person_of, place_of
-from clients.irc.request import Request
-from clients.irc.state import StateError, StateFile
-from clients.irc.stats import Stats
-from clients.irc.tasks import Tasks
-from clients.irc.text import clean
+from clients.irc.questions import Questions
+from clients.irc.requests import Buckets, Request, nick_key, user_key
+from clients.irc.wire import clean
 
-_GRACE_SECONDS = 5.0  # for questions in work when the program is told to end
+_GRACE_SECONDS = 5.0  # for open questions when the program is told to stop
 _QUIT_SECONDS = 2.0
-_TYPING_SECONDS = 20.0  # the gateway hears of people who write no more often than this
-# Commands that are answered by the model are counted there; all others here.
-_ASKING = {"wiki", "chat"}
+_TYPING_SECONDS = 20.0  # between two announcements to the gateway
+# The model answers these commands, so Questions counts them; the bot counts all others.
+_QUESTIONS = {"wiki", "chat"}
 
 log = structlog.get_logger(__name__)
 
 
+class Question(Struct, frozen=True):
+    """``text`` is empty if the line is only the bot's name."""
+
+    text: str
+
+
+class CommandLine(Struct, frozen=True):
+    """A command with its arguments: ``!forget me`` is ``forget`` and ``me``."""
+
+    name: str
+    arguments: str
+
+
+def addressed(
+    line: str,
+    *,
+    nick: str,
+    private: bool,
+    prefix: str,
+    mark: str,
+    commands: Collection[str],
+    fold: Callable[[str], str],
+) -> Question | CommandLine | None:
+    """Return what the line asks of the bot, None if it is not for it.
+
+    For the bot is everything in private, in a channel what begins with ``nick:``, ``nick,`` or ``prefix`` ("" for
+    none), and known commands. A command begins with ``mark``; in a line to the bot an unknown one counts as a command,
+    too, so that it is not taken for a question. ``fold`` makes nicks comparable.
+    """
+    text = clean(line)
+    start, rest = text[: len(nick)], text[len(nick) :]
+    said = None
+    if fold(start) == fold(nick) and rest[:1] in (":", ","):
+        said = rest[1:].strip()
+    elif prefix and text.casefold().startswith(prefix.casefold()):
+        said = text[len(prefix) :].strip()
+    elif private:
+        said = text
+    body = text if said is None else said
+    name, _, arguments = body.removeprefix(mark).partition(" ")
+    if body.startswith(mark) and name.isalpha() and (said is not None or name.casefold() in commands):
+        return CommandLine(name.casefold(), arguments.strip())
+    return None if said is None else Question(said)
+
+
+class Tasks:
+    """Background tasks: failures are logged, and none outlives :meth:`close`."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task failed unexpectedly", exc_info=error)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until all tasks have ended, but no longer than this."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=seconds)
+
+    async def close(self) -> None:
+        for task in (running := list(self._running)):
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+
 class Bot:
-    """One bot on all its networks. Raises ConfigError and StateError when it cannot be made."""
+    """One bot on all its networks. The constructor raises ConfigError and StateError."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._stop = asyncio.Event()
         self._tasks = Tasks()
         self._gateway = Gateway(config.gateway, api_key(config.gateway))
-        self._state = StateFile(config.bot.state_dir.expanduser())
-        self._memory = Memory(self._gateway, self._state)
-        self._stats = Stats()
-        self._asking = Asking(config, self._gateway, self._memory, self._stats, self._tasks)
-        self._queries = Buckets(3, 10.0, time.monotonic)
-        self._typing = Buckets(1, _TYPING_SECONDS, time.monotonic)
-        self._desk = Desk(
-            asking=self._asking,
+        self._file = StateFile(config.bot.state_dir.expanduser())
+        self._memory = Memory(self._gateway, self._file)
+        self._questions = Questions(config, self._gateway, self._memory, self._tasks.spawn)
+        self._ctcp_limits = Buckets(3, 10.0)
+        self._typing_limit = Buckets(1, _TYPING_SECONDS)
+        self._context = CommandContext(
+            questions=self._questions,
             memory=self._memory,
-            state=self._state,
-            stats=self._stats,
+            file=self._file,
             mark=config.bot.command_mark,
             stop=self.stop,
         )
-        self.networks = [Network(each, config.bot, config.replies, self) for each in config.networks]
+        self.networks = [Network(each, config.bot, config.replies, self.handle) for each in config.networks]
 
     def stop(self) -> None:
-        """End :meth:`run`."""
+        """Let :meth:`run` end."""
         self._stop.set()
 
     async def check(self) -> None:
-        """Whether the gateway would answer. Raises GatewayError."""
+        """Check that the gateway would answer. Raises GatewayError."""
         try:
             await self._gateway.check()
         finally:
             await self._gateway.close()
 
     async def run(self) -> None:
-        """Be on all networks until :meth:`stop`."""
+        """Stay on all networks until :meth:`stop`."""
         running = [asyncio.create_task(network.run()) for network in self.networks]
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -79,7 +146,7 @@ class Bot:
             async with asyncio.timeout(_QUIT_SECONDS):
                 await asyncio.gather(*(network.quit("I will be back.") for network in self.networks))
         except TimeoutError:
-            log.warning("a server did not take our leave in time")
+            log.warning("a server did not accept QUIT in time")
         finally:
             await self._tasks.close()
             for task in (*running, stopping):
@@ -90,80 +157,72 @@ class Bot:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
 
-    def heard(self, network: Network, heard: Heard) -> None:
-        """Somebody said something."""
-        if self._deaf(network, heard):
-            return
-        person = person_of(network, heard)
-        request = Request(network, person, place_of(network, heard, person), heard.nick)
-        channel = network.channel_config(heard.channel) if heard.channel else None
-        prefix = self._config.bot.prefix
+    def handle(self, network: Network, event: Event) -> None:
+        """Act on what a user does."""
+        match event:
+            case Message() if self._hears(network, event):
+                self._on_message(network, event)
+            case Typing() if network.config.private != "off" and self._hears(network, event):
+                if not self._typing_limit.take("all"):
+                    self._tasks.spawn(self._announce_typing())
+            case CtcpQuery():
+                self._on_query(network, event)
+            case NickChange():
+                self._questions.renamed(network, event.old, event.new)
+
+    def _hears(self, network: Network, sender: Sent) -> bool:
+        keys = {user_key(network, sender), nick_key(network, sender.nick)}
+        return not (self._stop.is_set() or sender.bot or keys & self._file.state.ignored)
+
+    def _on_message(self, network: Network, message: Message) -> None:
+        bot = self._config.bot
+        request = Request.of(network, message)
+        channel = request.channel_config
         wanted = addressed(
-            heard.text,
+            message.text,
             nick=network.nick,
             private=channel is None,
-            prefix=channel.prefix if channel is not None and channel.prefix is not None else prefix,
-            mark=self._config.bot.command_mark,
+            prefix=bot.prefix if channel is None or channel.prefix is None else channel.prefix,
+            mark=bot.command_mark,
             commands=COMMANDS,
             fold=network.fold,
         )
-        mode: Mode | str = channel.mode if channel is not None else network.config.private
+        mode = network.config.private if channel is None else channel.mode
         if wanted is None:
-            if channel is not None and channel.memory == "all":
-                self._overhear(request, heard.text)
+            overheard = channel is not None and channel.memory == "all"
+            if overheard and self._memory.overhear(request, clean(message.text)):
+                self._tasks.spawn(self._keep_overheard(request))
         elif isinstance(wanted, CommandLine):
-            self._command(request, wanted)
-        elif self._desk.silent(request) or mode == "off":
+            self._on_command(request, wanted)
+        elif self._context.is_quiet(request) or mode == "off":
             return
         elif wanted.text:
-            self._asking.take(request, wanted.text, "chat" if mode == "chat" else "wiki")
-        elif self._asking.admit(request):
-            request.reply(f"yes? {self._config.bot.command_mark}help tells what I can do.")
+            self._questions.ask(request, wanted.text, mode)
+        elif self._questions.admit(request):
+            request.reply(f"yes? {bot.command_mark}help tells what I can do.")
 
-    def _deaf(self, network: Network, heard: Heard) -> bool:
-        """Whether this is from somebody who gets no answer."""
-        ignored = self._state.state.ignored
-        keys = (person_of(network, heard).key, nick_key(network, heard.nick))
-        return self._stop.is_set() or heard.bot or any(key in ignored for key in keys)
+    def _on_command(self, request: Request, line: CommandLine) -> None:
+        admin = line.name in COMMANDS and COMMANDS[line.name].admin
+        if self._context.is_quiet(request) and not admin:
+            return
+        if admin or line.name in _QUESTIONS or self._questions.admit(request):
+            self._tasks.spawn(run_command(self._context, request, line.name, line.arguments))
 
-    def typing(self, network: Network, heard: Heard) -> None:
-        """Somebody writes to us: the model can be loaded meanwhile."""
-        answered = network.config.private != "off" and not self._deaf(network, heard)
-        if answered and not self._typing.take("all"):
-            self._tasks.spawn(self._announce())
-
-    async def _announce(self) -> None:
-        with suppress(GatewayError):  # the question that follows is told what is wrong
-            await self._gateway.typing()
-
-    def queried(self, network: Network, query: Ctcp) -> None:
-        """CTCP: VERSION, PING and CLIENTINFO are answered, within limits; nothing else is."""
-        told = {
+    def _on_query(self, network: Network, query: CtcpQuery) -> None:
+        reply = {
             "VERSION": f"hearth-irc {__version__}",
             "PING": clean(query.text)[:100],
             "CLIENTINFO": "VERSION PING CLIENTINFO",
         }.get(query.kind)
-        if told is not None and not self._queries.take(network.name):
-            network.answer_query(query, told)
+        if reply is not None and not self._ctcp_limits.take(network.name):
+            network.answer_query(query, reply)
 
-    def renamed(self, network: Network, old: str, new: str) -> None:
-        """Somebody has another nick."""
-        self._asking.renamed(network, old, new)
-
-    def _command(self, request: Request, line: CommandLine) -> None:
-        command = COMMANDS.get(line.name)
-        admin = command is not None and command.admin
-        if self._desk.silent(request) and not admin:
-            return
-        if line.name in _ASKING or admin or self._asking.admit(request):
-            self._tasks.spawn(run_command(self._desk, request, line.name, line.arguments))
-
-    def _overhear(self, request: Request, text: str) -> None:
-        if self._memory.overhear(request.place, request.person, clean(text)):
-            self._tasks.spawn(self._keep_overheard(request))
+    async def _announce_typing(self) -> None:
+        with suppress(GatewayError):  # the question that follows will report it
+            await self._gateway.typing()
 
     async def _keep_overheard(self, request: Request) -> None:
         try:
-            await self._memory.keep_overheard(request.place, self._asking.instructions(request))
+            await self._memory.keep_overheard(request)
         except (GatewayError, StateError) as error:
-            log.warning("lines could not be remembered", place=request.place.key, problem=str(error))
+            log.warning("overheard lines were not kept", place=request.place, problem=str(error))

@@ -15,10 +15,9 @@ import structlog
 from structlog.typing import EventDict
 
 from clients.irc import __version__
-from clients.irc.config import Config, ConfigError
-from clients.irc.load import load
-from clients.irc.state import StateError
-from clients.irc.text import clean
+from clients.irc.config import Config, ConfigError, load
+from clients.irc.memory import StateError
+from clients.irc.wire import clean
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h
 EXIT_TEMPORARY = 75  # EX_TEMPFAIL
@@ -26,7 +25,7 @@ EXIT_TEMPORARY = 75  # EX_TEMPFAIL
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", "file", required=True, type=click.Path(path_type=Path), help="The TOML file.")
-@click.option("--check", is_flag=True, help="Check the file, its secrets and the gateway, then end.")
+@click.option("--check", is_flag=True, help="Check the file, its secrets and the gateway, then exit.")
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]))
 @click.version_option(__version__, prog_name="hearth-irc")
 def main(file: Path, check: bool, log_level: str) -> None:
@@ -46,7 +45,7 @@ def main(file: Path, check: bool, log_level: str) -> None:
 
 
 async def _run(config: Config) -> int:
-    # pydle is there: the check above came first.
+    # Imported late: only now is it known that pydle is installed.
     from clients.irc.bot import Bot
 
     bot = Bot(config)
@@ -58,8 +57,8 @@ async def _run(config: Config) -> int:
 
 
 async def _check(config: Config) -> int:
-    """Everything but connecting to IRC."""
-    # As above.
+    """Check everything except the connection to IRC."""
+    # Imported late, as above.
     from clients.irc.bot import Bot
     from clients.irc.gateway import GatewayError
 

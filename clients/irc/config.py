@@ -1,18 +1,25 @@
-"""The configuration as values: every setting, its range and default."""
+"""The configuration: one TOML file. Unknown keys, invalid values and contradictions are refused by name."""
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
+
+from clients.irc.wire import NICK, is_channel
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Mode = Literal["wiki", "chat"]
-Memory = Literal["addressed", "all", "off"]
+Kept = Literal["addressed", "all", "off"]
 
 
 class ConfigError(Exception):
@@ -25,33 +32,33 @@ class GatewayConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     url: Annotated[str, Meta(pattern=r"^https?://[^/\s]+/?$")] = "http://127.0.0.1:8420"
     key_file: Path | None = None
     style: str = "irc"  # of answers from the wiki: a prompt `answer_STYLE` of the gateway
-    timeout_seconds: Seconds = 330.0  # a little over the gateway's own deadline
+    timeout_seconds: Seconds = 330.0  # slightly above the gateway's own deadline
     max_concurrent: Count = 4  # questions at once, over all networks
     max_waiting: Count = 32  # more are refused
     reply_tokens: Count = 200  # of replies in the mode `chat`
 
 
 class BotConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How it appears and when it feels addressed; a network may have its own names."""
+    """Names, and which lines are for the bot. A network may have its own nicks."""
 
     nick: str = "hearth"
     alternatives: list[str] = []
     username: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,10}$")] = "hearth"
     realname: Annotated[str, Meta(min_length=1, max_length=120)] = "hearth, answers from a wiki"
-    prefix: Annotated[str, Meta(max_length=16)] = ""  # a line that begins with it is a question too
+    prefix: Annotated[str, Meta(max_length=16)] = ""  # a line that begins with it is a question, too
     command_mark: Annotated[str, Meta(min_length=1, max_length=4)] = "!"
     state_dir: Path = Path("~/.local/state/hearth-irc")
 
 
 class ReplyConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The shape of replies, and what is shown meanwhile."""
+    """The form of replies, and what users see while they wait."""
 
     lines: Annotated[int, Meta(ge=1, le=10)] = 3
     characters: Annotated[int, Meta(ge=40, le=450)] = 350  # of a line
-    foreign_links: bool = False  # may an answer contain links that are no source of it?
+    foreign_links: bool = False  # keep links that are no source of the answer
     typing: bool = True  # the typing indicator, on servers that have it
-    patience_seconds: Seconds = 10.0  # then one line tells how long the queue is
-    keep_seconds: Seconds = 120.0  # a reply waits this long for a lost connection to come back
+    patience_seconds: Seconds = 10.0  # then one line gives the place in the queue
+    keep_seconds: Seconds = 120.0  # how long a reply waits for a lost connection to come back
 
 
 class LimitConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -73,12 +80,12 @@ class SaslConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class ChannelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A channel. ``memory``: lines to the bot, all lines, or none go into its conversation."""
+    """``memory`` says which lines become part of the channel's conversation: those to the bot, all, or none."""
 
     name: str
     key: Annotated[str, Meta(max_length=64, pattern=r"^[^\s,:\x00][^\s,\x00]*$|^$")] = ""
     mode: Mode = "wiki"
-    memory: Memory = "addressed"
+    memory: Kept = "addressed"
     prefix: Annotated[str, Meta(max_length=16)] | None = None  # instead of the bot's
     instructions: Annotated[str, Meta(max_length=4000)] = ""  # for the mode `chat`
 
@@ -98,17 +105,17 @@ class NetworkConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     nick: str | None = None
     alternatives: list[str] | None = None
     sasl: SaslConfig | None = None
-    # Sent to get the nick back, {nick} for its name: "NickServ REGAIN {nick}".
+    # Sent to get the nick back, with {nick} for its name: "NickServ REGAIN {nick}".
     regain: Annotated[str, Meta(max_length=200, pattern=r"^(\S+ [^\r\n\x00]+)?$")] = ""
     admins: list[str] = []  # services accounts
     channels: list[ChannelConfig] = []
     private: Mode | Literal["off"] = "wiki"  # how private messages are answered
     burst: Annotated[int, Meta(ge=1, le=100)] = 4  # lines at once, then …
     seconds_per_line: Annotated[float, Meta(ge=0, le=60)] = 2.0  # … one in this time
-    silence_seconds: Seconds = 180.0  # then a PING, and after as much again the line counts as dead
+    silence_seconds: Seconds = 180.0  # then a PING; after as much again the connection counts as dead
     reconnect_first_seconds: Seconds = 2.0
     reconnect_most_seconds: Seconds = 300.0
-    tend_seconds: Seconds = 30.0  # how often a lost nick or channel is asked for
+    tend_seconds: Seconds = 30.0  # between two requests for a lost nick or channel
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -121,8 +128,36 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     limits: LimitConfig = LimitConfig()
 
 
+def load(path: Path) -> Config:
+    """Read and check the file. Raises ConfigError."""
+    try:
+        tables = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from None
+    try:
+        return parse(tables)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def parse(tables: object) -> Config:
+    """Check the tables of a file. Raises ConfigError."""
+    try:
+        config = msgspec.convert(tables, Config, dec_hook=_path)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$.")
+        raise ConfigError(f"{path.rstrip('`')}: {text}" if path else text) from None
+    if problems := "; ".join(_contradictions(config)):
+        raise ConfigError(problems)
+    return config
+
+
 def secret(text: str, file: Path | None) -> str:
-    """A password: as it is, or the first line of its file. Raises ConfigError."""
+    """Return a password: ``text``, or the first line of its file. Raises ConfigError."""
     if file is None:
         return text
     try:
@@ -135,5 +170,86 @@ def secret(text: str, file: Path | None) -> str:
 
 
 def api_key(config: GatewayConfig) -> str:
-    """The gateway's key, "" for none. Raises ConfigError."""
+    """Return the gateway's key, "" for none. Raises ConfigError."""
     return secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
+
+
+def _path(kind: type, value: object) -> Path:
+    """Convert a path, which may begin with a variable such as systemd's `$CREDENTIALS_DIRECTORY`."""
+    if kind is not Path or not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("Expected a path as text")
+    first, slash, rest = value.partition("/")
+    if not first.startswith("$"):
+        return Path(value)
+    folder = os.environ.get(first[1:], "")
+    if not folder:
+        raise ValueError(f"`{first}` is not set. A service manager sets it; elsewhere write the path")
+    return Path(folder + slash + rest)
+
+
+def _contradictions(config: Config) -> Iterator[str]:
+    """Yield what types cannot express: names that must be names, and fields that need each other."""
+    names = Counter(network.name for network in config.networks)
+    yield from (f"networks: there are {n} of the name `{name}`" for name, n in names.items() if n > 1)
+    yield from _bad_nicks("bot", [config.bot.nick, *config.bot.alternatives])
+    for network in config.networks:
+        where = f"networks.{network.name}"
+        own_nick = [] if network.nick is None else [network.nick]
+        yield from _bad_nicks(where, [*own_nick, *(network.alternatives or [])])
+        yield from _bad_channels(network, where)
+        yield from _bad_login(network, where)
+        yield from _bad_files(network, where)
+
+
+def _bad_nicks(where: str, nicks: list[str]) -> Iterator[str]:
+    for nick in nicks:
+        if not NICK.fullmatch(nick):
+            yield f"{where}.nick: `{nick}` is no nick: 1 to 64 characters without blanks and !@,:*?$#&"
+
+
+def _bad_channels(network: NetworkConfig, where: str) -> Iterator[str]:
+    for channel in network.channels:
+        if not is_channel(channel.name):
+            yield (
+                f"{where}.channels: `{channel.name}` is no channel: it begins with one of #&+! and has "
+                "no blank, comma or colon"
+            )
+    names = Counter(channel.name.casefold() for channel in network.channels)
+    yield from (f"{where}.channels: `{name}` is there {n} times" for name, n in names.items() if n > 1)
+
+
+def _bad_login(network: NetworkConfig, where: str) -> Iterator[str]:
+    sasl = network.sasl
+    if sasl is not None and sasl.mechanism == "EXTERNAL":
+        if not network.tls or network.client_certificate is None:
+            yield f"{where}.sasl: EXTERNAL needs `tls` and a `client_certificate`"
+        if sasl.password or sasl.password_file:
+            yield f"{where}.sasl: EXTERNAL takes no password"
+    elif sasl is not None:
+        if not sasl.account or not (sasl.password or sasl.password_file):
+            yield f"{where}.sasl: PLAIN needs `account`, and `password` or `password_file`"
+        if not network.tls and not _is_loopback(network.host):
+            yield f"{where}.sasl: without `tls` the password would be readable on its way; set tls = true"
+    if network.client_certificate is not None and not network.tls:
+        yield f"{where}.client_certificate: it needs `tls`"
+    if network.client_key is not None and network.client_certificate is None:
+        yield f"{where}.client_key: it needs `client_certificate`"
+
+
+def _bad_files(network: NetworkConfig, where: str) -> Iterator[str]:
+    for field in ("tls_ca_file", "client_certificate", "client_key", "password_file"):
+        path: Path | None = getattr(network, field)
+        if path is not None and not path.expanduser().is_file():
+            yield f"{where}.{field}: there is no file {path}"
+    for name, table in (("password", network), ("sasl", network.sasl)):
+        if table is not None and table.password and table.password_file is not None:
+            yield f"{where}.{name}: give the password or its file, not both"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

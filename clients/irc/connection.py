@@ -1,70 +1,241 @@
-"""The connection below pydle's client, with the interface of pydle's own.
+"""What lies below a link: the TLS context, the byte stream, and registration with capabilities and SASL.
 
-pydle's waits with ``asyncio.wait_for``, which in Python 3.11 may swallow a cancellation, and it closes without waiting
-for the end.
+docs/decisions/0006-irc-library.md says why pydle's own parts are replaced: its connection waits with
+``asyncio.wait_for``, which in Python 3.11 may swallow a cancellation; its negotiation ends at the first line of a
+longer list; its SASL goes on without the account when the login fails. Here a failed login ends the connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import ssl
+from typing import Any
+
+from msgspec import Struct
+from pydle.features import ISUPPORTSupport
+from pydle.features.ircv3.tags import TaggedMessageSupport
+
+from clients.irc.config import BotConfig, ConfigError, NetworkConfig, secret
 
 _CONNECT_SECONDS = 20.0
 _SEND_SECONDS = 30.0
 _CLOSE_SECONDS = 2.0
+# The account behind each message; client tags (typing, bot).
+_CAPABILITIES = frozenset({"account-tag", "message-tags"})
+_SASL_CHUNK = 400  # bytes of a response in one AUTHENTICATE line, by the SASL specification of IRCv3
+
+
+class Login:
+    """A SASL response: PLAIN (RFC 4616), or EXTERNAL, where the client certificate proves the account."""
+
+    def __init__(self, mechanism: str, account: str = "", password: str = "") -> None:
+        self.mechanism = mechanism
+        self._response = f"{account}\0{account}\0{password}" if mechanism == "PLAIN" else account
+
+    def lines(self) -> list[str]:
+        """Return the arguments of the AUTHENTICATE lines: base64 in chunks.
+
+        A ``+`` follows a full last chunk and stands for an empty response.
+        """
+        text = base64.b64encode(self._response.encode()).decode()
+        chunks = [text[i : i + _SASL_CHUNK] for i in range(0, len(text), _SASL_CHUNK)]
+        return chunks if chunks and len(chunks[-1]) < _SASL_CHUNK else [*chunks, "+"]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where to connect and as whom. ``nicks`` are tried in order."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    nicks: list[str]
+    username: str
+    realname: str
+    password: str
+    login: Login | None
+    silence_seconds: float
+
+    @classmethod
+    def configured(cls, config: NetworkConfig, bot: BotConfig) -> Endpoint:
+        """Read secrets and certificates. Raises ConfigError."""
+        sasl = config.sasl
+        nick = config.nick or bot.nick
+        alternatives = bot.alternatives if config.alternatives is None else config.alternatives
+        return cls(
+            host=config.host,
+            port=config.port,
+            tls=_tls_context(config) if config.tls else None,
+            nicks=[nick, *(alternatives or [f"{nick}_"])],
+            username=bot.username,
+            realname=bot.realname,
+            password=secret(config.password, config.password_file),
+            login=Login(sasl.mechanism, sasl.account, secret(sasl.password, sasl.password_file))
+            if sasl
+            else None,
+            silence_seconds=config.silence_seconds,
+        )
+
+
+def _tls_context(network: NetworkConfig) -> ssl.SSLContext:
+    where = f"networks.{network.name}"
+    authorities = network.tls_ca_file
+    try:
+        context = ssl.create_default_context(cafile=authorities.expanduser() if authorities else None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"{where}.tls_ca_file: {authorities} is no certificate: {error}") from None
+    if network.client_certificate is not None:
+        key = network.client_key or network.client_certificate
+        try:
+            context.load_cert_chain(network.client_certificate.expanduser(), key.expanduser())
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"{where}.client_certificate: it and its key cannot be used: {error}") from None
+    return context
 
 
 class Connection:
-    """A TCP or TLS connection, a line at a time. ``hostname`` and ``throttle`` are there for pydle."""
+    """A TCP or TLS connection that is read line by line. pydle uses ``hostname``, ``throttle`` and ``connected``."""
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        self.hostname = host
-        self.throttle = True
-        self._port = port
-        self._tls = tls
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
+    throttle = True
+
+    def __init__(self, hostname: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.hostname = hostname
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None) -> Connection:
+        """Raises OSError and TimeoutError."""
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            return cls(host, *await asyncio.open_connection(host, port, ssl=tls))
 
     @property
     def connected(self) -> bool:
-        """Whether it was made and not closed by us."""
-        return self._writer is not None
+        return not self._writer.is_closing()
 
-    async def connect(self) -> None:
-        """Raises OSError and TimeoutError."""
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            self._reader, self._writer = await asyncio.open_connection(
-                self.hostname, self._port, ssl=self._tls
-            )
+    def write(self, data: bytes) -> None:
+        """Send without waiting until the data has left. Does nothing when the connection is closed."""
+        if self.connected:
+            self._writer.write(data)
 
     async def send(self, data: bytes) -> None:
         """Raises OSError (ConnectionError when it is closed) and TimeoutError."""
-        if self._writer is None:
+        if not self.connected:
             raise ConnectionResetError("not connected")
         self._writer.write(data)
         async with asyncio.timeout(_SEND_SECONDS):
             await self._writer.drain()
 
     async def line(self, seconds: float) -> bytes:
-        """The next line; empty at the end. Raises TimeoutError, and ValueError for a line without end."""
-        if self._reader is None:
-            return b""
+        """Return the next line, b"" at the end.
+
+        Raises:
+            TimeoutError: nothing came within ``seconds``.
+            ValueError: the line is longer than the buffer.
+        """
         try:
             async with asyncio.timeout(seconds):
                 return await self._reader.readline()
         except ConnectionError:
             return b""
 
-    async def disconnect(self) -> None:
-        """Close, and wait until it is closed."""
-        writer, self._reader, self._writer = self._writer, None, None
-        if writer is None:
-            return
-        writer.close()
+    def abort(self) -> None:
+        """Close at once, without waiting for the peer: :meth:`line` returns b""."""
+        self._writer.transport.abort()
+
+    async def close(self) -> None:
+        self._writer.close()
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 with contextlib.suppress(OSError):
-                    await writer.wait_closed()
+                    await self._writer.wait_closed()
         except TimeoutError:
-            writer.transport.abort()
+            self.abort()
+
+
+class NegotiatingClient(ISUPPORTSupport, TaggedMessageSupport):  # type: ignore[misc]
+    """A pydle client that negotiates capabilities and logs in before it registers."""
+
+    login: Login | None = None
+
+    def fail(self, reason: str) -> None:
+        """End the connection for this reason."""
+        raise NotImplementedError
+
+    def _reset_attributes(self) -> None:
+        super()._reset_attributes()
+        self._offered: dict[str, str] = {}
+        self.enabled: set[str] = set()
+        self.logged_in = False
+
+    async def _register(self) -> None:
+        await self.rawmsg("CAP", "LS", "302")
+        await super()._register()
+
+    async def on_raw_cap(self, message: Any) -> None:
+        _, kind, *rest = message.params
+        names = rest[-1].split() if rest else []
+        match kind.upper():
+            case "LS":
+                self._offered.update(
+                    {name: value for name, _, value in (each.partition("=") for each in names)}
+                )
+                if rest[0] != "*" or len(rest) == 1:  # the last line of the list
+                    await self._request_capabilities()
+            case "ACK":
+                self.enabled |= {name for name in names if not name.startswith("-")}
+                self.enabled -= {name[1:] for name in names if name.startswith("-")}
+                await self._log_in()
+            case "NAK":
+                await self._log_in()
+            case "DEL":
+                self.enabled -= set(names)
+
+    async def _request_capabilities(self) -> None:
+        wanted = _CAPABILITIES & self._offered.keys()
+        if self.login is not None:
+            mechanisms = self._offered.get("sasl")
+            if mechanisms is None:
+                self.fail("the server offers no SASL, but the configuration requires it")
+                return
+            if mechanisms and self.login.mechanism not in mechanisms.upper().split(","):
+                self.fail(f"the server offers no SASL {self.login.mechanism}, only {mechanisms}")
+                return
+            wanted |= {"sasl"}
+        if wanted:
+            await self.rawmsg("CAP", "REQ", " ".join(sorted(wanted)))
+        else:
+            await self.rawmsg("CAP", "END")
+
+    async def _log_in(self) -> None:
+        if self.registered:
+            return
+        if self.login is not None and "sasl" not in self.enabled:
+            self.fail("the server refused SASL")
+        elif self.login is not None:
+            await self.rawmsg("AUTHENTICATE", self.login.mechanism)
+        else:
+            await self.rawmsg("CAP", "END")
+
+    async def on_raw_authenticate(self, message: Any) -> None:
+        if self.login is None or message.params != ["+"]:
+            self.fail("the server sent a SASL challenge; PLAIN and EXTERNAL have none")
+            return
+        for line in self.login.lines():
+            await self.rawmsg("AUTHENTICATE", line)
+
+    async def on_raw_903(self, message: Any) -> None:  # RPL_SASLSUCCESS
+        self.logged_in = True
+        await self.rawmsg("CAP", "END")
+
+    async def _on_sasl_failure(self, message: Any) -> None:
+        self.fail(f"SASL failed: {message.params[-1]}; check `sasl`")
+
+    on_raw_902 = on_raw_904 = on_raw_905 = on_raw_906 = on_raw_908 = _on_sasl_failure
+
+    async def on_raw_001(self, message: Any) -> None:  # RPL_WELCOME
+        if self.login is not None and not self.logged_in:
+            self.fail("the server registered us without the account; check `sasl`")
+            return
+        await self._registration_completed(message)

@@ -1,25 +1,30 @@
-"""The gateway's HTTP API, as far as the bot uses it."""
+"""The part of the gateway's HTTP API that the bot uses."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clients.irc.config import GatewayConfig
 
 _CONNECT_SECONDS = 5.0
-_SILENCE_SECONDS = 60.0  # within a stream the gateway sends at least a comment every 15 s
+_SILENCE_SECONDS = 60.0  # the gateway sends at least a comment every 15 s within a stream
+
+T = TypeVar("T")
 
 
 class GatewayError(Exception):
-    """No answer. ``retry_after`` is in seconds, None when trying again is in vain; ``code`` is the gateway's, or
-    ``unreachable``, ``timeout`` and ``broken`` where it did not say anything."""
+    """No answer.
+
+    ``retry_after`` is in seconds, None when a retry is useless. ``code`` is the gateway's, or ``unreachable``,
+    ``timeout`` or ``broken`` if it sent none.
+    """
 
     def __init__(self, message: str, *, code: str, status: int = 0, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -38,33 +43,21 @@ class Citation(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What the model said, and the sources of it."""
+    """A reply of the model; what /ask returns in its last event."""
 
-    text: str
+    text: str = field(name="answer")
     citations: list[Citation] = []
     model: str = ""
 
 
-class Asker(Struct, frozen=True):
-    """For whom a question is. Unless ``recorded``, the gateway's request log keeps nothing of it."""
-
-    key: str
-    recorded: bool
-
-    @property
-    def fields(self) -> dict[str, object]:
-        """Of a request's body."""
-        return {"user": self.key} if self.recorded else {"store": False}
-
-
 class QueuePlace(Struct, frozen=True):
-    """A place in the gateway's queue: 0 for none, 1 is the next one. The wait is an estimate in seconds."""
+    """A place in a queue: 0 for none, 1 for the next one. The wait is an estimate in seconds."""
 
     position: int = 0
     wait_seconds: float | None = None
 
 
-Told = Callable[[QueuePlace], None]
+OnPlace = Callable[[QueuePlace], None]
 
 
 class _Stage(Struct, frozen=True):
@@ -72,27 +65,32 @@ class _Stage(Struct, frozen=True):
     detail: QueuePlace = QueuePlace()
 
 
-class _Asked(Struct, frozen=True):
-    """The part of /ask's reply that is used here."""
-
-    answer: str
-    citations: list[Citation]
-    model: str
-
-
 class _Text(Struct, frozen=True):
     text: str
 
 
-class _Replied(Struct, frozen=True):
+class _Reply(Struct, frozen=True):
     message: _Text
 
 
-class _Made(Struct, frozen=True):
+class _Content(Struct, frozen=True):
+    content: str | None
+
+
+class _Choice(Struct, frozen=True):
+    message: _Content
+
+
+class _Completion(Struct, frozen=True):
+    choices: list[_Choice]
+    model: str
+
+
+class _Conversation(Struct, frozen=True):
     id: str
 
 
-class _Forgotten(Struct, frozen=True):
+class _ErasedMessages(Struct, frozen=True):
     messages: int
 
 
@@ -100,200 +98,176 @@ class _ErasedRequests(Struct, frozen=True):
     requests: int
 
 
-class _Message(Struct, frozen=True):
-    content: str | None
+class _Problem(Struct, frozen=True):
+    message: str = ""
+    code: str | None = None
 
 
-class _Choice(Struct, frozen=True):
-    message: _Message
-
-
-class _Completed(Struct, frozen=True):
-    choices: list[_Choice]
-    model: str
+class _ErrorEnvelope(Struct, frozen=True):
+    error: _Problem
 
 
 class Gateway:
-    """One gateway. Every method raises GatewayError, and nothing else but the caller's cancellation."""
+    """Every method raises GatewayError, and nothing else but the caller's cancellation.
+
+    ``user`` is the author in the gateway's request log; None keeps the question out of it. ``on_place`` is called with
+    the question's place in the gateway's queue.
+    """
 
     def __init__(self, config: GatewayConfig, key: str) -> None:
         self._config = config
-        headers = {"User-Agent": "hearth-irc"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._http = httpx2.AsyncClient(
             base_url=config.url.rstrip("/"),
-            headers=headers,
-            timeout=httpx2.Timeout(config.timeout_seconds, connect=_CONNECT_SECONDS),
-            trust_env=False,  # the gateway is the one that is configured, whatever proxy the machine has
+            headers={"User-Agent": "hearth-irc"} | ({"Authorization": f"Bearer {key}"} if key else {}),
+            trust_env=False,  # always the configured gateway, even if the environment names a proxy
         )
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
-    async def ask(self, question: str, asker: Asker, request_id: str, told: Told) -> Answer:
-        """Answer from the wiki. ``told`` hears of the request's place in the gateway's queue."""
-        done: _Asked | None = None
-        body = {"question": question, "style": self._config.style, **asker.fields}
-        async with self._deadline(), self._stream("/ask", body, request_id) as events:
-            async for event in events:
-                if event.event == "stage":
-                    stage = _decoded(event.data, _Stage)
-                    told(stage.detail if stage.stage == "queued" else QueuePlace())
-                elif event.event == "done":
-                    done = _decoded(event.data, _Asked)
-        if done is None:
-            raise GatewayError("the answer broke off", code="broken")
-        return Answer(done.answer, done.citations, done.model)
+    async def ask(self, question: str, user: str | None, request_id: str, on_place: OnPlace) -> Answer:
+        """Answer from the wiki."""
+        body = {"question": question, "style": self._config.style, **_author(user)}
+        return await self._stream("/ask", body, request_id, on_place, Answer)
 
-    async def complete(self, instructions: str, text: str, asker: Asker, request_id: str) -> Answer:
-        """Answer without any memory."""
+    async def complete(self, instructions: str, text: str, user: str | None, request_id: str) -> Answer:
+        """Answer without memory."""
         messages = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
-        body = {"model": "default", "messages": messages, "max_tokens": self._config.reply_tokens}
-        body |= asker.fields
-        done = await self._call("POST", "/v1/chat/completions", _Completed, body, request_id)
+        body = {
+            "model": "default",
+            "messages": messages,
+            "max_tokens": self._config.reply_tokens,
+            **_author(user),
+        }
+        done = await self._call("POST", "/v1/chat/completions", _Completion, body, request_id=request_id)
         return Answer(done.choices[0].message.content or "", model=done.model)
 
     async def converse(
-        self, conversation: str, speaker: str, text: str, request_id: str, told: Told
+        self, conversation: str, speaker: str, text: str, request_id: str, on_place: OnPlace
     ) -> Answer:
-        """Answer within a conversation; the same ``request_id`` again is no second message."""
+        """Answer within a conversation. A retry with the same ``request_id`` adds no second message."""
         body = {"text": text, "speaker": speaker, "id": f"irc-{request_id}", "stream": True}
         body["max_tokens"] = self._config.reply_tokens
-        done: _Replied | None = None
         path = f"/v1/conversations/{conversation}/messages"
-        async with self._deadline(), self._stream(path, body, request_id) as events:
-            async for event in events:
-                if event.event == "queued":
-                    told(_decoded(event.data, QueuePlace))
-                elif event.event == "delta":
-                    told(QueuePlace())
-                elif event.event == "done":
-                    done = _decoded(event.data, _Replied)
-        if done is None:
-            raise GatewayError("the answer broke off", code="broken")
-        return Answer(done.message.text)
+        return Answer((await self._stream(path, body, request_id, on_place, _Reply)).message.text)
 
     async def keep(self, conversation: str, speaker: str, text: str, *, ours: bool = False) -> None:
-        """Add a line to a conversation; ``ours`` when the bot has said it."""
+        """Add a line to a conversation, as the assistant's if it is ``ours``."""
         body = {"text": text, "speaker": speaker, "role": "assistant" if ours else "user", "reply": False}
         await self._call("POST", f"/v1/conversations/{conversation}/messages", dict[str, Any], body)
 
     async def begin(self, title: str, instructions: str) -> str:
-        """Make a conversation of the kind ``channel``; its id."""
+        """Create a conversation of the kind ``channel`` and return its id."""
         body = {"kind": "channel", "title": title, "instructions": instructions}
-        made: _Made = await self._call("POST", "/v1/conversations", _Made, body)
-        return made.id
+        return (await self._call("POST", "/v1/conversations", _Conversation, body)).id
 
     async def forget(self, conversation: str, speaker: str) -> int:
-        """Erase what one speaker said in a conversation; how many messages went."""
-        path = f"/v1/conversations/{conversation}/messages"
-        gone: _Forgotten = await self._call("DELETE", path, _Forgotten, params={"speaker": speaker})
-        return gone.messages
+        """Erase what one speaker said in a conversation and return how many messages that were."""
+        path, params = f"/v1/conversations/{conversation}/messages", {"speaker": speaker}
+        return (await self._call("DELETE", path, _ErasedMessages, params=params)).messages
 
     async def erase_requests(self, user: str) -> int:
-        """Erase what the gateway's request log has of a person's questions; how many of them went."""
-        gone: _ErasedRequests = await self._call(
-            "DELETE", "/v1/requests", _ErasedRequests, params={"user": user}
-        )
-        return gone.requests
+        """Erase a user's questions from the gateway's request log and return how many they were."""
+        return (await self._call("DELETE", "/v1/requests", _ErasedRequests, params={"user": user})).requests
 
     async def erase(self, conversation: str) -> None:
         """Erase a conversation."""
         await self._call("DELETE", f"/v1/conversations/{conversation}", dict[str, Any])
 
     async def check(self) -> None:
-        """Whether it is there, ready, and takes our key. Wakes no model."""
-        await self._call("GET", "/readyz", Any)
+        """Check that the gateway is ready and takes our key. Loads no model."""
+        await self._call("GET", "/readyz", dict[str, Any])
         await self._call("GET", "/v1/models", dict[str, Any])
 
     async def typing(self) -> None:
-        """Somebody is about to ask: a model that was let go may be loaded meanwhile."""
+        """Announce a question, so that an unloaded model is loaded meanwhile."""
         await self._call("POST", "/v1/typing", dict[str, Any])
 
     async def _call(
         self,
         method: str,
         path: str,
-        kind: Any,
+        kind: type[T],
         body: object = None,
-        request_id: str | None = None,
+        *,
         params: dict[str, str] | None = None,
-    ) -> Any:
+        request_id: str = "",
+    ) -> T:
         headers = {"X-Request-ID": request_id} if request_id else {}
-        try:
-            async with self._deadline():
-                response = await self._http.request(method, path, json=body, headers=headers, params=params)
-        except httpx2.HTTPError as error:
-            raise _network_error(error) from None
-        if response.is_error:
-            raise _from_envelope(response.content, response.status_code, response.headers.get("retry-after"))
-        return _decoded(response.content, kind)
+        async with self._response(method, path, body, headers, params=params) as response:
+            return _decoded(await response.aread(), kind)
 
-    @asynccontextmanager
-    async def _deadline(self) -> AsyncIterator[None]:
-        """A whole call takes no longer than this, however slowly the reply drips."""
-        try:
-            async with asyncio.timeout(self._config.timeout_seconds):
-                yield
-        except TimeoutError:
-            raise GatewayError("the gateway took too long", code="timeout") from None
-
-    @asynccontextmanager
-    async def _stream(
-        self, path: str, body: object, request_id: str
-    ) -> AsyncIterator[AsyncIterator[httpx2.ServerSentEvent]]:
-        """The events of a reply; an ``error`` among them is raised."""
+    async def _stream(self, path: str, body: object, request_id: str, on_place: OnPlace, kind: type[T]) -> T:
+        """Post ``body``, report places in the queue, and return the ``done`` event."""
         headers = {"Accept": "text/event-stream", "X-Request-ID": request_id}
-        timeout = httpx2.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS)
+        done: T | None = None
+        async with self._response("POST", path, body, headers, silence=_SILENCE_SECONDS) as response:
+            async for event in httpx2.EventSource(response):
+                match event.event:
+                    case "error":
+                        raise _from_envelope(event.data.encode(), 500, None)
+                    case "queued":  # of a conversation
+                        on_place(_decoded(event.data, QueuePlace))
+                    case "stage":  # of /ask
+                        stage = _decoded(event.data, _Stage)
+                        on_place(stage.detail if stage.stage == "queued" else QueuePlace())
+                    case "delta":
+                        on_place(QueuePlace())
+                    case "done":
+                        done = _decoded(event.data, kind)
+        if done is None:
+            raise GatewayError("the answer broke off", code="broken")
+        return done
+
+    @asynccontextmanager
+    async def _response(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        headers: dict[str, str],
+        *,
+        params: dict[str, str] | None = None,
+        silence: float | None = None,
+    ) -> AsyncIterator[httpx2.Response]:
+        """A successful response. The whole call has a deadline, however slowly the body arrives."""
+        timeout = httpx2.Timeout(silence, connect=_CONNECT_SECONDS)
         try:
-            async with self._http.stream(
-                "POST", path, json=body, headers=headers, timeout=timeout
-            ) as response:
+            async with (
+                asyncio.timeout(self._config.timeout_seconds),
+                self._http.stream(
+                    method, path, json=body, headers=headers, params=params, timeout=timeout
+                ) as response,
+            ):
                 if response.is_error:
                     content = await response.aread()
                     raise _from_envelope(content, response.status_code, response.headers.get("retry-after"))
-                yield _without_errors(httpx2.EventSource(response))
+                yield response
+        except TimeoutError:
+            raise GatewayError("the gateway took too long", code="timeout") from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            raise GatewayError("the gateway cannot be reached", code="unreachable") from None
+        except httpx2.TimeoutException:
+            raise GatewayError("the gateway has fallen silent", code="timeout") from None
         except httpx2.HTTPError as error:
-            raise _network_error(error) from None
+            raise GatewayError(f"the connection to the gateway broke: {error}", code="broken") from None
 
 
-async def _without_errors(
-    events: AsyncIterable[httpx2.ServerSentEvent],
-) -> AsyncIterator[httpx2.ServerSentEvent]:
-    async for event in events:
-        if event.event == "error":
-            raise _from_envelope(event.data.encode(), 500, None)
-        yield event
+def _author(user: str | None) -> dict[str, object]:
+    return {"store": False} if user is None else {"user": user}
 
 
-def _network_error(error: httpx2.HTTPError) -> GatewayError:
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-        return GatewayError("the gateway cannot be reached", code="unreachable")
-    if isinstance(error, httpx2.TimeoutException):
-        return GatewayError("the gateway has fallen silent", code="timeout")
-    return GatewayError(f"the connection to the gateway broke: {error}", code="broken")
-
-
-def _decoded(content: bytes | str, kind: Any) -> Any:
+def _decoded(content: bytes | str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.MsgspecError as error:
-        raise GatewayError(f"the gateway sent something else than expected: {error}", code="broken") from None
-
-
-class _Problem(Struct, frozen=True):
-    message: str = ""
-    code: str | None = None
-
-
-class _Envelope(Struct, frozen=True):
-    error: _Problem
+        raise GatewayError(f"the gateway sent an unexpected reply: {error}", code="broken") from None
 
 
 def _from_envelope(content: bytes, status: int, retry_after: str | None) -> GatewayError:
     try:
-        problem = msgspec.json.decode(content, type=_Envelope).error
-    except msgspec.MsgspecError:  # a proxy in between speaks for itself
+        problem = msgspec.json.decode(content, type=_ErrorEnvelope).error
+    except msgspec.MsgspecError:  # an error page of a proxy
         problem = _Problem(f"status {status}")
     wait = float(retry_after) if retry_after is not None and retry_after.isdigit() else None
     return GatewayError(problem.message, code=problem.code or "error", status=status, retry_after=wait)

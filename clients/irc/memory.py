@@ -1,25 +1,29 @@
-"""Conversations of places, kept by the gateway: one for each channel and for each account in private."""
+"""What the bot remembers: the conversation of each place, kept by the gateway, and a small state file."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import structlog
+from msgspec import Struct
 
-from clients.irc.config import ChannelConfig
-from clients.irc.gateway import Answer, Asker, Gateway, GatewayError, Told
-from clients.irc.people import Person, Place
-from clients.irc.state import StateFile
+from clients.irc.gateway import Answer, Gateway, GatewayError, OnPlace
+from clients.irc.requests import Request
 
-# Overheard lines are handed over in one go, before a question or when so many have come together: each of them
-# costs the gateway a count of tokens, for which it would wake a sleeping model.
-_GATHERED = 40
-# While the gateway is away, lines are not gathered without end: the oldest go.
-_MOST_GATHERED = 400
-_CHAT = (
+_FILE = "state.json"
+# Overheard lines are sent together, before a question or when there are this many: the gateway counts the tokens of
+# each, for which it would load an unloaded model.
+_BATCH = 40
+_MAX_OVERHEARD = 400  # in one place, while the gateway takes none
+_INSTRUCTIONS = (
     "You are {nick}, a bot in {where}. People's lines begin with their names. Answer the last line in one to three "
     "short sentences of plain text, without lists and without your own name in front."
 )
@@ -28,158 +32,201 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-def instructions_of(channel: ChannelConfig | None, nick: str) -> str:
-    """What the model is told about the place it speaks in."""
+class StateError(Exception):
+    """The state file cannot be read or written; the message says what to do."""
+
+    code = "state"
+
+
+class State(Struct, forbid_unknown_fields=True):
+    """The content of the state file."""
+
+    conversations: dict[str, str] = {}  # ids at the gateway, by place
+    forgotten: set[str] = set()  # users who do not want to be remembered
+    ignored: set[str] = set()  # users who get no answer
+
+
+class StateFile:
+    """The state in memory. :meth:`save` replaces the file as a whole."""
+
+    def __init__(self, folder: Path) -> None:
+        """Create the folder and read the file, if there is one. Raises StateError."""
+        self.path = folder / _FILE
+        self.state = State()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.state = msgspec.json.decode(self.path.read_bytes(), type=State)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StateError(f"{self.path} cannot be read: {error.strerror}; see `state_dir`") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StateError(f"{self.path} is damaged ({error}); repair it or move it away") from None
+
+    def save(self) -> None:
+        """Write to a temporary name, sync, and rename. Raises StateError."""
+        text = msgspec.json.format(msgspec.json.encode(self.state, order="deterministic"), indent=1)
+        temporary = ""
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{_FILE}.")
+            with os.fdopen(handle, "wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).replace(self.path)
+        except OSError as error:
+            if temporary:
+                Path(temporary).unlink(missing_ok=True)
+            raise StateError(f"{self.path} cannot be written: {error.strerror}; see `state_dir`") from None
+
+
+def instructions(request: Request) -> str:
+    """Return the system prompt for replies in the request's place."""
+    channel = request.channel_config
     if channel is not None and channel.instructions:
         return channel.instructions
     where = f"the IRC channel {channel.name}" if channel is not None else "a private chat on IRC"
-    return _CHAT.format(nick=nick, where=where)
+    return _INSTRUCTIONS.format(nick=request.network.nick, where=where)
 
 
 class Memory:
-    """What is remembered of whom. Methods raise GatewayError and StateError."""
+    """Methods raise GatewayError and StateError."""
 
-    def __init__(self, gateway: Gateway, state: StateFile) -> None:
+    def __init__(self, gateway: Gateway, file: StateFile) -> None:
         self._gateway = gateway
-        self._state = state
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._gathered: defaultdict[str, deque[tuple[str, str]]] = defaultdict(deque)
+        self._file = file
+        self._state = file.state
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by place
+        self._overheard: defaultdict[str, deque[tuple[str, str]]] = defaultdict(
+            deque
+        )  # speaker and line, by place
 
-    def remembers(self, place: Place, person: Person) -> bool:
-        """Whether what this person says in this place is kept. Without an account, private talk never is."""
-        return person.key not in self._state.state.forgotten and (not place.private or bool(person.account))
+    def remembers(self, request: Request) -> bool:
+        """Tell whether what this user says here is kept. In private, users without an account are not remembered."""
+        channel = request.channel_config
+        kept = bool(request.account) if channel is None else channel.memory != "off"
+        return kept and request.user not in self._state.forgotten
 
-    def asker(self, person: Person) -> Asker:
-        """A question's author, for the gateway's request log: it has nothing of those who are to be forgotten."""
-        return Asker(person.key, person.key not in self._state.state.forgotten)
+    def author(self, request: Request) -> str | None:
+        """Return the user for the gateway's request log, None for one who does not want to be remembered."""
+        return None if request.user in self._state.forgotten else request.user
 
-    async def converse(
-        self, place: Place, person: Person, text: str, instructions: str, request_id: str, told: Told
-    ) -> Answer:
+    async def converse(self, request: Request, text: str, request_id: str, on_place: OnPlace) -> Answer:
         """Answer within the place's conversation."""
 
         async def post(conversation: str) -> Answer:
-            return await self._gateway.converse(conversation, person.speaker, text, request_id, told)
+            return await self._gateway.converse(conversation, request.speaker, text, request_id, on_place)
 
-        async with self._locks[place.key]:
-            await self._hand_over(place, instructions)
-            return await self._within(place, instructions, post)
+        async with self._locks[request.place]:
+            await self._keep_overheard(request)
+            return await self._in_conversation(request, post)
 
-    async def keep_exchange(
-        self, place: Place, person: Person, question: str, answer: str, instructions: str
-    ) -> None:
-        """Add a question and its answer from elsewhere to the place's conversation."""
+    async def keep_exchange(self, request: Request, question: str, answer: str) -> None:
+        """Add a question and its answer from the wiki to the place's conversation, if the user is remembered."""
 
         async def post(conversation: str) -> None:
-            await self._gateway.keep(conversation, person.speaker, question)
+            await self._gateway.keep(conversation, request.speaker, question)
             await self._gateway.keep(conversation, "", answer, ours=True)
 
-        async with self._locks[place.key]:
-            # Since the question was asked, its author may have wanted to be forgotten.
-            if self.remembers(place, person):
-                await self._hand_over(place, instructions)
-                await self._within(place, instructions, post)
+        async with self._locks[request.place]:
+            if self.remembers(request):  # `!forget me` may have come since the question
+                await self._keep_overheard(request)
+                await self._in_conversation(request, post)
 
-    def overhear(self, place: Place, person: Person, text: str) -> bool:
-        """Gather a line that was not for the bot; whether so many have come together that they should be kept."""
-        lines = self._gathered[place.key]
-        if not self.remembers(place, person):
+    def overhear(self, request: Request, text: str) -> bool:
+        """Buffer a line that was not for the bot. Return whether :meth:`keep_overheard` is due."""
+        if not self.remembers(request):
             return False
-        if len(lines) == _MOST_GATHERED:
-            log.warning("an overheard line is dropped: the gateway takes none", place=place.key)
+        lines = self._overheard[request.place]
+        if len(lines) == _MAX_OVERHEARD:
+            log.warning("an overheard line is dropped: the gateway takes none", place=request.place)
             lines.popleft()
-        lines.append((person.speaker, text))
-        return len(lines) % _GATHERED == 0
+        lines.append((request.speaker, text))
+        return len(lines) % _BATCH == 0
 
-    async def keep_overheard(self, place: Place, instructions: str) -> None:
-        """Keep what was gathered."""
-        async with self._locks[place.key]:
-            await self._hand_over(place, instructions)
+    async def keep_overheard(self, request: Request) -> None:
+        """Add the buffered lines of the place to its conversation."""
+        async with self._locks[request.place]:
+            await self._keep_overheard(request)
 
-    async def forget(self, person: Person) -> tuple[int, int]:
-        """Erase what a person said on their network, and remember nothing of theirs from now on.
+    async def forget(self, request: Request) -> tuple[int, int]:
+        """Erase what a user said on the network, and remember nothing of theirs from now on.
 
-        Returns how many messages went, and how many records of questions.
+        Return how many messages and how many recorded questions were erased.
         """
-        self._state.state.forgotten.add(person.key)
-        self._state.save()
-        records = await self._gateway.erase_requests(person.key)
-        gone = 0
-        keys = {*self._state.state.conversations, *self._gathered}
-        for key in sorted(key for key in keys if key.startswith(f"{person.network}/")):
-            async with self._locks[key]:
-                lines = self._gathered[key]
-                self._gathered[key] = deque(line for line in lines if line[0] != person.speaker)
-                gone += len(lines) - len(self._gathered[key])
-                gone += await self._forget_in(key, person)
-        return gone, records
+        self._state.forgotten.add(request.user)
+        self._file.save()
+        questions = await self._gateway.erase_requests(request.user)
+        erased = 0
+        places = {*self._state.conversations, *self._overheard}
+        for place in sorted(place for place in places if place.startswith(f"{request.network.name}/")):
+            async with self._locks[place]:
+                lines = self._overheard[place]
+                self._overheard[place] = deque(line for line in lines if line[0] != request.speaker)
+                erased += len(lines) - len(self._overheard[place])
+                if (conversation := self._state.conversations.get(place)) is not None:
+                    with self._dropped_if_gone(place):
+                        erased += await self._gateway.forget(conversation, request.speaker)
+        return erased, questions
 
-    async def catch_up(self, asker: Asker) -> None:
-        """After a question that its author wanted to be forgotten meanwhile: its record goes as well."""
-        if asker.recorded and asker.key in self._state.state.forgotten:
-            await self._gateway.erase_requests(asker.key)
+    async def catch_up(self, author: str | None) -> None:
+        """Erase the record of a question whose author said `!forget me` before the answer came."""
+        if author in self._state.forgotten:
+            await self._gateway.erase_requests(author)
 
-    def remember(self, person: Person) -> bool:
-        """Remember a person again; whether they were forgotten."""
-        if person.key not in self._state.state.forgotten:
+    def remember(self, request: Request) -> bool:
+        """Undo the lasting part of :meth:`forget`. Return whether there was anything to undo."""
+        if request.user not in self._state.forgotten:
             return False
-        self._state.state.forgotten.discard(person.key)
-        self._state.save()
+        self._state.forgotten.discard(request.user)
+        self._file.save()
         return True
 
-    async def erase(self, place: Place) -> bool:
-        """Erase the whole conversation of a place; whether there was one."""
-        async with self._locks[place.key]:
-            self._gathered.pop(place.key, None)
-            conversation = self._state.state.conversations.get(place.key)
+    async def erase(self, request: Request) -> bool:
+        """Erase the whole conversation of the place. Return whether there was one."""
+        async with self._locks[request.place]:
+            self._overheard.pop(request.place, None)
+            conversation = self._state.conversations.get(request.place)
             if conversation is None:
                 return False
-            try:
+            with self._dropped_if_gone(request.place):
                 await self._gateway.erase(conversation)
-            except GatewayError as error:
-                if error.status != 404:
-                    raise
-            self._drop(place.key)
+                self._drop(request.place)
             return True
 
-    async def _forget_in(self, key: str, person: Person) -> int:
-        conversation = self._state.state.conversations.get(key)
-        if conversation is None:
-            return 0
-        try:
-            return await self._gateway.forget(conversation, person.speaker)
-        except GatewayError as error:
-            if error.status != 404:
-                raise
-            self._drop(key)
-            return 0
-
-    async def _hand_over(self, place: Place, instructions: str) -> None:
-        lines = self._gathered[place.key]
+    async def _keep_overheard(self, request: Request) -> None:
+        lines = self._overheard[request.place]
         while lines:
             speaker, text = lines[0]
 
             async def post(conversation: str, speaker: str = speaker, text: str = text) -> None:
                 await self._gateway.keep(conversation, speaker, text)
 
-            await self._within(place, instructions, post)
+            await self._in_conversation(request, post)
             lines.popleft()
 
-    async def _within(self, place: Place, instructions: str, post: Callable[[str], Awaitable[T]]) -> T:
-        """Do something in the place's conversation; one that was erased at the gateway is begun anew."""
-        known = self._state.state.conversations.get(place.key)
+    async def _in_conversation(self, request: Request, post: Callable[[str], Awaitable[T]]) -> T:
+        """Call ``post`` with the place's conversation, or with a new one if there is none or it is gone."""
+        known = self._state.conversations.get(request.place)
         if known is not None:
-            try:
+            with self._dropped_if_gone(request.place):
                 return await post(known)
-            except GatewayError as error:
-                if error.status != 404:
-                    raise
-                log.warning("the conversation is gone; a new one begins", place=place.key)
-        conversation = await self._gateway.begin(f"irc {place.key}"[:200], instructions)
-        self._state.state.conversations[place.key] = conversation
-        self._state.save()
+        conversation = await self._gateway.begin(f"irc {request.place}"[:200], instructions(request))
+        self._state.conversations[request.place] = conversation
+        self._file.save()
         return await post(conversation)
 
-    def _drop(self, key: str) -> None:
-        self._state.state.conversations.pop(key, None)
-        self._state.save()
+    @contextmanager
+    def _dropped_if_gone(self, place: str) -> Iterator[None]:
+        """Drop the place's conversation from the state if the gateway no longer has it (404)."""
+        try:
+            yield
+        except GatewayError as error:
+            if error.status != 404:
+                raise
+            log.warning("the gateway no longer has the conversation", place=place)
+            self._drop(place)
+
+    def _drop(self, place: str) -> None:
+        self._state.conversations.pop(place, None)
+        self._file.save()

@@ -1,15 +1,15 @@
-"""What waits to be said on a network: in order, at a pace that no server takes for a flood, and not for ever."""
+"""The pace of a network: the queue of lines to send, in order and not faster than servers tolerate, and backoff."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Awaitable, Callable
 
 import structlog
 from msgspec import Struct
 
-from clients.irc.backoff import Backoff
 from clients.irc.wire import Command, UnsafeLineError
 
 _MOST_LINES = 200
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One message to one target. ``until`` is on the loop's clock: later it is of no use any more."""
+    """One message to one target. It expires at ``until`` on the loop's clock."""
 
     command: Command
     target: str
@@ -56,25 +56,23 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Lines that wait."""
         return len(self._lines)
 
-    def put(self, lines: list[Line]) -> bool:
-        """Queue lines, all or none: None of them when there is no room."""
+    def put(self, lines: list[Line]) -> None:
+        """Queue all lines, or drop all of them if the queue is too full."""
         if len(self._lines) + len(lines) > _MOST_LINES:
             self.dropped += len(lines)
-            log.warning("too much waits to be said; a reply is dropped", lines=len(self._lines))
-            return False
+            log.warning("the send queue is full; a reply is dropped", lines=len(self._lines))
+            return
         self._lines.extend(lines)
         self.wake()
-        return True
 
     def wake(self) -> None:
-        """A line was queued, or a target may have opened."""
+        """Look again: a line was queued, or a target may have opened."""
         self._changed.set()
 
     def take_idle(self) -> bool:
-        """Take the right to send something unimportant now: only when nothing waits and room is left."""
+        """Return whether an unimportant line may be sent now: nothing waits and the pace has room. Count it as sent."""
         self._fill()
         if self._lines or self._tokens < 2:
             return False
@@ -131,3 +129,27 @@ class Outbox:
             earned = (now - self._filled_at) / self._seconds
             self._tokens = min(float(self._burst), self._tokens + earned)
         self._filled_at = now
+
+
+class Backoff:
+    """Waits that double from ``first`` to at most ``most`` seconds; each is between half of that and all of it.
+
+    The jitter keeps many clients of one server from coming back in the same second.
+    """
+
+    def __init__(self, first: float, most: float, rng: random.Random | None = None) -> None:
+        self._first = first
+        self._most = most
+        self._rng = rng or random.Random()
+        self._attempts = 0
+
+    def next(self) -> float:
+        """Return the seconds to wait now."""
+        # The exponent is bounded because a larger power would overflow a float.
+        full = min(self._most, self._first * 2.0 ** min(self._attempts, 32))
+        self._attempts += 1
+        return full * self._rng.uniform(0.5, 1.0)
+
+    def reset(self) -> None:
+        """Begin with the shortest wait again."""
+        self._attempts = 0

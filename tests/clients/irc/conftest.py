@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from clients.irc.bot import Bot
-from clients.irc.config import Config
-from clients.irc.load import parse
+from clients.irc.config import Config, parse
 from tests.clients.irc.ircd import Inspircd, Ngircd, folder
 from tests.clients.irc.person import Person, person
 from tests.gateway.api.conftest import inference, server, settings

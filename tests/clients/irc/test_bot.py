@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import httpx2
 
-from clients.irc.waits import WAITS
+from clients.irc.replies import WAIT_MESSAGES
 from gateway.settings import Settings
 from tests.clients.irc.conftest import CHANNEL, configured, running
 from tests.clients.irc.ircd import Ngircd
@@ -73,7 +73,9 @@ async def test_one_question_at_a_time(
             alice.say(CHANNEL, "hearth: and Chef?")
         bob.say(CHANNEL, "hearth: who made Chef?")
         told = [await alice.answer() for _ in range(4)]
-        waits = [text.removeprefix("alice: ") for text in told if text.removeprefix("alice: ") in WAITS]
+        waits = [
+            text.removeprefix("alice: ") for text in told if text.removeprefix("alice: ") in WAIT_MESSAGES
+        ]
         assert len(waits) == 2 and waits[0] != waits[1], "two wait messages for five more questions"
         assert sorted(text for text in told if text.removeprefix("alice: ") not in waits) == [
             "alice: The wiki does not say.",
@@ -94,7 +96,7 @@ async def test_a_new_nick_takes_its_question_along(
         alice.send("NICK alicia")
         await alice.expect("NICK :?alicia")
         alice.say("hearth", "and Chef?")
-        assert await alice.answer() in WAITS, "a new nick is no new user"
+        assert await alice.answer() in WAIT_MESSAGES, "a new nick is no new user"
         assert await alice.answer() == "The wiki does not say."
 
 

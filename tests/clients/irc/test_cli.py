@@ -28,9 +28,10 @@ from clients.irc.config import (
     ReplyConfig,
     SaslConfig,
     api_key,
+    load,
+    parse,
     secret,
 )
-from clients.irc.load import load, parse
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import person
 from tests.conftest import ROOT

@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.irc.address import CommandLine, Question, addressed
-from clients.irc.answer import shaped, source_line, told
-from clients.irc.backoff import Backoff
+from clients.irc.bot import CommandLine, Question, addressed
 from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
-from clients.irc.limits import Buckets
-from clients.irc.queue import Queue, Ticket
-from clients.irc.state import StateError, StateFile
-from clients.irc.waits import WAITS, Waits
+from clients.irc.memory import StateError, StateFile
+from clients.irc.outbox import Backoff
+from clients.irc.replies import WAIT_MESSAGES, failure, shaped, source_line, wait_messages
+from clients.irc.requests import Buckets, Queue, Ticket
 
 BEFUNGE = Citation(1, "Befunge", "History", "https://wiki.example/Befunge#History")
 CHEF = Citation(2, "Chef", "", "https://wiki.example/Chef")
@@ -101,11 +99,11 @@ def test_backoff_doubles_with_jitter_up_to_its_limit() -> None:
 
 
 def test_wait_messages_come_once_before_they_come_again() -> None:
-    assert len(WAITS) >= 30 and len(set(WAITS)) == len(WAITS)
-    assert all(0 < len(text) <= 120 and text.isascii() for text in WAITS)
-    waits = Waits(random.Random(1))
+    assert len(WAIT_MESSAGES) >= 30 and len(set(WAIT_MESSAGES)) == len(WAIT_MESSAGES)
+    assert all(0 < len(text) <= 120 and text.isascii() for text in WAIT_MESSAGES)
+    messages = wait_messages(random.Random(1))
     for _ in range(3):
-        assert sorted(waits.next() for _ in WAITS) == sorted(WAITS)
+        assert sorted(next(messages) for _ in WAIT_MESSAGES) == sorted(WAIT_MESSAGES)
 
 
 async def test_the_queue_is_first_come_first_served() -> None:
@@ -123,7 +121,7 @@ async def test_the_queue_is_first_come_first_served() -> None:
     await asyncio.sleep(0)
     assert (order, queue.running, queue.waiting, queue.full) == ([0, 1], 2, 3, True)
     assert [queue.place(ticket).position for ticket in tickets] == [0, 0, 1, 2, 3]
-    tickets[0].there = QueuePlace(4, 2.5)
+    tickets[0].move(QueuePlace(4, 2.5))
     assert queue.place(tickets[0]) == QueuePlace(4, 2.5)
     tasks[2].cancel()
     gates[1].set()
@@ -204,7 +202,7 @@ def test_a_source_on_one_line() -> None:
     ],
 )
 def test_failures_are_short_and_carry_the_id(error: GatewayError, words: str) -> None:
-    text = told(error, "1a2b")
+    text = failure(error, "1a2b")
     assert words in text and text.endswith(" [#1a2b]") and len(text) < 120
     assert "secret" not in text
 

@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.irc.text import CONTINUED, clean, split, with_link
-from clients.irc.wire import LINE_BYTES, Mask, UnsafeLineError, checked, is_target, message, room
+from clients.irc.wire import (
+    CONTINUED,
+    LINE_BYTES,
+    Mask,
+    UnsafeLineError,
+    checked,
+    clean,
+    is_target,
+    message,
+    room,
+    split,
+    with_link,
+)
 
 HOSTILE = st.text(
     st.one_of(

@@ -1,42 +1,37 @@
-"""The hand-made chats of `models/demo/sample_chats.toml` through the whole program, with the built-in model.
+"""The chats of `sample_chats.toml` through the whole program, with the built-in model. Runs in hearth's own .venv.
 
-    python benchmarks/demo_chats.py [--model MODEL.gguf] [--show]
+    .venv/bin/python models/demo/sample_chats.py [--model MODEL.gguf] [--show]
 
-Printed as JSON: how many replies are right, of all and of those that must find what was said before, and how many chats
-were compacted at their end. Facts and tasks are noted between the lines, when the model is idle, so there is a pause
-before each.
+Printed as JSON: how many replies are right, of all and of those that must recall an earlier line, and how many chats
+were compacted at their end. Facts and tasks are noted when the model is idle, so there is a pause before each line.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tests.end_to_end.server import Server
 
-from tests.end_to_end.server import Server  # noqa: E402 - after the path
-
+FOLDER = Path(__file__).resolve().parent
 WHAT_IT_IS = "demo model"
 PAUSE_SECONDS = 2.0
 
 
 def main() -> None:
-    """Command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", type=Path, default=ROOT / "models" / "demo" / "hearth-demo.gguf")
+    parser.add_argument("--model", type=Path, default=FOLDER / "hearth-demo.gguf")
     parser.add_argument("--show", action="store_true", help="print every line with its reply")
     asked = parser.parse_args()
-    chats = tomllib.loads((ROOT / "models" / "demo" / "sample_chats.toml").read_text())["chat"]
-    right: dict[str, list[bool]] = {"replies": [], "found again": [], "compacted": []}
+    chats = tomllib.loads((FOLDER / "sample_chats.toml").read_text())["chat"]
+    right: dict[str, list[bool]] = {"replies": [], "recalled": [], "compacted": []}
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder) / "data", asked.model.resolve())
         try:
@@ -48,7 +43,7 @@ def main() -> None:
 
 
 def _play(server: Server, lines: list[list[str]], right: dict[str, list[bool]], show: bool) -> None:
-    """One chat, its replies scored."""
+    """Score the replies of one chat."""
     name = _posted(server, "/v1/conversations", kind="chat")["id"]
     for text, wanted in lines:
         time.sleep(PAUSE_SECONDS)
@@ -56,7 +51,7 @@ def _play(server: Server, lines: list[list[str]], right: dict[str, list[bool]], 
         ok = (wanted or WHAT_IT_IS).casefold() in reply.casefold()
         right["replies"].append(ok)
         if wanted and wanted != WHAT_IT_IS:
-            right["found again"].append(ok)
+            right["recalled"].append(ok)
         if show:
             print(f"{'   ' if ok else ' ! '}{text} -> {reply}")
     made = _posted(server, f"/v1/conversations/{name}/compact")["summaries"]

@@ -1,0 +1,172 @@
+"""Who asks what where, and how much: requests, token buckets, and the queue of questions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from msgspec import Struct
+
+from clients.irc.config import ChannelConfig
+from clients.irc.gateway import QueuePlace
+from clients.irc.link import Message, Sent
+from clients.irc.network import Network
+
+_MAX_BUCKETS = 4096
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Request(Struct, eq=False):
+    """A message to the bot. ``user`` and ``place`` are its keys in limits, memory and state."""
+
+    network: Network
+    nick: str  # follows the user's changes of nick
+    channel: str  # "" in private
+    account: str  # at the services, folded, "" for none or unknown
+    user: str  # NETWORK/account:NAME, or NETWORK/nick:NAME without an account
+    speaker: str  # the user's name in conversations
+    place: str  # NETWORK/CHANNEL or NETWORK/private/USER: it has one conversation
+    wait_messages: int = 0  # sent while this question was being answered
+
+    @classmethod
+    def of(cls, network: Network, message: Message) -> Request:
+        """Where the server knows accounts, the speaker of a user without one begins with ``~``: nobody can pose as the
+        owner of an account by using its name as a nick."""
+        account, nick = message.account.casefold(), network.fold(message.nick)
+        user = user_key(network, message)
+        place = network.fold(message.channel) if message.channel else f"private/{user}"
+        return cls(
+            network=network,
+            nick=message.nick,
+            channel=message.channel,
+            account=account,
+            user=user,
+            speaker=account or (f"~{nick}" if network.knows_accounts else nick),
+            place=f"{network.name}/{place}",
+        )
+
+    @property
+    def target(self) -> str:
+        """Where the reply goes."""
+        return self.channel or self.nick
+
+    @property
+    def channel_config(self) -> ChannelConfig | None:
+        """The settings of the channel, None in private."""
+        if not self.channel:
+            return None
+        return self.network.keeper.channel(self.channel) or ChannelConfig(name=self.channel)
+
+    def reply(self, text: str, link: str = "") -> str:
+        """Queue a reply, in a channel with the user's nick in front. Return what did not fit."""
+        start = f"{self.nick}: " if self.channel else ""
+        return self.network.say(self.target, start + text, link=link)
+
+
+def user_key(network: Network, sender: Sent) -> str:
+    if sender.account:
+        return f"{network.name}/account:{sender.account.casefold()}"
+    return nick_key(network, sender.nick)
+
+
+def nick_key(network: Network, nick: str) -> str:
+    """Return the key of a user without an account."""
+    return f"{network.name}/nick:{network.fold(nick)}"
+
+
+class LatestDict(OrderedDict[K, V]):
+    """Keeps the ``limit`` entries that were set last."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._limit:
+            self.popitem(last=False)
+
+
+class Buckets:
+    """Token buckets by name: ``burst`` at once, then one every ``seconds``. ``clock`` is in seconds."""
+
+    def __init__(self, burst: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._burst = float(burst)
+        self._seconds = seconds
+        self._clock = clock
+        # Tokens, and when they were counted. A bucket that is evicted has usually been refilled by then.
+        self._buckets: LatestDict[str, tuple[float, float]] = LatestDict(_MAX_BUCKETS)
+
+    def take(self, name: str) -> float:
+        """Take a token and return 0; without one, return the seconds until there is one."""
+        tokens = self._tokens(name)
+        taken = tokens >= 1
+        self._buckets[name] = (tokens - taken, self._clock())
+        return 0.0 if taken else (1 - tokens) * self._seconds
+
+    def rename(self, old: str, new: str) -> None:
+        """Carry what ``old`` has used up over to ``new``; the emptier bucket counts."""
+        if old in self._buckets:
+            self._buckets[new] = (min(self._tokens(old), self._tokens(new)), self._clock())
+
+    def _tokens(self, name: str) -> float:
+        if name not in self._buckets:
+            return self._burst
+        tokens, counted = self._buckets[name]
+        return min(self._burst, tokens + (self._clock() - counted) / self._seconds)
+
+
+class Ticket(Struct, eq=False):
+    """A question's place in :class:`Queue`, then in the queue of the gateway."""
+
+    at_gateway: QueuePlace = QueuePlace()
+
+    def move(self, place: QueuePlace) -> None:
+        self.at_gateway = place
+
+
+class Queue:
+    """First come, first served: ``at_once`` questions run, at most ``most_waiting`` wait."""
+
+    def __init__(self, at_once: int, most_waiting: int) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._most_waiting = most_waiting
+        self._waiting: list[Ticket] = []
+        self.running = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the next question has to be refused."""
+        return len(self._waiting) >= self._most_waiting
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def place(self, ticket: Ticket) -> QueuePlace:
+        """Return the ticket's place here or at the gateway; position 0 means that it is being answered."""
+        if ticket in self._waiting:
+            return QueuePlace(self._waiting.index(ticket) + 1)
+        return ticket.at_gateway
+
+    @asynccontextmanager
+    async def turn(self, ticket: Ticket) -> AsyncIterator[None]:
+        """Wait for the ticket's turn and hold it inside the block."""
+        self._waiting.append(ticket)
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting.remove(ticket)
+        self.running += 1
+        try:
+            yield
+        finally:
+            self.running -= 1
+            self._free.release()
