@@ -97,8 +97,8 @@ class HostClient:
         if (refusal := supervisor.breaker.refusal()) is not None:
             raise refusal
         link = supervisor.link
-        if link is None:
-            await asyncio.to_thread(self._launcher.check)
+        if link is None or supervisor.state == "stopping":
+            await asyncio.to_thread(self._launcher.check, in_memory=link is not None)
         elif silent := link.heartbeat.silent_seconds:
             raise ModelUnavailableError(
                 f"the model host has not answered for {silent:g} s; it is replaced if that goes on",

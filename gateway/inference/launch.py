@@ -86,16 +86,18 @@ class Launcher:
         )
         return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 
-    def check(self) -> None:
+    def check(self, *, in_memory: bool = False) -> None:
         """Raise what a start would fail with, as far as that is known without one. Blocks on the file system.
 
-        Beside what :meth:`plan` raises, that is why the last load of the same file failed, however long ago.
+        Beside what :meth:`plan` raises, that is why the last load of the same file failed, however long ago. A model
+        that is still ``in_memory`` has room there.
         """
         model, file = self._resolved()
         # Memory may be free again meanwhile, and a service that is not ready is not asked to try.
         if self._failed is not None and self._failed[0] == file and self._failed[2].code != "out_of_memory":
             raise fresh(self._failed[2])
-        fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+        if not in_memory:
+            fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
 
     def _resolved(self) -> tuple[ResolvedModel, tuple[str, int, int]]:
         model = self._model() if callable(self._model) else self._model

@@ -158,6 +158,22 @@ def test_a_model_that_cannot_be_loaded_makes_the_server_not_ready(start_server: 
     assert server.children() == [], "looking started a host"
 
 
+def test_a_damaged_model_makes_the_server_not_ready_once_it_was_tried(
+    start_server: StartServer, tiny_model: Path, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged.gguf"
+    damaged.write_bytes(tiny_model.read_bytes()[:300_000])
+    server = start_server("--model", str(damaged))
+    assert server.client.get("/readyz").status_code == 200, "only loading tells"
+    refused = chat(server)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "model_corrupt")
+    reply = server.client.get("/readyz")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "model_corrupt")
+    damaged.write_bytes(tiny_model.read_bytes())
+    assert server.client.get("/readyz").status_code == 200
+    assert chat(server).status_code == 200
+
+
 def test_data_directory_is_private(start_server: StartServer) -> None:
     server = start_server()
     files = [p for p in Path(server.data_dir).rglob("*.db*") if p.is_file()]
