@@ -22,17 +22,17 @@ from typing import Any
 import msgspec
 
 from benchmarks.common import command_line
-from gateway.catalog import FlowDefaults
+from gateway.base.supervised import Supervision
+from gateway.config.settings import MemorySettings
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.memory.context import MemoryParts
 from gateway.memory.events import Done, PostCall
 from gateway.memory.service import Conversations
-from gateway.prompts import load_prompts
-from gateway.settings import MemorySettings
-from gateway.store.conversations import Conversation, PolicyName, add_conversation
+from gateway.models.catalog import FlowDefaults
+from gateway.models.prompts import load_prompts
 from gateway.store.db import Database
+from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation
 from gateway.store.request_log import RequestRecord
-from gateway.supervised import Supervision
 from model_host.protocol import Delta, Finished, Message, Started
 
 PLANTED = 40

@@ -27,19 +27,19 @@ import psutil
 
 from benchmarks.common import command_line, percentile
 from benchmarks.wiki_dump import Wiki
-from gateway.catalog import ResolvedModel
+from gateway.base.supervised import Supervision
+from gateway.config.settings import ModelSettings, WikiSettings
 from gateway.inference.embedder import HostEmbedder
 from gateway.inference.embedding import Embedder, Embeddings, NoEmbedder
-from gateway.settings import ModelSettings, WikiSettings
+from gateway.models.catalog import ResolvedModel
 from gateway.store.db import Database
 from gateway.store.vectors import IMPORTED, use_extension
-from gateway.store.wiki_vectors import pages_near
-from gateway.supervised import Supervision
+from gateway.store.wiki.vectors import pages_near
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.vectors import Meaning, WikiPages
+from gateway.wiki.search.vectors import Meaning, WikiPages
 
 
 class RandomEmbedder(NoEmbedder):

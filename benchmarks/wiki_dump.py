@@ -31,7 +31,7 @@ from xml.sax.saxutils import escape, quoteattr
 import zstandard
 
 from benchmarks.common import ROOT, command_line, percentile
-from gateway.settings import WikiSettings
+from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
 

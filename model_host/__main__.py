@@ -11,8 +11,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model_host import bindings, machine
-from model_host.thread_speeds import parse_speeds
+from model_host.engine import bindings, machine
+from model_host.engine.thread_speeds import parse_speeds
 
 if TYPE_CHECKING:
     from model_host.host import Host
@@ -39,7 +39,7 @@ def main() -> int:
 
     bindings.import_light()
     # Imported late: the lines above must come before llama.cpp can print.
-    from model_host.load import LoadError, begin_load
+    from model_host.engine.load import LoadError, begin_load
 
     begin_load(arguments.model)  # which runs beside the imports that follow
     host = _host(arguments, events)
@@ -69,7 +69,7 @@ def _end_with_thread(died: threading.ExceptHookArgs) -> None:
 
 def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:
     # Imported late: while the model is being loaded. The template worker starts meanwhile, too.
-    from model_host.renderer import TemplateWorker
+    from model_host.prompts.renderer import TemplateWorker
 
     worker = TemplateWorker()
     if not arguments.embedding:
@@ -93,7 +93,7 @@ def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:
     if not arguments.embedding:
         return ModelHost(options, worker, read=0, write=events)
     # Imported late: a host that generates text has no use for it.
-    from model_host.embed_host import EmbeddingHost
+    from model_host.embedding.host import EmbeddingHost
 
     return EmbeddingHost(options, read=0, write=events)
 

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from model_host import protocol
-from model_host.boundary import Boundary, opening_of_replies
-from model_host.engine import Engine, Span
-from model_host.intake import Intake
-from model_host.keeper import Keeper
+from model_host.batching.request import Sequence
+from model_host.batching.scheduler import Feed, Scheduler
+from model_host.batching.slots import SlotTable
+from model_host.engine.engine import Engine, Span
+from model_host.engine.thread_speeds import Speeds
+from model_host.engine.tuned_engine import TunedEngine
 from model_host.loop import BatchLoop
-from model_host.output import Output
 from model_host.preparer import Preparer
-from model_host.renderer import TemplateWorker
-from model_host.request import Sequence
-from model_host.scheduler import Feed, Scheduler
-from model_host.slots import SlotTable
-from model_host.snapshots import SnapshotFolder
-from model_host.templates import PromptBuilder
-from model_host.thread_speeds import Speeds
-from model_host.tuned_engine import TunedEngine
+from model_host.prompts.renderer import TemplateWorker
+from model_host.prompts.templates import PromptBuilder
+from model_host.snapshots.boundary import Boundary, opening_of_replies
+from model_host.snapshots.folder import SnapshotFolder
+from model_host.snapshots.manager import Keeper
+from model_host.wire.intake import Intake
+from model_host.wire.output import Output
 
 Work = TypeVar("Work")
 

@@ -8,20 +8,20 @@ from collections.abc import Sequence as SequenceABC
 from typing import Protocol
 
 from model_host import protocol
-from model_host.batches import batches
-from model_host.estimate import QueueReporter
-from model_host.gbnf.syntax import GrammarError
-from model_host.intake import Intake
-from model_host.keeper import Keeper
-from model_host.meter import Meter
-from model_host.output import Output
-from model_host.pace import Pace
-from model_host.reply import Text
-from model_host.reply_parser import CallPiece
-from model_host.request import Sequence, bad_grammar
-from model_host.scheduler import Feed, Scheduler
-from model_host.token_logprobs import Spelling, token_logprob
-from model_host.tool_arguments import MalformedCallError
+from model_host.batching.batches import batches
+from model_host.batching.estimate import QueueReporter
+from model_host.batching.meter import Meter
+from model_host.batching.pace import Pace
+from model_host.batching.request import Sequence, bad_grammar
+from model_host.batching.scheduler import Feed, Scheduler
+from model_host.batching.token_logprobs import Spelling, token_logprob
+from model_host.grammar.gbnf.syntax import GrammarError
+from model_host.replies.reply import Text
+from model_host.replies.reply_parser import CallPiece
+from model_host.replies.tool_arguments import MalformedCallError
+from model_host.snapshots.manager import Keeper
+from model_host.wire.intake import Intake
+from model_host.wire.output import Output
 
 SAVING_PAUSE_SECONDS = (
     0.05  # between two snapshots of an idle host: the writer has its turn, and so has a request

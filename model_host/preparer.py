@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from model_host import protocol
-from model_host.engine import Engine
-from model_host.gbnf.syntax import GrammarError
-from model_host.markers import Markers
-from model_host.output import Ticket
-from model_host.renderer import ChatTemplateError
-from model_host.reply import Reply
-from model_host.reply_parser import ReplyParser
-from model_host.request import Sequence, bad_grammar
-from model_host.schema.converter import schema_to_grammar
-from model_host.templates import PromptBuilder, ToolsUnsupportedError
-from model_host.text import StopMatcher
-from model_host.tool_forms import THOUGHTS
-from model_host.tool_grammar import tool_grammar
+from model_host.batching.request import Sequence, bad_grammar
+from model_host.engine.engine import Engine
+from model_host.grammar.gbnf.syntax import GrammarError
+from model_host.grammar.schema.converter import schema_to_grammar
+from model_host.prompts.renderer import ChatTemplateError
+from model_host.prompts.templates import PromptBuilder, ToolsUnsupportedError
+from model_host.replies.markers import Markers
+from model_host.replies.reply import Reply
+from model_host.replies.reply_parser import ReplyParser
+from model_host.replies.text import StopMatcher
+from model_host.replies.tool_forms import THOUGHTS
+from model_host.replies.tool_grammar import tool_grammar
+from model_host.wire.output import Ticket
 
 _NO_VECTORS = "this host generates text; vectors come from a host that was started with --embedding"
 

@@ -18,9 +18,9 @@ DEMO_MODEL = ROOT / "models" / "demo" / "hearth-demo.gguf"
 USE_RESOURCES = """
 import pathlib, sys
 import gateway, model_host
-from gateway.catalog import Catalog
-from gateway.prompts import load_prompts
-from gateway.resources import sample_wiki
+from gateway.models.catalog import Catalog
+from gateway.models.prompts import load_prompts
+from gateway.base.resources import sample_wiki
 from gateway.store.migrate import migrations
 
 target = pathlib.Path(sys.argv[1])

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway import __version__
-from gateway.api.dialect import dialect_of
-from gateway.api.endpoint import FORM, JSON, TEXT, Endpoint, json_reply
-from gateway.errors import HearthError
+from gateway.api.http.dialect import dialect_of
+from gateway.api.http.endpoint import FORM, JSON, TEXT, Endpoint, json_reply
+from gateway.base.errors import HearthError
 
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")

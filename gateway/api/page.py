@@ -10,9 +10,9 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.endpoint import Endpoint
-from gateway.errors import NotFoundError
-from gateway.resources import web_page
+from gateway.api.http.endpoint import Endpoint
+from gateway.base.errors import NotFoundError
+from gateway.base.resources import web_page
 
 INDEX = "index.html"
 

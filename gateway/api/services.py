@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.types import Scope
 
-from gateway.api.limits import ConcurrencyLimit
-from gateway.api.recorder import Recorder
-from gateway.api.streams import Drain
+from gateway.api.http.auth import Authenticator, Caller
+from gateway.api.http.limits import ConcurrencyLimit
+from gateway.api.recording.recorder import Recorder
+from gateway.api.streaming.streams import Drain
 from gateway.ask.flow import AskFlow
-from gateway.auth import Authenticator, Caller
-from gateway.catalog import ResolvedModel
+from gateway.base.supervised import Supervision
+from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder
 from gateway.inference.interface import Inference
-from gateway.inference.wake import Waker
+from gateway.inference.process.wake import Waker
 from gateway.memory.service import Conversations
-from gateway.metrics import Metrics
-from gateway.settings import Settings
+from gateway.models.catalog import ResolvedModel
 from gateway.store.db import Database
-from gateway.supervised import Supervision
+from gateway.telemetry.metrics import Metrics
 from gateway.vectors.parts import VectorSearch
 from gateway.wiki.source import WikiSource
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.api.endpoint import Endpoint, json_reply
+from gateway.api.http.endpoint import Endpoint, json_reply
 from gateway.api.services import services_of, services_of_scope
 from gateway.inference.interface import HostState
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from gateway.ask.background import Background
-from gateway.ask.citations import REFUSAL, AnswerChecker
-from gateway.ask.clean import address, label
-from gateway.ask.evidence import Support
+from gateway.ask.background.background import Background
+from gateway.ask.checking.citations import REFUSAL, AnswerChecker
+from gateway.ask.checking.clean import address, label
+from gateway.ask.checking.evidence import Support
 from gateway.ask.generation import Generated, Model
 from gateway.ask.journal import Journal
 from gateway.ask.types import AnswerDelta, Citation
-from gateway.prompts import Prompt
+from gateway.models.prompts import Prompt
 
 
 class Answer(Struct, frozen=True):

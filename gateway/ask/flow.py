@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from gateway.aio import finish, stop
-from gateway.ask.cache import CompactionCache
+from gateway.ask.background.cache import CompactionCache
 from gateway.ask.journal import Journal
 from gateway.ask.run import Parts, QuestionRun
 from gateway.ask.types import AnswerDone, AskCall, AskEvent
-from gateway.catalog import FlowDefaults
-from gateway.errors import HearthError
+from gateway.base.aio import finish, stop
+from gateway.base.errors import HearthError
+from gateway.config.settings import AskSettings
 from gateway.inference.interface import Inference
-from gateway.prompts import PromptSet
-from gateway.settings import AskSettings
+from gateway.models.catalog import FlowDefaults
+from gateway.models.prompts import PromptSet
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import WikiSource
 

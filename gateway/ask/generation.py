@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.journal import Journal
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, Progress
-from gateway.prompts import Prompt
+from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
 from model_host.protocol import Delta, Finished, Lane, Message, Queued, Started
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from gateway.catalog import FlowDefaults
-from gateway.errors import ConfigurationError
-from gateway.settings import AskSettings
+from gateway.base.errors import ConfigurationError
+from gateway.config.settings import AskSettings
+from gateway.models.catalog import FlowDefaults
 
 _PAGES = 3
 _PASSAGE_TOKENS = 120

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import structlog
 
-from gateway.aio import side_by_side, stop
-from gateway.ask.draft import Found
+from gateway.ask.background.draft import Found
 from gateway.ask.journal import Journal
-from gateway.errors import HearthError
+from gateway.base.aio import side_by_side, stop
+from gateway.base.errors import HearthError
 from gateway.wiki.sketch import alike, sketch
 from gateway.wiki.source import Hits, Page, PageRef, WikiSource
 

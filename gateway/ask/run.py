@@ -7,24 +7,24 @@ import asyncio
 import msgspec
 from msgspec import Struct
 
-from gateway.aio import side_by_side, stop
 from gateway.ask.answer import Answer, write_answer
-from gateway.ask.background import Background, BackgroundBuilder
-from gateway.ask.cache import CompactionCache
-from gateway.ask.compact import Compactor
-from gateway.ask.draft import draft_pages
+from gateway.ask.background.background import Background, BackgroundBuilder
+from gateway.ask.background.cache import CompactionCache
+from gateway.ask.background.compact import Compactor
+from gateway.ask.background.draft import draft_pages
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import Terms, generate_terms
 from gateway.ask.types import AskResult, Budget, Skipped
-from gateway.catalog import FlowDefaults
-from gateway.errors import PromptTooLongError
+from gateway.base.aio import side_by_side, stop
+from gateway.base.errors import PromptTooLongError
+from gateway.base.visible import visible
+from gateway.config.settings import AskSettings
 from gateway.inference.interface import Inference, ModelInfo
-from gateway.prompts import Prompt, PromptSet
-from gateway.settings import AskSettings
-from gateway.visible import visible
+from gateway.models.catalog import FlowDefaults
+from gateway.models.prompts import Prompt, PromptSet
 from gateway.wiki.source import WikiSource
 
 _LOADING_POLL_SECONDS = 0.2

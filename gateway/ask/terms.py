@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.generation import Model
-from gateway.ask.words import is_stop_word
-from gateway.prompts import Prompt
+from gateway.ask.text.words import is_stop_word
+from gateway.models.prompts import Prompt
 
 MOST_TERMS = 3
 _LEAST_CHARACTERS, _MOST_CHARACTERS = 2, 64

@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 from msgspec import Struct
 
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
 
 
 class BenchError(HearthError):

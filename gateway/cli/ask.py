@@ -9,11 +9,11 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client import connect, raise_event_error
-from gateway.cli.options import client_options, json_option
-from gateway.cli.stages import StageLine
-from gateway.cli.text import say
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
+from gateway.cli.common.client import connect, raise_event_error
+from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.stages import StageLine
+from gateway.cli.common.text import say
 
 
 @click.command()

@@ -9,9 +9,9 @@ import click
 import msgspec
 from tqdm import tqdm
 
-from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import say
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
+from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.text import say
 from gateway.store.backup import copy_database
 
 

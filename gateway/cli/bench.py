@@ -18,9 +18,9 @@ from gateway.benchmarking.report import Report, rows_of
 from gateway.benchmarking.run import measure
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
-from gateway.cli.client import connect
-from gateway.cli.options import client_options, json_option
-from gateway.cli.text import say, table
+from gateway.cli.common.client import connect
+from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.text import say, table
 
 
 @click.command()

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from gateway.cli.exits import EXIT_CONFIGURATION
-from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import say, table
-from gateway.config import flatten
-from gateway.consistency import problems
+from gateway.cli.common.exits import EXIT_CONFIGURATION
+from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.text import say, table
+from gateway.config.sources import flatten
+from gateway.server.consistency import problems
 
 
 @click.group()

@@ -13,13 +13,13 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.database import opened_database
-from gateway.cli.import_documents import CHAT, REGISTRY, SUMMARY
-from gateway.cli.options import local_options, settings_of
-from gateway.cli.text import say
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.text import say
+from gateway.cli.imports.documents import CHAT, REGISTRY, SUMMARY
 from gateway.store.db import Database
-from gateway.store.transfer import VERSION, Archive, Header, conversation_ids, read_archive, read_rest
+from gateway.store.memory.transfer import VERSION, Archive, Header, conversation_ids, read_archive, read_rest
 
 
 @click.command()

@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client import Client, connect
-from gateway.cli.options import client_options, json_option
-from gateway.cli.text import say
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
+from gateway.cli.common.client import Client, connect
+from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.text import say
 
 
 @click.group(invoke_without_command=True)

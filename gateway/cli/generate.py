@@ -10,10 +10,10 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client import Client, connect
-from gateway.cli.options import client_options, json_option, settings_of
-from gateway.cli.text import say
-from gateway.prompts import Prompt, load_prompts
+from gateway.cli.common.client import Client, connect
+from gateway.cli.common.options import client_options, json_option, settings_of
+from gateway.cli.common.text import say
+from gateway.models.prompts import Prompt, load_prompts
 from model_host.protocol import TextPart
 
 

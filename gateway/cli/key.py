@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from gateway.cli.database import opened_database
-from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import say, table
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.text import say, table
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
 
 

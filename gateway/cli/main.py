@@ -15,10 +15,10 @@ from typing import NamedTuple
 import click
 
 from gateway import __version__
-from gateway.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED, exit_status
-from gateway.cli.text import say
-from gateway.errors import HearthError
-from gateway.private import keep_files_private
+from gateway.base.errors import HearthError
+from gateway.base.private import keep_files_private
+from gateway.cli.common.exits import EXIT_FAILED, EXIT_INTERRUPTED, exit_status
+from gateway.cli.common.text import say
 
 
 class _Entry(NamedTuple):
@@ -28,25 +28,27 @@ class _Entry(NamedTuple):
 
 
 COMMANDS = {
-    "start": _Entry("start", "start", "Run the server."),
-    "stop": _Entry("stop", "stop", "Stop the server of a data directory."),
-    "status": _Entry("status", "status", "Show the server's state and load."),
+    "start": _Entry("server.start", "start", "Run the server."),
+    "stop": _Entry("server.stop", "stop", "Stop the server of a data directory."),
+    "status": _Entry("server.status", "status", "Show the server's state and load."),
     "ask": _Entry("ask", "ask", "Ask the wiki a question."),
-    "chat": _Entry("chat", "chat", "Talk with the model."),
+    "chat": _Entry("chat.command", "chat", "Talk with the model."),
     "facts": _Entry("facts", "facts", "What conversations have taught the server about you."),
     "tasks": _Entry("tasks", "tasks", "Objectives, tasks and checklists."),
-    "eval": _Entry("eval", "evaluate", "Score answers, citations and retrieval on a question set."),
+    "eval": _Entry(
+        "evaluation.command", "evaluate", "Score answers, citations and retrieval on a question set."
+    ),
     "memory": _Entry("memory", "memory", "Look after the summaries of conversations."),
     "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
-    "pull": _Entry("pull", "pull", "Download a model."),
+    "pull": _Entry("hub.pull", "pull", "Download a model."),
     "models": _Entry("models", "models", "List known and installed models."),
-    "import-wiki": _Entry("import_wiki", "import_wiki", "Fill the wiki from a MediaWiki export."),
-    "doctor": _Entry("doctor", "doctor", "Say what this machine can run, and why."),
+    "import-wiki": _Entry("imports.wiki", "import_wiki", "Fill the wiki from a MediaWiki export."),
+    "doctor": _Entry("doctor.command", "doctor", "Say what this machine can run, and why."),
     "bench": _Entry("bench", "bench", "Measure a server's speed."),
-    "log": _Entry("log", "log", "Look at past requests."),
+    "log": _Entry("log.command", "log", "Look at past requests."),
     "backup": _Entry("backup", "backup", "Copy the database while the server runs."),
     "export": _Entry("export", "export", "Write conversations, facts and tasks to a file."),
-    "import": _Entry("import_", "import_", "Read what `hearth export` wrote, or other chats."),
+    "import": _Entry("imports.command", "import_", "Read what `hearth export` wrote, or other chats."),
     "key": _Entry("key", "key", "Manage API keys."),
     "config": _Entry("config", "config", "Show the configuration."),
 }

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
-from gateway.cli.client import connect
-from gateway.cli.options import client_options
-from gateway.cli.text import say
+from gateway.cli.common.client import connect
+from gateway.cli.common.options import client_options
+from gateway.cli.common.text import say
 
 
 @click.group()

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.catalog import Catalog, ModelRow, estimate_ram
-from gateway.cli.options import json_option, local_options, settings_of
-from gateway.cli.text import say, size_text, table
+from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.text import say, size_text, table
+from gateway.models.catalog import Catalog, ModelRow, estimate_ram
 
 
 @click.command()

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from gateway.cli.client import Client, connect
-from gateway.cli.options import client_options, json_option
-from gateway.cli.text import say
+from gateway.cli.common.client import Client, connect
+from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.text import say
 
 _MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
 

@@ -1,0 +1,1 @@
+"""Question sets run through the ask flow, scored and compared. Imports `ask` and below."""

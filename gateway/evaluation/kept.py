@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import Run, differences
 from gateway.evaluation.score import Row

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
 
 Fact = Annotated[list[str], Meta(min_length=1)]
 

@@ -15,7 +15,7 @@ from gateway.ask.journal import Journal
 from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
-from gateway.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
+from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.score import Row, Tokens, rank, score
 from gateway.store.request_log import RequestRecord

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.citations import is_refusal
+from gateway.ask.checking.citations import is_refusal
+from gateway.ask.text.words import is_stop_word
 from gateway.ask.types import AskResult, Citation
-from gateway.ask.words import is_stop_word
 from gateway.evaluation.questions import Question, has_fact, normalized
 from gateway.wiki.source import Page
 

@@ -13,18 +13,18 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import ModelUnavailableError
-from gateway.inference.breaker import Breaker
-from gateway.inference.failures import RETRY_SECONDS, request_failure
+from gateway.base.errors import ModelUnavailableError
+from gateway.config.settings import ModelSettings
 from gateway.inference.interface import HostHealth, ModelInfo
-from gateway.inference.keepalive import IdleClock, Use
-from gateway.inference.launch import Launcher
-from gateway.inference.link import HostLink, encode
-from gateway.inference.pending import OpenRequest, RequestEvent
-from gateway.inference.supervisor import Supervisor
-from gateway.inference.thread_plans import ThreadPlans
-from gateway.settings import ModelSettings
+from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.failures import RETRY_SECONDS, request_failure
+from gateway.inference.process.keepalive import IdleClock, Use
+from gateway.inference.process.launch import Launcher
+from gateway.inference.process.link import HostLink, encode
+from gateway.inference.process.pending import OpenRequest, RequestEvent
+from gateway.inference.process.supervisor import Supervisor
+from gateway.inference.process.thread_plans import ThreadPlans
+from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Count, Detokenize, Embed, Failed, Forget
 
 _MAX_ID = 128

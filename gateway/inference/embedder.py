@@ -6,15 +6,15 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from gateway.catalog import ResolvedModel, TaskPrompts
-from gateway.errors import ConfigurationError, HearthError, PromptTooLongError
-from gateway.inference.breaker import Breaker
+from gateway.base.errors import ConfigurationError, HearthError, PromptTooLongError
+from gateway.config.settings import ModelSettings, Settings
 from gateway.inference.client import HostClient
 from gateway.inference.embedding import Embeddings, TextKind
 from gateway.inference.interface import KeepAlive
-from gateway.inference.keepalive import Use
-from gateway.inference.link import HostLink
-from gateway.settings import ModelSettings, Settings
+from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.keepalive import Use
+from gateway.inference.process.link import HostLink
+from gateway.models.catalog import ResolvedModel, TaskPrompts
 from model_host.protocol import MAX_LINE_BYTES, MAX_TEXTS, Embed, Embedded, Lane
 
 # One message carries at most this much text. JSON escaping makes at most 6 bytes of one, so it fits a line.

@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import HearthError, NotFoundError
+from gateway.base.errors import HearthError, NotFoundError
 from gateway.inference.interface import HostHealth, KeepAlive
+from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Lane
 
 # What a text is for. Models that were trained with task prompts get a query's or a document's put around it, as the
@@ -44,7 +44,7 @@ class Embeddings(Struct, frozen=True):
 
 
 class Embedder(Protocol):
-    """An embedding model. Errors are :class:`gateway.errors.HearthError` subclasses."""
+    """An embedding model. Errors are :class:`gateway.base.errors.HearthError` subclasses."""
 
     @property
     def name(self) -> str | None:

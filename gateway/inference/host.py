@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import HearthError, ModelUnavailableError
-from gateway.inference.breaker import Breaker
+from gateway.base.errors import HearthError, ModelUnavailableError
+from gateway.config.settings import ModelSettings
 from gateway.inference.client import HostClient, model_info
 from gateway.inference.counts import CountCache, batches
-from gateway.inference.failures import request_failure, stopped
 from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
-from gateway.inference.keepalive import Use
-from gateway.inference.link import HostLink, encode
-from gateway.inference.pending import RequestEvent
-from gateway.inference.thread_plans import ThreadPlans
-from gateway.settings import ModelSettings
+from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.failures import request_failure, stopped
+from gateway.inference.process.keepalive import Use
+from gateway.inference.process.link import HostLink, encode
+from gateway.inference.process.pending import RequestEvent
+from gateway.inference.process.thread_plans import ThreadPlans
+from gateway.models.catalog import ResolvedModel
 from model_host.protocol import (
     Count,
     Counted,

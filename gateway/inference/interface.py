@@ -119,7 +119,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
 
 
 class Inference(Protocol):
-    """A served model. Errors are :class:`gateway.errors.HearthError` subclasses."""
+    """A served model. Errors are :class:`gateway.base.errors.HearthError` subclasses."""
 
     def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
         """Stream one generation; the last event is ``Finished``.

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from gateway.errors import PromptTooLongError
+from gateway.base.errors import PromptTooLongError
 from gateway.memory.types import Block, ContextBudget, LeftOut
-from gateway.store.messages import StoredMessage
-from gateway.store.summaries import Summary, SummaryLevel
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.summaries import Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
 
 # Before the summaries of a level; what a reader of the prompt needs to place them in time.
@@ -70,7 +70,8 @@ class Ingredients(Struct, frozen=True, kw_only=True):
 
     ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` stands
     right before the last message. ``summaries`` are the live ones, ``messages`` those of
-    :func:`gateway.store.messages.open_messages`, the new one included. ``counted`` has the tokens of each summary
+    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``counted`` has the tokens of each
+    summary
     as :func:`summary_text` writes it. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` is what
     the blocks' own budgets had no room for.
     """

@@ -10,20 +10,20 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.catalog import FlowDefaults
+from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
 from gateway.memory.compose import Composition, Ingredients, compose, line_text, summary_text
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
-from gateway.memory.policies import CeilingPolicy, Policy, make_budget, make_policy
-from gateway.memory.situation import Situation
+from gateway.memory.planning.policies import CeilingPolicy, Policy, make_budget, make_policy
+from gateway.memory.planning.situation import Situation
 from gateway.memory.types import Block, BudgetReport, ContextBudget, Offer
-from gateway.prompts import Prompt, PromptSet
-from gateway.settings import MemorySettings
-from gateway.store.conversations import Conversation, set_counted_by
+from gateway.models.catalog import FlowDefaults
+from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.db import Database
-from gateway.store.messages import StoredMessage, open_messages, set_tokens
-from gateway.store.summaries import Summary, live_summaries
+from gateway.store.memory.conversations import Conversation, set_counted_by
+from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
+from gateway.store.memory.summaries import Summary, live_summaries
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 

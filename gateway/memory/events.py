@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.memory.types import BudgetReport
-from gateway.store.conversations import Conversation
-from gateway.store.messages import MessageRole, StoredMessage
+from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.messages import MessageRole, StoredMessage
 from model_host.protocol import Lane
 
 

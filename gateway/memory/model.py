@@ -11,11 +11,11 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct
 
-from gateway.aio import finish
-from gateway.errors import HearthError
+from gateway.base.aio import finish
+from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
 from gateway.memory.pace import Pace
-from gateway.prompts import Prompt
+from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from model_host.protocol import Delta, Finished, Message, TextPart
 

@@ -18,10 +18,11 @@ import apsw
 import msgspec
 import structlog
 
-from gateway.aio import KeyedLocks, finish, stop
-from gateway.errors import HearthError, NotFoundError, OverloadedError
+from gateway.base.aio import KeyedLocks, finish, stop
+from gateway.base.errors import HearthError, NotFoundError, OverloadedError
+from gateway.base.redact import redact, redact_aside
+from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, Progress
-from gateway.memory.compaction import Compactor
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.events import (
     Accepted,
@@ -35,13 +36,13 @@ from gateway.memory.events import (
     TextDelta,
     Waiting,
 )
-from gateway.memory.facts import Facts
 from gateway.memory.hub import Hub, News
+from gateway.memory.learning.facts import Facts
+from gateway.memory.learning.tasks import TaskKeeper
 from gateway.memory.model import Filled
-from gateway.memory.tasks import TaskKeeper
+from gateway.memory.summaries.compaction import Compactor
 from gateway.memory.worker import Handler, Worker
-from gateway.redact import redact, redact_aside
-from gateway.store.conversations import (
+from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     any_conversation,
@@ -49,17 +50,16 @@ from gateway.store.conversations import (
     get_conversation,
     save_conversation,
 )
-from gateway.store.forget import forget_speaker
-from gateway.store.jobs import Job, JobKind, add_job, finish_job
-from gateway.store.messages import (
+from gateway.store.memory.forget import forget_speaker
+from gateway.store.memory.jobs import Job, JobKind, add_job, finish_job
+from gateway.store.memory.messages import (
     NewMessage,
     StoredMessage,
     add_message,
     find_message,
     reply_to,
 )
-from gateway.store.summaries import add_summary
-from gateway.supervised import Supervision
+from gateway.store.memory.summaries import add_summary
 from model_host.protocol import Delta, Finished, Queued
 
 log = structlog.get_logger(__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from gateway.store.summaries import SummaryLevel
+from gateway.store.memory.summaries import SummaryLevel
 
 
 class ContextBudget(Struct, frozen=True, kw_only=True):

@@ -15,10 +15,11 @@ from functools import partial
 import apsw
 import structlog
 
-from gateway.aio import KeyedLocks, finish, stop
-from gateway.errors import HearthError
+from gateway.base.aio import KeyedLocks, finish, stop
+from gateway.base.errors import HearthError
+from gateway.base.supervised import Supervised, Supervision
 from gateway.store.db import Database
-from gateway.store.jobs import (
+from gateway.store.memory.jobs import (
     Job,
     JobKind,
     LostJobError,
@@ -27,7 +28,6 @@ from gateway.store.jobs import (
     put_back_job,
     release_all_jobs,
 )
-from gateway.supervised import Supervised, Supervision
 
 log = structlog.get_logger(__name__)
 

@@ -1,0 +1,1 @@
+"""SQLite: the only unit with SQL. Imports `base`."""

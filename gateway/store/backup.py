@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
 from gateway.store.faults import translated
 
 _PAGES_A_STEP = 256

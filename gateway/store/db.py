@@ -20,8 +20,8 @@ import apsw
 import structlog
 from msgspec import Struct
 
-from gateway.errors import ConfigurationError, HearthError
-from gateway.private import make_private
+from gateway.base.errors import ConfigurationError, HearthError
+from gateway.base.private import make_private
 from gateway.store.faults import translated
 from gateway.store.migrate import migrate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from gateway.errors import ConfigurationError, HearthError
+from gateway.base.errors import ConfigurationError, HearthError
 
 _BUSY_RETRY_SECONDS = 2.0
 _FULL_RETRY_SECONDS = 60.0

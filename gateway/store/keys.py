@@ -11,7 +11,7 @@ from typing import Literal
 import apsw
 from msgspec import Struct
 
-from gateway.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.rows import columns, load_all, load_one
 
 Role = Literal["user", "admin"]

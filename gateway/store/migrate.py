@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
 
 _FOLDER = Path(__file__).resolve().parent / "migrations"
 _FILE_NAME = re.compile(r"(\d{3})_(\w+)\.sql")

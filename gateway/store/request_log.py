@@ -8,8 +8,8 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.errors import InvalidRequestError, NotFoundError
-from gateway.redact import redact_value
+from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.base.redact import redact_value
 from gateway.store.request_sources import note_sources
 from gateway.store.rows import columns, converted, load_all, load_one
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
 from gateway.store.rows import columns, load_one
 
 

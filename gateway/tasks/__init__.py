@@ -1,0 +1,1 @@
+"""Task values: objectives, tasks, checklists. Imports `store` and `base`."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.store.messages import StoredMessage
-from gateway.store.tasks import State, Task
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.tasks import State, Task
 
 MENTION = re.compile(r"@([OT]-[0-9]{8}-[0-9]{2})(?![0-9])")
 MAX_CHANGES = 8

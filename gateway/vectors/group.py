@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from gateway.errors import HearthError, InvalidRequestError, ModelUnavailableError, PromptTooLongError
+from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError, PromptTooLongError
 from gateway.inference.embedding import Embeddings
 from gateway.vectors.source import Document, Part, Vectors
 

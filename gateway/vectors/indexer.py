@@ -16,11 +16,11 @@ import apsw
 import structlog
 from msgspec import Struct
 
-from gateway.errors import HearthError
+from gateway.base.errors import HearthError
+from gateway.base.supervised import Supervised, Supervision
 from gateway.inference.embedding import Embedder, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space, use_space
-from gateway.supervised import Supervised, Supervision
 from gateway.vectors.group import Group
 from gateway.vectors.source import Count, Source
 

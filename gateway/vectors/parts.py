@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from gateway.catalog import ResolvedModel, resolve_embedding_model
+from gateway.config.settings import Settings
 from gateway.inference.embedder import HostEmbedder, host_settings
 from gateway.inference.embedding import Embedder, NoEmbedder
-from gateway.settings import Settings
+from gateway.models.catalog import ResolvedModel, resolve_embedding_model
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import structlog
 from msgspec import Struct
 
-from gateway.aio import stop
-from gateway.errors import HearthError, ModelUnavailableError
+from gateway.base.aio import stop
+from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.inference.embedding import Embedder, Embeddings
 
 log = structlog.get_logger(__name__)

@@ -6,10 +6,10 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.store import wiki as store
-from gateway.wiki import extract as extractor
-from gateway.wiki.extract import extract, redirect_target
+from gateway.store.wiki import pages as store
 from gateway.wiki.sketch import sketch
+from gateway.wiki.wikitext import extract as extractor
+from gateway.wiki.wikitext.extract import extract, redirect_target
 
 
 class NewRedirect(Struct, frozen=True):

@@ -6,18 +6,18 @@ from urllib.parse import quote
 
 import apsw
 
-from gateway.errors import NotFoundError
-from gateway.settings import WikiSettings
+from gateway.base.errors import NotFoundError
+from gateway.config.settings import WikiSettings
 from gateway.store import fts
-from gateway.store import wiki as store
 from gateway.store.db import Database
-from gateway.store.wiki_search import sketch_of
-from gateway.wiki.extract import normal_title, plain_title
-from gateway.wiki.hybrid import HybridSearch
+from gateway.store.wiki import pages as store
+from gateway.store.wiki.search import sketch_of
+from gateway.wiki.search.hybrid import HybridSearch
+from gateway.wiki.search.texts import search_text
+from gateway.wiki.search.titles import search_titles
+from gateway.wiki.search.vectors import Meaning
 from gateway.wiki.source import SECTIONS, Hits, Page, PageRef, WikiHealth
-from gateway.wiki.texts import search_text
-from gateway.wiki.titles import search_titles
-from gateway.wiki.vectors import Meaning
+from gateway.wiki.wikitext.extract import normal_title, plain_title
 
 # Left as they are in page addresses, as MediaWiki does.
 _SAFE_IN_URL = ";@$!*(),/~:"

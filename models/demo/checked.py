@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.citations import AnswerChecker
-from gateway.ask.evidence import Evidence
-from gateway.ask.passages import Passage
+from gateway.ask.checking.citations import AnswerChecker
+from gateway.ask.checking.evidence import Evidence
+from gateway.ask.text.passages import Passage
 from gateway.wiki.source import Page, Section
 
 _HEADER = re.compile(r"\[(\d+)\] (.+)")

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.config_fields import FIELDS, convert_value
-from gateway.settings import ModelSettings, ServerSettings
+from gateway.config.fields import FIELDS, convert_value
+from gateway.config.settings import ModelSettings, ServerSettings
 from tests.conftest import ROOT
 from tests.deploy.booted import FRESH_ROOT
 from tests.deploy.debian import need
@@ -85,7 +85,7 @@ def test_what_is_copied_is_there() -> None:
         for source in sources:
             assert source == "." or ((ROOT / source).exists() and in_context(source)), source
     for needed in (
-        "gateway/app.py",
+        "gateway/server/app.py",
         "model_host/loop.py",
         "prompts/answer.md",
         "models/catalog.toml",

@@ -14,10 +14,10 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.base.supervised import TaskHealth
+from gateway.config.settings import ServerSettings
 from gateway.inference.interface import HostHealth
-from gateway.metrics import Metrics
-from gateway.settings import ServerSettings
-from gateway.supervised import TaskHealth
+from gateway.telemetry.metrics import Metrics
 from tests.conftest import ROOT
 from tests.deploy.debian import need
 

@@ -15,7 +15,7 @@ import httpx2
 import psutil
 import pytest
 
-from gateway.app import ENDPOINTS
+from gateway.server.app import ENDPOINTS
 from tests.deploy.proxy import NAME, Proxy, proxy
 from tests.end_to_end.server import Server
 from tests.waiting import eventually

@@ -14,7 +14,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from gateway.cli.service_checks import (
+from gateway.base.errors import HearthError
+from gateway.cli.doctor.services import (
     check_installation,
     data_directory,
     file_checks,
@@ -22,8 +23,7 @@ from gateway.cli.service_checks import (
     service_checks,
     socket_checks,
 )
-from gateway.errors import HearthError
-from gateway.settings import ModelSettings, ServerSettings
+from gateway.config.settings import ModelSettings, ServerSettings
 from tests.conftest import ROOT
 from tests.deploy.debian import need
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.resources import bundled
+from gateway.base.resources import bundled
 from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server
 from tests.waiting import eventually
@@ -148,7 +148,7 @@ def test_a_client_that_leaves_stops_the_reading_of_its_prompt(tmp_path: Path, wi
 def test_the_built_in_model_is_the_one_in_the_catalog() -> None:
     import hashlib
 
-    from gateway.catalog import Catalog
+    from gateway.models.catalog import Catalog
 
     row = Catalog.load().get("hearth-demo")
     file = bundled("models/demo/hearth-demo.gguf")

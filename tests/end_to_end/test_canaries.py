@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.api.endpoint import Endpoint
-from gateway.app import ENDPOINTS
+from gateway.api.http.endpoint import Endpoint
+from gateway.server.app import ENDPOINTS
 from tests.end_to_end.server import Server
 from tests.gateway.api.routes import path_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server, alive
-from tests.gateway.wiki.export import export, page
+from tests.gateway.wiki.dumps.export import export, page
 from tests.waiting import eventually
 
 PAGES = {

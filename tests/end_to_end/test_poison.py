@@ -11,8 +11,8 @@ import pytest
 
 from tests.end_to_end.server import Server
 from tests.gateway.ask.poison import PAGES, faults, poisoned
-from tests.gateway.wiki import export
-from tests.gateway.wiki.export import page as exported
+from tests.gateway.wiki.dumps import export
+from tests.gateway.wiki.dumps.export import page as exported
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.resources import sample_wiki
+from gateway.base.resources import sample_wiki
 from tests.mediawiki.export import EXTRA, export, sample_pages
 from tests.mediawiki.install import install_mediawiki, install_php
 

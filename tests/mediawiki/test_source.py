@@ -9,20 +9,20 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.aio import side_by_side
-from gateway.errors import NotFoundError
-from gateway.resources import sample_wiki
-from gateway.settings import WikiSettings
+from gateway.base.aio import side_by_side
+from gateway.base.errors import NotFoundError
+from gateway.base.resources import sample_wiki
+from gateway.base.supervised import Supervision
+from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED
-from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
-from gateway.wiki.extract import extract, redirect_target
-from gateway.wiki.mediawiki import MediaWiki
+from gateway.wiki.remote.mediawiki import MediaWiki
+from gateway.wiki.remote.trouble import WikiReplyError, WikiUnavailableError
+from gateway.wiki.search.vectors import Meaning, WikiPages
 from gateway.wiki.source import Section, WikiSource
-from gateway.wiki.trouble import WikiReplyError, WikiUnavailableError
-from gateway.wiki.vectors import Meaning, WikiPages
+from gateway.wiki.wikitext.extract import extract, redirect_target
 from tests.gateway.vectors.words import WordEmbedder, come_true
 from tests.mediawiki.export import CONSTRUCTS, sample_pages
 from tests.mediawiki.server import RealMediaWiki

@@ -28,10 +28,10 @@ def planted(place: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("place", "name"),
     [
-        ("model_host.intake", "Intake._receive"),
+        ("model_host.wire.intake", "Intake._receive"),
         ("model_host.host", "ModelHost._arrived"),
-        ("model_host.scheduler", "Scheduler.plan"),
-        ("model_host.snapshots", "write_file"),
+        ("model_host.batching.scheduler", "Scheduler.plan"),
+        ("model_host.snapshots.folder", "write_file"),
     ],
     ids=["reader", "preparer", "loop", "snapshots"],
 )
@@ -45,7 +45,7 @@ def test_a_dead_thread_ends_the_host(start_host: StartHost, tmp_path: Path, plac
 
 
 def test_a_reply_that_cannot_be_read_ends_its_request_alone(start_host: StartHost) -> None:
-    host = start_host(code=planted("model_host.reply", "Reply.push"))
+    host = start_host(code=planted("model_host.replies.reply", "Reply.push"))
     host.generate("g", LONG)
     assert host.end("g")["code"] == "internal"
     host.send(op="count", id="c", texts=["a"])

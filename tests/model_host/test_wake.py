@@ -9,9 +9,9 @@ from pathlib import Path
 import llama_cpp
 import pytest
 
-from model_host.load import Load, LoadError, begin_load, take_load
-from model_host.vocabulary import Vocabulary
-from model_host.weights import Weights
+from model_host.engine.load import Load, LoadError, begin_load, take_load
+from model_host.engine.vocabulary import Vocabulary
+from model_host.engine.weights import Weights
 
 ROOT = Path(__file__).resolve().parents[2]
 

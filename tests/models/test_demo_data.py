@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.memory import facts
-from gateway.memory.keep import check
-from gateway.store.messages import StoredMessage
-from gateway.store.tasks import Task
+from gateway.memory.learning import facts
+from gateway.memory.summaries.keep import check
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.tasks import Task
 from gateway.tasks import values
 
 DEMO = Path(__file__).resolve().parents[2] / "models" / "demo"

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from gateway.api.fields import convert, decode_object
-from gateway.api.neutral import Neutral, without_neutral, without_neutral_in
-from gateway.errors import InvalidRequestError
+from gateway.api.parsing.fields import convert, decode_object
+from gateway.api.parsing.neutral import Neutral, without_neutral, without_neutral_in
+from gateway.base.errors import InvalidRequestError
 from model_host.protocol import StopString, ToolName, Unit
 
 CallId = Annotated[str, Meta(min_length=1, max_length=256)]

@@ -19,7 +19,7 @@ from gateway.api.anthropic.bodies import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from gateway.errors import InvalidRequestError
+from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, Tool, ToolCall
 
 _CHOICES: dict[type[ToolChoice], str] = {Auto: "auto", AnyTool: "required", NoTool: "none"}

@@ -14,13 +14,13 @@ from gateway.api.anthropic.bodies import MessagesBody, Prompt, parse_messages, p
 from gateway.api.anthropic.prompt import host_messages, host_tools, tool_settings
 from gateway.api.anthropic.replies import MessageReply, Ping, TokenCount, Usage
 from gateway.api.anthropic.stream import stream_events, whole_message
-from gateway.api.chat_log import logged_generation
-from gateway.api.dialect import ANTHROPIC
-from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
-from gateway.api.models import check_model
+from gateway.api.http.dialect import ANTHROPIC
+from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
+from gateway.api.openai.models import check_model
+from gateway.api.recording.generations import logged_generation
 from gateway.api.services import caller_of, services_of
-from gateway.api.streams import Relay, StreamReply, event_stream, known_error, sse, until_disconnect
-from gateway.errors import HearthError
+from gateway.api.streaming.streams import Relay, StreamReply, event_stream, known_error, sse, until_disconnect
+from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Progress
 from model_host.protocol import Sampling
 

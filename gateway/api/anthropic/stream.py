@@ -24,7 +24,7 @@ from gateway.api.anthropic.replies import (
     ending_of,
     usage_of,
 )
-from gateway.api.json_faults import json_object
+from gateway.api.parsing.json_faults import json_object
 from gateway.inference.interface import GenerationEvent
 from model_host.protocol import Delta, Finished, Started, ToolDelta
 

@@ -1,0 +1,1 @@
+"""`/v1/conversations`, `/v1/facts` and `/v1/tasks`."""

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from gateway.api.fields import convert, decode_object
-from gateway.errors import InvalidRequestError
+from gateway.api.parsing.fields import convert, decode_object
+from gateway.base.errors import InvalidRequestError
 from gateway.memory.types import Block, BudgetReport, LeftOut
-from gateway.store.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
-from gateway.store.messages import MessageRole, StoredMessage
-from gateway.store.summaries import Summary
+from gateway.store.memory.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
+from gateway.store.memory.messages import MessageRole, StoredMessage
+from gateway.store.memory.summaries import Summary
 from model_host.protocol import Lane
 
 Name = Annotated[str, Meta(min_length=1, max_length=120)]

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from gateway.api.conversations.bodies import MessageReply, NewMessageBody, PostReply, parse_message
-from gateway.api.endpoint import json_reply
-from gateway.api.errors import envelope
+from gateway.api.http.endpoint import json_reply
+from gateway.api.http.errors import envelope
 from gateway.api.services import services_of
-from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.memory.events import (
     Accepted,
     BudgetKnown,
@@ -24,7 +24,7 @@ from gateway.memory.events import (
     TextDelta,
     Waiting,
 )
-from gateway.store.conversations import Conversation
+from gateway.store.memory.conversations import Conversation
 
 
 async def post_message(request: Request, conversation: Conversation) -> ASGIApp:

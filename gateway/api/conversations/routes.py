@@ -33,21 +33,21 @@ from gateway.api.conversations.bodies import (
     policy_of,
 )
 from gateway.api.conversations.messages import post_message
-from gateway.api.conversations.paging import Listed, Paged, halves, page, pair, query_of
-from gateway.api.endpoint import JSON, SSE, Endpoint, json_reply
-from gateway.api.errors import envelope
+from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
+from gateway.api.http.errors import envelope
+from gateway.api.parsing.paging import Listed, Paged, halves, page, pair, query_of
 from gateway.api.services import caller_of, services_of
-from gateway.api.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.base.redact import without_secrets
 from gateway.memory.hub import News
-from gateway.redact import without_secrets
-from gateway.store.conversations import (
+from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     get_conversation,
     list_conversations,
 )
-from gateway.store.messages import page_of_messages
-from gateway.store.summaries import list_summaries
+from gateway.store.memory.messages import page_of_messages
+from gateway.store.memory.summaries import list_summaries
 
 
 class ConversationQuery(Listed, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""The subset of Ollama's API that its clients need."""

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from gateway.api.fields import convert, decode_object
-from gateway.api.generation import TopLogprobs
-from gateway.api.neutral import Neutral, without_neutral, without_neutral_in
 from gateway.api.ollama.options import UNSUPPORTED, Options
-from gateway.errors import InvalidRequestError
+from gateway.api.openai.generation import TopLogprobs
+from gateway.api.parsing.fields import convert, decode_object
+from gateway.api.parsing.neutral import Neutral, without_neutral, without_neutral_in
+from gateway.base.errors import InvalidRequestError
 from model_host.protocol import ToolName
 
 T = TypeVar("T")

@@ -7,13 +7,13 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.embed_log import logged_embedding
-from gateway.api.endpoint import json_reply
-from gateway.api.fields import parse_keep_alive
-from gateway.api.models import check_embedding_model
+from gateway.api.http.endpoint import json_reply
 from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody, parse_embed
 from gateway.api.ollama.models import LATEST
 from gateway.api.ollama.replies import Embedded, Embedding
+from gateway.api.openai.models import check_embedding_model
+from gateway.api.parsing.fields import parse_keep_alive
+from gateway.api.recording.embeddings import logged_embedding
 from gateway.api.services import services_of
 from gateway.inference.embedding import Embeddings
 from gateway.inference.interface import KeepAlive

@@ -10,20 +10,20 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from gateway.api.chat_log import logged_generation
-from gateway.api.dialect import OLLAMA
-from gateway.api.endpoint import json_reply
-from gateway.api.fields import parse_keep_alive
-from gateway.api.ndjson import NdjsonResponse, ndjson
+from gateway.api.http.dialect import OLLAMA
+from gateway.api.http.endpoint import json_reply
 from gateway.api.ollama.bodies import ChatBody, GenerateBody, parse_chat, parse_generate
 from gateway.api.ollama.models import check_name
 from gateway.api.ollama.options import Options, check_options, max_tokens_of, sampling_of
 from gateway.api.ollama.prompt import chat_fields, generate_fields
 from gateway.api.ollama.replies import Line
 from gateway.api.ollama.stream import LineMaker, Piece, chat_line, generate_line, pieces, whole
+from gateway.api.parsing.fields import parse_keep_alive
+from gateway.api.recording.generations import logged_generation
 from gateway.api.services import caller_of, services_of
-from gateway.api.streams import Relay, StreamReply, known_error, until_disconnect
-from gateway.errors import HearthError
+from gateway.api.streaming.ndjson import NdjsonResponse, ndjson
+from gateway.api.streaming.streams import Relay, StreamReply, known_error, until_disconnect
+from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, KeepAlive, Progress
 
 

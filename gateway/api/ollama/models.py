@@ -12,8 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.api.endpoint import json_reply
-from gateway.api.models import check_model
+from gateway.api.http.endpoint import json_reply
 from gateway.api.ollama.bodies import parse_show
 from gateway.api.ollama.replies import (
     Details,
@@ -24,10 +23,11 @@ from gateway.api.ollama.replies import (
     Tags,
     Version,
 )
+from gateway.api.openai.models import check_model
 from gateway.api.services import Services, services_of
-from gateway.catalog import ResolvedModel
-from gateway.gguf_header import chat_template, header_pairs
 from gateway.inference.interface import HostHealth
+from gateway.models.catalog import ResolvedModel
+from gateway.models.gguf_header import chat_template, header_pairs
 from model_host.protocol import Sampling
 
 # The Ollama release whose API these endpoints follow. Clients compare it with the release a feature came with.

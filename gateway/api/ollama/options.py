@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from gateway.api.neutral import Neutral
-from gateway.errors import InvalidRequestError
+from gateway.api.parsing.neutral import Neutral
+from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Penalty, Sampling, StopString, Unit
 
 MAX_LAST_N = 8192  # of model_host.protocol.Sampling.penalty_last_n

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.api.ollama.bodies import ChatBody, GenerateBody, SentMessage, SentTool
-from gateway.errors import InvalidRequestError
+from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, Tool, ToolCall
 
 _BELONGS = {"tool_calls": "assistant", "tool_name": "tool", "tool_call_id": "tool"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.api.endpoint import JSON, NDJSON, Endpoint
+from gateway.api.http.endpoint import JSON, NDJSON, Endpoint
 from gateway.api.ollama import bodies, replies
 from gateway.api.ollama.embed import embed, embeddings
 from gateway.api.ollama.generation import chat, generate

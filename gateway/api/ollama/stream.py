@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from gateway.api.json_faults import json_object
 from gateway.api.ollama.replies import (
     ChatLine,
     DoneReason,
@@ -21,6 +20,7 @@ from gateway.api.ollama.replies import (
     ToolCallReply,
     TopLogprobReply,
 )
+from gateway.api.parsing.json_faults import json_object
 from gateway.inference.interface import GenerationEvent
 from model_host.protocol import Delta, Finished, FinishReason, Started, TokenLogprob, ToolDelta
 

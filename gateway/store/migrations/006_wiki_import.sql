@@ -6,7 +6,7 @@ CREATE TABLE wiki_pages_new (
   bytes      INTEGER NOT NULL, -- of the wikitext
   updated_at REAL NOT NULL,
   origin     TEXT NOT NULL, -- 'sample', or the wiki that the page was imported from
-  extractor  INTEGER NOT NULL, -- gateway.wiki.extract.VERSION that made `sections`
+  extractor  INTEGER NOT NULL, -- gateway.wiki.wikitext.extract.VERSION that made `sections`
   sketch     BLOB NOT NULL, -- gateway.wiki.sketch: tells near-copies
   sections   TEXT NOT NULL -- JSON array of gateway.wiki.source.Section
 ) STRICT;

@@ -1,6 +1,6 @@
 -- Vectors of wiki passages and of facts, made in the background when an embedding model is configured; else these
 -- tables stay empty. The passages' vectors are in `wiki_vectors`, a table of the extension sqlite-vec, which
--- gateway.store.wiki_vectors makes once it knows their dimensions. Nothing here needs that extension.
+-- gateway.store.wiki.vectors makes once it knows their dimensions. Nothing here needs that extension.
 
 -- What the vectors were made with; those of another model, size or task prompt cannot be compared. At most one row.
 CREATE TABLE vector_space (
@@ -13,7 +13,7 @@ CREATE TABLE vector_space (
 -- Pages whose passages have their vectors. A page that changes becomes another row of wiki_pages and loses this one.
 CREATE TABLE wiki_embedded (
   page    INTEGER PRIMARY KEY REFERENCES wiki_pages (id) ON DELETE CASCADE,
-  cutter  INTEGER NOT NULL, -- gateway.wiki.pieces.VERSION that cut it
+  cutter  INTEGER NOT NULL, -- gateway.wiki.search.pieces.VERSION that cut it
   problem TEXT -- why it has no vectors
 ) STRICT;
 

@@ -2,7 +2,7 @@
 CREATE TABLE wiki_fetched (
   id         INTEGER PRIMARY KEY,
   wiki       TEXT NOT NULL, -- address of its api.php
-  reader     INTEGER NOT NULL, -- gateway.wiki.html_page.VERSION that made `sections`
+  reader     INTEGER NOT NULL, -- gateway.wiki.html.page.VERSION that made `sections`
   title      TEXT NOT NULL UNIQUE,
   revision   INTEGER NOT NULL,
   url        TEXT NOT NULL,

@@ -10,7 +10,7 @@ import apsw
 import httpx2
 
 from clients.irc.replies import WAIT_MESSAGES
-from gateway.settings import Settings
+from gateway.config.settings import Settings
 from tests.clients.irc.conftest import CHANNEL, configured, running
 from tests.clients.irc.ircd import Ngircd
 from tests.clients.irc.person import Person

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall, GenerationEvent
-from gateway.settings import Settings
 from model_host.protocol import Queued
 from tests.clients.irc.conftest import CHANNEL, configured, running
 from tests.clients.irc.ircd import Ngircd, free_port

@@ -12,9 +12,9 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.app import create_app
-from gateway.serve import GatewayServer, listening_socket
-from gateway.settings import ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.config.settings import ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.server.app import create_app
+from gateway.server.serve import GatewayServer, listening_socket
 from gateway.store.db import Database
 from gateway.store.keys import Role, create_key
 from tests.gateway.api.scripted import ScriptedInference

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gateway.api.endpoint import Endpoint
-from gateway.app import ENDPOINTS
+from gateway.api.http.endpoint import Endpoint
+from gateway.server.app import ENDPOINTS
 
 
 def path_of(endpoint: Endpoint) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from gateway.errors import ModelUnavailableError
+from gateway.base.errors import ModelUnavailableError
 from gateway.inference.interface import (
     GenerateCall,
     GenerationEvent,

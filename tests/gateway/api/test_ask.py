@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gateway.api.ask import as_text, reply_kind
+from gateway.api.ask.routes import as_text, reply_kind
 from gateway.ask.types import AskResult, Budget, Citation
-from gateway.errors import ModelUnavailableError
-from gateway.settings import Settings
+from gateway.base.errors import ModelUnavailableError
+from gateway.config.settings import Settings
 from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
 

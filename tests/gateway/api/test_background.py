@@ -10,12 +10,12 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from gateway import supervised
+from gateway.base import supervised
 from gateway.cli.main import cli
-from gateway.settings import Settings
+from gateway.config.settings import Settings
 from tests.gateway.api.conftest import live
+from tests.gateway.api.conversations.test_conversations import say, start, talker
 from tests.gateway.api.scripted import ScriptedInference
-from tests.gateway.api.test_conversations import say, start, talker
 from tests.gateway.vectors.words import come_true
 
 WELL = {"name": "memory-worker", "state": "running", "restarts": 0, "problem": None}

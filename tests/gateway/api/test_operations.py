@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.errors import ModelUnavailableError
+from gateway.base.errors import ModelUnavailableError
+from gateway.config.settings import Settings
 from gateway.inference.interface import HostHealth, ModelInfo
-from gateway.settings import Settings
 from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.api.conftest import Client, changed, in_process

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from gateway.resources import web_page
-from gateway.settings import Settings
+from gateway.base.resources import web_page
+from gateway.config.settings import Settings
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
-from gateway.errors import ModelUnavailableError
+from gateway.base.errors import ModelUnavailableError
 from tests.gateway.api.conftest import Client
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import until

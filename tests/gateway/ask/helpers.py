@@ -7,14 +7,14 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from gateway.ask.cache import CompactionCache
+from gateway.ask.background.cache import CompactionCache
 from gateway.ask.flow import AskFlow
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
-from gateway.catalog import FlowDefaults
-from gateway.errors import NotFoundError
+from gateway.base.errors import NotFoundError
+from gateway.config.settings import AskSettings
 from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
-from gateway.prompts import load_prompts
-from gateway.settings import AskSettings
+from gateway.models.catalog import FlowDefaults
+from gateway.models.prompts import load_prompts
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Hits, Page, PageRef, Section
 from tests.gateway.api.scripted import ScriptedInference

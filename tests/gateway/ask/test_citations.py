@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ask.citations import REFUSAL, AnswerChecker, is_refusal
-from gateway.ask.evidence import Evidence
+from gateway.ask.checking.citations import REFUSAL, AnswerChecker, is_refusal
+from gateway.ask.checking.evidence import Evidence
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
 from tests.gateway.ask.test_passages import sync_draft

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.catalog import FlowDefaults
+from gateway.models.catalog import FlowDefaults
 from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page
 
 # 200 different words, so that summaries can be told from their source.

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from gateway.ask.types import AskEvent, Stage
-from gateway.errors import (
+from gateway.base.errors import (
     ConfigurationError,
     HearthError,
     InvalidRequestError,

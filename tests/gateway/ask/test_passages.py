@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ask.draft import Draft, Found, draft_pages, render_page
-from gateway.ask.evidence import claim
-from gateway.ask.fit import Room, Show, Summarize, plan
-from gateway.ask.passages import cut_long, group, text_units
-from gateway.ask.sections import everything, pick_passages, pick_sections
+from gateway.ask.background.draft import Draft, Found, draft_pages, render_page
+from gateway.ask.background.fit import Room, Show, Summarize, plan
+from gateway.ask.background.sections import everything, pick_passages, pick_sections
+from gateway.ask.checking.evidence import claim
+from gateway.ask.text.passages import cut_long, group, text_units
 from gateway.wiki.source import Page, Section
 from tests.gateway.ask.helpers import BEFUNGE, page
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ask.clean import REMOVED, address, label, without_links, without_markup
-from gateway.visible import visible
+from gateway.ask.checking.clean import REMOVED, address, label, without_links, without_markup
+from gateway.base.visible import visible
 from tests.gateway.ask.helpers import Asked, MemoryWiki, Model
 from tests.gateway.ask.poison import CALLS, HTML, LINKS, PAGES, TOKENS, TRICKS, faults, poisoned
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ask.sentences import Splitter, sentences, split_units
+from gateway.ask.text.sentences import Splitter, sentences, split_units
 
 PIECES = st.sampled_from(
     [

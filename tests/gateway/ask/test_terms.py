@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from gateway.ask.limits import effective_limits
 from gateway.ask.terms import choose_terms, key_terms, occurs_in, parse_terms
-from gateway.catalog import FlowDefaults
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
+from gateway.config.settings import AskSettings
 from gateway.inference.interface import ModelInfo
-from gateway.settings import AskSettings
+from gateway.models.catalog import FlowDefaults
 
 
 @pytest.mark.parametrize(

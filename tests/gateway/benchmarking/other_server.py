@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from gateway.serve import listening_socket
-from gateway.settings import ServerSettings
+from gateway.config.settings import ServerSettings
+from gateway.server.serve import listening_socket
 
 KNOWN = {"model", "messages", "max_tokens", "temperature", "top_p", "seed", "stream", "stream_options"}
 

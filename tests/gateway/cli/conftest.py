@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.runfile import running
-from tests.gateway.cli.hub_server import Hub, serve
+from gateway.cli.common.runfile import running
+from tests.gateway.cli.hub.hub_server import Hub, serve
 
 ROOT = Path(__file__).resolve().parents[3]
 GGUF = b"GGUF" + bytes(range(256)) * 4096

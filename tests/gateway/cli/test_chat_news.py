@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.cli.chat_news import news_text
+from gateway.cli.chat.news import news_text
 from tests.gateway.cli.conftest import run_command
 from tests.gateway.cli.terminal import Terminal
 from tests.gateway.memory.scripted_server import settings_for

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import load_settings
-from gateway.consistency import problems
+from gateway.config.sources import load_settings
+from gateway.server.consistency import problems
 from tests.gateway.cli.conftest import Run
 
 # Variables without HEARTH_, and what the one sentence about them names: keys, values, remedy.

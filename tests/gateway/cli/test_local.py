@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gateway.catalog import Catalog
-from gateway.cli.doctor import Machine, fit
-from gateway.cores import usable_cores
-from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
-from gateway.settings import Settings
+from gateway.base.cores import usable_cores
+from gateway.cli.doctor.command import Machine, fit
+from gateway.config.settings import Settings
+from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.models.catalog import Catalog
 from gateway.store.db import Database
 from gateway.store.request_log import GenerationRecord, RequestRecord, add_record
 from tests.gateway.cli.conftest import Run

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from tests.gateway.cli.conftest import COMMAND
-from tests.gateway.cli.hub_server import Hub
-from tests.gateway.wiki.export import export, page
+from tests.gateway.cli.hub.hub_server import Hub
+from tests.gateway.wiki.dumps.export import export, page
 from tests.waiting import eventually
 
 

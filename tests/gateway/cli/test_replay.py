@@ -13,18 +13,18 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.api.chat import _to_call as chat_call
-from gateway.api.chat_log import _Output
-from gateway.api.chat_request import parse_chat
-from gateway.api.completions.bodies import parse_completion
-from gateway.api.completions.routes import _to_calls as completion_calls
-from gateway.cli.replay_call import call_of, output_of
-from gateway.cli.runfile import running
-from gateway.errors import InvalidRequestError
+from gateway.api.openai.chat.request import parse_chat
+from gateway.api.openai.chat.routes import _to_call as chat_call
+from gateway.api.openai.completions.bodies import parse_completion
+from gateway.api.openai.completions.routes import _to_calls as completion_calls
+from gateway.api.recording.generations import _Output
+from gateway.base.errors import InvalidRequestError
+from gateway.cli.common.runfile import running
+from gateway.cli.log.replay_call import call_of, output_of
 from gateway.inference.interface import GenerateCall
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.pace import Pace
-from gateway.prompts import Prompt, load_prompts
+from gateway.models.prompts import Prompt, load_prompts
 from gateway.store.request_log import GenerationRecord, RequestRecord
 from model_host.protocol import Delta, Finished, Message, Sampling, TextPart, Tool, ToolCall, ToolDelta
 from tests.gateway.api.scripted import ScriptedInference

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.runfile import running
-from gateway.resources import bundled
+from gateway.base.resources import bundled
+from gateway.cli.common.runfile import running
 from tests.gateway.cli.conftest import Run, run_command
 from tests.gateway.cli.terminal import Terminal
 

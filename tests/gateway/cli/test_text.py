@@ -11,11 +11,11 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from gateway.cli.exits import exit_status
+from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
+from gateway.cli.common.exits import exit_status
+from gateway.cli.common.stages import stage_text
+from gateway.cli.common.text import size_text, table
 from gateway.cli.main import COMMANDS, cli, run
-from gateway.cli.stages import stage_text
-from gateway.cli.text import size_text, table
-from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
 from tests.gateway.cli.conftest import ROOT, Run
 
 

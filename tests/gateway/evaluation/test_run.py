@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from gateway.ask.types import AskResult, Budget, Citation
-from gateway.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
+from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
+from gateway.base.resources import sample_wiki
+from gateway.config.settings import WikiSettings
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import costs, summary
 from gateway.evaluation.run import Evaluator
 from gateway.evaluation.score import Row, Tokens
-from gateway.resources import sample_wiki
-from gateway.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample import load_sample
+from gateway.wiki.sample.loader import load_sample
 
 QUESTIONS = [
     Question(id=str(number), category="x", text="Who made Befunge?", pages=["Befunge"], facts=[["Pressey"]])

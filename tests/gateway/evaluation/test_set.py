@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
+from gateway.base.resources import bundled, sample_wiki
+from gateway.config.settings import WikiSettings
 from gateway.evaluation.questions import has_fact, load_questions
 from gateway.evaluation.report import summary
 from gateway.evaluation.run import Evaluator
-from gateway.resources import bundled, sample_wiki
-from gateway.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample import load_sample
+from gateway.wiki.sample.loader import load_sample
 
 QUESTIONS = load_questions(bundled("eval/esolangs.toml"))
 

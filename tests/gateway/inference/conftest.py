@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog import ResolvedModel
-from gateway.inference.breaker import Breaker
+from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
-from gateway.settings import ModelSettings
+from gateway.inference.process.breaker import Breaker
+from gateway.models.catalog import ResolvedModel
 from tests.gateway.inference.helpers import FAKE_HOST, MakeHost, children_before_the_test, own_children
 
 

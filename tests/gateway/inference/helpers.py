@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import psutil
 
-from gateway.inference.breaker import Breaker
 from gateway.inference.host import HostInference
 from gateway.inference.interface import GenerateCall, GenerationEvent
+from gateway.inference.process.breaker import Breaker
 from model_host.protocol import Delta, Message
 
 FAKE_HOST = Path(__file__).with_name("fake_host.py")

@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gateway.catalog import ResolvedModel, TaskPrompts
-from gateway.errors import InvalidRequestError, ModelUnavailableError, PromptTooLongError
+from gateway.base.errors import InvalidRequestError, ModelUnavailableError, PromptTooLongError
+from gateway.config.settings import EmbeddingSettings, ModelSettings, Settings
 from gateway.inference.embedder import HostEmbedder, host_settings
 from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
-from gateway.inference.launch import host_command
-from gateway.settings import EmbeddingSettings, ModelSettings, Settings
+from gateway.inference.process.launch import host_command
+from gateway.models.catalog import ResolvedModel, TaskPrompts
 from tests.gateway.inference.helpers import call, own_children
 from tests.waiting import until
 

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import HearthError, ModelUnavailableError
-from gateway.inference.breaker import Breaker
+from gateway.base.errors import HearthError, ModelUnavailableError
+from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
 from gateway.inference.interface import GenerationEvent, Progress
-from gateway.inference.supervisor import RESTART_SECONDS
-from gateway.settings import ModelSettings
+from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.supervisor import RESTART_SECONDS
+from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Finished
 from tests.end_to_end.server import alive
 from tests.gateway.inference.helpers import (
@@ -173,7 +173,7 @@ async def test_a_child_that_the_kernel_kills_for_memory_opens_the_breaker(
     make_host: MakeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kills = itertools.count()
-    monkeypatch.setattr("gateway.inference.process.oom_kills", lambda: next(kills))
+    monkeypatch.setattr("gateway.inference.process.process.oom_kills", lambda: next(kills))
     host = make_host("--killed-at-start", "--starts", tmp_path / "starts")
     end = await asyncio.wait_for(outcome(host), PATIENCE)
     assert isinstance(end, ModelUnavailableError)
@@ -239,7 +239,7 @@ async def test_a_stalled_host_can_be_cancelled_and_closed(make_host: MakeHost) -
 async def test_asking_a_stalled_host_for_counters_gives_up(
     make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.inference.link.STATS_SECONDS", 0.1)
+    monkeypatch.setattr("gateway.inference.process.link.STATS_SECONDS", 0.1)
     host = make_host("--stall")
     await host.warm()
     await asyncio.wait_for(asyncio.gather(host.refresh_stats(), host.refresh_stats()), PATIENCE)
@@ -250,7 +250,7 @@ async def test_asking_a_stalled_host_for_counters_gives_up(
 async def test_counters_are_asked_for_again_when_an_answer_is_lost(
     make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.inference.link.STATS_SECONDS", 0.2)
+    monkeypatch.setattr("gateway.inference.process.link.STATS_SECONDS", 0.2)
     host = make_host("--lose-stats", 1)
     await host.warm()
     await host.refresh_stats()

@@ -10,9 +10,9 @@ from contextlib import aclosing
 
 import pytest
 
-from gateway.errors import ModelUnavailableError
-from gateway.inference.heartbeat import MISSED_BEATS
+from gateway.base.errors import ModelUnavailableError
 from gateway.inference.host import HostInference
+from gateway.inference.process.heartbeat import MISSED_BEATS
 from model_host.protocol import Finished
 from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta, own_children
 from tests.waiting import PATIENCE, until
@@ -22,7 +22,7 @@ BEAT = 0.1
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.inference.heartbeat.BEAT_SECONDS", BEAT)
+    monkeypatch.setattr("gateway.inference.process.heartbeat.BEAT_SECONDS", BEAT)
 
 
 def freeze(host: HostInference) -> int:
@@ -102,7 +102,7 @@ async def test_a_child_that_stops_before_its_first_word_is_noticed(make_host: Ma
 async def test_a_step_that_never_ends_is_noticed(
     make_host: MakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.inference.heartbeat.STUCK_SECONDS", 0.6)
+    monkeypatch.setattr("gateway.inference.process.heartbeat.STUCK_SECONDS", 0.6)
     host = make_host("--stuck", "--stall")
     with pytest.raises(ModelUnavailableError, match="did not get on with a step or a prompt"):
         await asyncio.wait_for(collect(host), PATIENCE)

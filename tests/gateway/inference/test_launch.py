@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import ModelUnavailableError
+from gateway.base.errors import ModelUnavailableError
+from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
-from gateway.inference.launch import REMEMBER_SECONDS, Launcher, child_environment, host_command
-from gateway.settings import ModelSettings
+from gateway.inference.process.launch import REMEMBER_SECONDS, Launcher, child_environment, host_command
+from gateway.models.catalog import ResolvedModel
 from model_host.protocol import PROTOCOL_VERSION
 from tests.gateway.inference.helpers import MakeHost, collect
 

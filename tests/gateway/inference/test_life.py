@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import ModelUnavailableError
-from gateway.inference.breaker import Breaker
+from gateway.base.errors import ModelUnavailableError
 from gateway.inference.host import HostInference
 from gateway.inference.interface import HostState
+from gateway.inference.process.breaker import Breaker
 from model_host.protocol import Finished
 from tests.end_to_end.server import alive
 from tests.gateway.inference.helpers import MakeHost, call, collect, own_children

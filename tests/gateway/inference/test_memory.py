@@ -8,9 +8,9 @@ import msgspec
 import psutil
 import pytest
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import ModelUnavailableError
-from gateway.inference.memory import Memory, fit_memory, read_memory
+from gateway.base.errors import ModelUnavailableError
+from gateway.inference.process.memory import Memory, fit_memory, read_memory
+from gateway.models.catalog import ResolvedModel
 
 MIB = 2**20
 

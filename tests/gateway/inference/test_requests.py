@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from gateway.errors import HearthError, InvalidRequestError, OverloadedError, PromptTooLongError
+from gateway.base.errors import HearthError, InvalidRequestError, OverloadedError, PromptTooLongError
 from gateway.inference.interface import GenerateCall, Inference, Progress
 from model_host.protocol import MAX_LINE_BYTES, Delta, Finished, Message, Started
 from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta

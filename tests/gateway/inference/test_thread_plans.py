@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.catalog import ResolvedModel
-from gateway.cores import usable_cores
+from gateway.base.cores import usable_cores
+from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
-from gateway.inference.launch import host_command
-from gateway.inference.thread_plans import ThreadPlan, ThreadPlans
-from gateway.settings import ModelSettings
+from gateway.inference.process.launch import host_command
+from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.models.catalog import ResolvedModel
 
 FILE = ("/models/a.gguf", 1, 2)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import InvalidRequestError
+from gateway.base.errors import InvalidRequestError
+from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
 from gateway.inference.interface import GenerateCall, Inference
-from gateway.settings import ModelSettings
+from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Finished, Message, Tool, ToolDelta
 from tests.gateway.inference.helpers import collect
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import (
+from gateway.base.errors import (
     HearthError,
     InvalidRequestError,
     ModelUnavailableError,
     OverloadedError,
     PromptTooLongError,
 )
-from gateway.inference.breaker import Breaker
 from gateway.inference.counts import BATCH_BYTES, BATCH_TEXTS, CountCache, batches
-from gateway.inference.failures import describe_exit, died, load_failure, request_failure
-from gateway.inference.keepalive import IdleClock
-from gateway.inference.pending import OpenRequests
+from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.failures import describe_exit, died, load_failure, request_failure
+from gateway.inference.process.keepalive import IdleClock
+from gateway.inference.process.pending import OpenRequests
 from model_host.protocol import Delta, Failed, FailureCode
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.app import create_app
+from gateway.config.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
 from gateway.inference.interface import GenerateCall, GenerationEvent
-from gateway.serve import GatewayServer, listening_socket
-from gateway.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.server.app import create_app
+from gateway.server.serve import GatewayServer, listening_socket
 from tests.gateway.api.scripted import ScriptedInference
 
 

@@ -12,12 +12,12 @@ from itertools import pairwise
 
 import msgspec
 
-from gateway.memory.planner import plan
-from gateway.memory.policies import Policy
-from gateway.memory.situation import Situation
+from gateway.memory.planning.planner import plan
+from gateway.memory.planning.policies import Policy
+from gateway.memory.planning.situation import Situation
 from gateway.memory.types import Compaction, ContextBudget
-from gateway.store.messages import MessageRole, StoredMessage
-from gateway.store.summaries import Summary
+from gateway.store.memory.messages import MessageRole, StoredMessage
+from gateway.store.memory.summaries import Summary
 
 # Plans in a row until nothing is left to do; a real one takes two or three, a log switched on late more.
 MAX_PLANS = 60

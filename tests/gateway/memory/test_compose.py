@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.errors import PromptTooLongError
+from gateway.base.errors import PromptTooLongError
+from gateway.config.settings import MemorySettings
 from gateway.memory.compose import Composition, Ingredients, compose, summary_text
-from gateway.memory.policies import CeilingPolicy, make_budget
+from gateway.memory.planning.policies import CeilingPolicy, make_budget
 from gateway.memory.types import Block, ContextBudget
-from gateway.settings import MemorySettings
-from gateway.store.messages import StoredMessage
-from gateway.store.summaries import Summary
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.summaries import Summary
 from tests.gateway.memory.simulation import Simulation
 
 BUDGET = make_budget(MemorySettings(), 12_288)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import InvalidRequestError, NotFoundError
-from gateway.memory.facts import MAX_OPERATIONS, Operation, accept
-from gateway.store.conversations import add_conversation, erase_conversation
+from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.memory.learning.facts import MAX_OPERATIONS, Operation, accept
 from gateway.store.db import Database
-from gateway.store.facts import (
+from gateway.store.memory.conversations import add_conversation, erase_conversation
+from gateway.store.memory.facts import (
     NewFact,
     end_fact,
     facts_in_scope,

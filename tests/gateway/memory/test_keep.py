@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.memory.dialogue import dialogue, split_dialogue
-from gateway.memory.extract import extract
-from gateway.memory.items import contains, items
-from gateway.memory.keep import check, cut_at_sentence, line_with
+from gateway.memory.summaries.dialogue import dialogue, split_dialogue
+from gateway.memory.summaries.extract import extract
+from gateway.memory.summaries.items import contains, items
+from gateway.memory.summaries.keep import check, cut_at_sentence, line_with
 from tests.gateway.memory.test_compose import line
 
 SOURCE = """Ann: The train to Huế leaves at 18:45 and costs 1,200 dong. Please tell Bảo Trâm.

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.errors import ConfigurationError
-from gateway.memory.planner import plan
-from gateway.memory.policies import (
+from gateway.base.errors import ConfigurationError
+from gateway.config.settings import MemorySettings
+from gateway.memory.planning.planner import plan
+from gateway.memory.planning.policies import (
     CeilingPolicy,
     ConversationsPolicy,
     Policy,
@@ -21,10 +22,9 @@ from gateway.memory.policies import (
     WindowPolicy,
     make_budget,
 )
-from gateway.memory.situation import rounds_of
-from gateway.memory.tiers import verbatim_rounds
+from gateway.memory.planning.situation import rounds_of
+from gateway.memory.planning.tiers import verbatim_rounds
 from gateway.memory.types import ContextBudget
-from gateway.settings import MemorySettings
 from tests.gateway.memory.simulation import Simulation
 
 BUDGET = make_budget(MemorySettings(), 12_288)

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 import apsw
 import pytest
 
-from gateway.errors import ModelUnavailableError
-from gateway.memory.facts import scopes_of
-from gateway.memory.recall import FactDocuments, Recall
-from gateway.store.conversations import add_conversation, erase_conversation
+from gateway.base.errors import ModelUnavailableError
+from gateway.base.supervised import Supervision
+from gateway.memory.learning.facts import scopes_of
+from gateway.memory.learning.recall import FactDocuments, Recall
 from gateway.store.db import Database
-from gateway.store.fact_vectors import count_fact_vectors
-from gateway.store.facts import Fact, end_fact, put_fact, search_facts, undo_fact
-from gateway.supervised import Supervision
+from gateway.store.memory.conversations import add_conversation, erase_conversation
+from gateway.store.memory.fact_vectors import count_fact_vectors
+from gateway.store.memory.facts import Fact, end_fact, put_fact, search_facts, undo_fact
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from tests.gateway.memory.test_facts import fact

@@ -12,16 +12,16 @@ import apsw
 import pytest
 from structlog.testing import capture_logs
 
-from gateway import supervised
-from gateway.errors import HearthError
+from gateway.base import supervised
+from gateway.base.errors import HearthError
+from gateway.base.supervised import Supervision
 from gateway.memory import worker as module
 from gateway.memory.hub import Hub, News
-from gateway.memory.reading import Reading, conclude
+from gateway.memory.learning.reading import Reading, conclude
 from gateway.memory.worker import Worker
-from gateway.store.conversations import add_conversation
 from gateway.store.db import Database
-from gateway.store.jobs import Job, add_job, finish_job, next_job_at
-from gateway.supervised import Supervision
+from gateway.store.memory.conversations import add_conversation
+from gateway.store.memory.jobs import Job, add_job, finish_job, next_job_at
 from tests.gateway.store.test_conversations import make
 from tests.waiting import PATIENCE, until
 

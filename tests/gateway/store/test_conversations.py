@@ -9,8 +9,9 @@ import apsw
 import msgspec
 import pytest
 
-from gateway.errors import NotFoundError
-from gateway.store.conversations import (
+from gateway.base.errors import NotFoundError
+from gateway.store.db import Database
+from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     erase_conversation,
@@ -18,10 +19,9 @@ from gateway.store.conversations import (
     list_conversations,
     save_conversation,
 )
-from gateway.store.db import Database
-from gateway.store.facts import NewFact, list_facts, put_fact
-from gateway.store.forget import forget_speaker
-from gateway.store.jobs import (
+from gateway.store.memory.facts import NewFact, list_facts, put_fact
+from gateway.store.memory.forget import forget_speaker
+from gateway.store.memory.jobs import (
     Job,
     LostJobError,
     add_job,
@@ -33,7 +33,7 @@ from gateway.store.jobs import (
     set_watermark,
     watermark,
 )
-from gateway.store.messages import (
+from gateway.store.memory.messages import (
     DuplicateMessageError,
     NewMessage,
     StoredMessage,
@@ -43,15 +43,15 @@ from gateway.store.messages import (
     open_messages,
     page_of_messages,
 )
-from gateway.store.migrate import migrate, migrations
-from gateway.store.summaries import (
+from gateway.store.memory.summaries import (
     NewSummary,
     StaleSummaryError,
     add_summary,
     list_summaries,
     live_summaries,
 )
-from gateway.store.tasks import NewTask, add_task, list_tasks, save_task
+from gateway.store.memory.tasks import NewTask, add_task, list_tasks, save_task
+from gateway.store.migrate import migrate, migrations
 
 
 def make(name: str = "c1", owner: str = "ann", at: float = 100.0, **changes: Any) -> Conversation:

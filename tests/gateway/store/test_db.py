@@ -17,7 +17,7 @@ import apsw
 import pytest
 import structlog
 
-from gateway.errors import ConfigurationError, HearthError
+from gateway.base.errors import ConfigurationError, HearthError
 from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.store.full_disk import full_disk

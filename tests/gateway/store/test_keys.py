@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store import keys
 from gateway.store.db import Database
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError
 from gateway.store.db import Database
 from gateway.store.migrate import Migration, migrate, migrations, schema_version
 from tests.gateway.store.test_db import opened

@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.store.conversations import add_conversation
 from gateway.store.db import Database
-from gateway.store.messages import NewMessage, add_message
+from gateway.store.memory.conversations import add_conversation
+from gateway.store.memory.messages import NewMessage, add_message
 from tests.gateway.store.power_cut import Disk, PowerCutVFS
 from tests.gateway.store.test_conversations import make
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.db import Database
 from gateway.store.request_log import (
     GenerationRecord,

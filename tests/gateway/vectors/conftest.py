@@ -8,8 +8,8 @@ from typing import Any
 import apsw
 import pytest
 
+from gateway.base.supervised import Supervision
 from gateway.store.db import Database
-from gateway.supervised import Supervision
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.source import Count, Document, Part, Vectors
 from tests.gateway.vectors.words import WordEmbedder

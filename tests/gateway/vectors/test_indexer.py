@@ -7,8 +7,8 @@ import asyncio
 import apsw
 import pytest
 
-from gateway import supervised
-from gateway.errors import HearthError, InvalidRequestError, ModelUnavailableError
+from gateway.base import supervised
+from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.errors import ModelUnavailableError
+from gateway.base.errors import ModelUnavailableError
 from gateway.vectors.queries import Queries
 from tests.gateway.vectors.words import WordEmbedder, vector_of
 from tests.waiting import until

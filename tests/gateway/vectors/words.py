@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.catalog import ResolvedModel
-from gateway.errors import HearthError, PromptTooLongError
+from gateway.base.errors import HearthError, PromptTooLongError
 from gateway.inference.embedding import Embeddings, NoEmbedder
+from gateway.models.catalog import ResolvedModel
 from tests.waiting import PATIENCE
 
 WIDTH = 512

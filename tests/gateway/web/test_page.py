@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from gateway.resources import web_page
+from gateway.base.resources import web_page
 from tests.deploy.proxy import NAME, proxy
 from tests.end_to_end.server import Server
 from tests.gateway.web.browser import Browser

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.settings import WikiSettings
-from gateway.wiki import politeness
-from gateway.wiki.mediawiki import MediaWiki
-from tests.gateway.wiki.api_server import ApiServer, serving
+from gateway.config.settings import WikiSettings
+from gateway.wiki.remote import politeness
+from gateway.wiki.remote.mediawiki import MediaWiki
+from tests.gateway.wiki.remote.api_server import ApiServer, serving
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.wiki.extract import extract, normal_title, redirect_target
+from gateway.wiki.wikitext.extract import extract, normal_title, redirect_target
 
 
 def lead(wikitext: str) -> str:

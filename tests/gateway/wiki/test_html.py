@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.wiki.extract import extract
-from gateway.wiki.html_page import extract_html
-from gateway.wiki.html_tokens import Tag, tokens
+from gateway.wiki.html.page import extract_html
+from gateway.wiki.html.tokens import Tag, tokens
+from gateway.wiki.wikitext.extract import extract
 
 
 def lead(html: str) -> str:

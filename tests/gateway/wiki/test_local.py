@@ -5,12 +5,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.errors import NotFoundError
-from gateway.settings import WikiSettings
+from gateway.base.errors import NotFoundError
+from gateway.config.settings import WikiSettings
 from gateway.store import fts
-from gateway.store import wiki as store
-from gateway.store import wiki_search as search
 from gateway.store.db import Database
+from gateway.store.wiki import pages as store
+from gateway.store.wiki import search
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.source import WikiSource

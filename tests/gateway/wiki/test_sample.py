@@ -5,14 +5,14 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.errors import ConfigurationError, NotFoundError
-from gateway.settings import WikiSettings
-from gateway.store import wiki as store
+from gateway.base.errors import ConfigurationError, NotFoundError
+from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
-from gateway.wiki import extract
+from gateway.store.wiki import pages as store
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample import load_sample
+from gateway.wiki.sample.loader import load_sample
+from gateway.wiki.wikitext import extract
 
 
 def write(folder: Path, title: str, text: str) -> Path:

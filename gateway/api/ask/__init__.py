@@ -1,0 +1,1 @@
+"""`POST /ask`: a question in, an answer with citations out."""

@@ -1,0 +1,126 @@
+"""Bounds on a request's body, in bytes and seconds, and on how many run at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.api.http.errors import RequestTimeoutError
+from gateway.base.errors import OverloadedError, TooLargeError
+from gateway.config.settings import ServerSettings
+
+# Rest of a refused body that is read and thrown away, so that the client gets to read the refusal.
+_DISCARD_BYTES = 1024 * 1024
+_DISCARD_SECONDS = 0.5
+_BUSY_RETRY_SECONDS = 5.0
+
+
+class ConcurrencyLimit:
+    """At most ``limit`` at once; one more is refused, not queued."""
+
+    def __init__(self, limit: int, what: str) -> None:
+        self._limit = limit
+        self._what = what
+        self._running = 0
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Hold a place. Raises OverloadedError when all are taken."""
+        if self._running >= self._limit:
+            raise OverloadedError(
+                f"{self._limit} {self._what} are being answered already; try again shortly",
+                retry_after=_BUSY_RETRY_SECONDS,
+            )
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+
+
+class BodyLimit:
+    """Refuses bodies over the size limit, declared or streamed, and bodies that take too long to arrive.
+
+    It is the outermost of our middlewares, so that every reply passes it: one that leaves before the body was
+    read closes the connection, because what follows on it is the rest of that body. The errors it raises come out of
+    ``receive``, in whoever reads the body; RequestContext, the next one, turns them into replies.
+    """
+
+    def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(Headers(scope=scope), receive, send, self._settings)
+        await self._app(scope, body.receive, body.send)
+
+
+class _Body:
+    """One request's body on its way in, and what its state means for the reply on its way out."""
+
+    def __init__(self, headers: Headers, receive: Receive, send: Send, settings: ServerSettings) -> None:
+        self._receive, self._send = receive, send
+        self._declared = headers.get("content-length", "0")
+        self._complete = self._declared == "0" and "transfer-encoding" not in headers
+        self._may_discard = "expect" not in headers
+        self._limit = settings.max_body_bytes
+        self._seconds = settings.body_timeout_seconds
+        self._deadline: float | None = None
+        self._size = 0
+        self._closing = False
+
+    async def receive(self) -> Message:
+        """The next message. Raises TooLargeError and RequestTimeoutError while the body is arriving."""
+        if self._complete:
+            return await self._receive()
+        if self._declared.isdecimal() and int(self._declared) > self._limit:
+            raise self._too_large()
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._next()
+        except TimeoutError:
+            raise RequestTimeoutError(
+                f"the request's body did not arrive within {self._seconds:g} seconds"
+            ) from None
+        if self._size > self._limit:
+            raise self._too_large()
+        return message
+
+    async def _next(self) -> Message:
+        message = await self._receive()
+        self._size += len(message.get("body", b""))
+        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    def _too_large(self) -> TooLargeError:
+        return TooLargeError(f"the request's body is over the limit of {self._limit} bytes")
+
+    async def send(self, message: Message) -> None:
+        """Pass a reply on; close the connection after it when the body is still on the way."""
+        if message["type"] == "http.response.start" and not self._complete:
+            self._closing = True
+            MutableHeaders(scope=message)["Connection"] = "close"
+        if self._closing and message["type"] == "http.response.body" and not message.get("more_body", False):
+            await self._send({**message, "more_body": True})
+            await self._discard()
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._send(message)
+
+    async def _discard(self) -> None:
+        """Read on for a moment: closing with unread data would reset the connection under the reply."""
+        if not self._may_discard:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DISCARD_SECONDS):
+                while not self._complete and self._size <= self._limit + _DISCARD_BYTES:
+                    await self._next()

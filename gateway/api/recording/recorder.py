@@ -1,0 +1,40 @@
+"""What the parts that answer use to keep records of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from gateway.config.settings import LogSettings
+from gateway.store.db import Database
+from gateway.store.request_log import RequestRecord, add_record
+from gateway.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+class Recorder:
+    """Writes to the request log, within its limits. Raises nothing: a reply matters more than its record."""
+
+    def __init__(self, limits: LogSettings, database: Database, metrics: Metrics) -> None:
+        self._limits = limits
+        self._database = database
+        self._metrics = metrics
+
+    async def __call__(self, make: Callable[[], RequestRecord]) -> None:
+        """Store the record that ``make`` returns, and drop the oldest ones over the limits. Failures are counted."""
+        limits = self._limits
+        try:
+            record = make()
+            await self._database.write(
+                lambda connection: add_record(
+                    connection,
+                    record,
+                    max_records=limits.max_records,
+                    max_record_bytes=limits.max_record_bytes,
+                )
+            )
+        except Exception:
+            self._metrics.records_failed.inc()
+            log.exception("the request could not be recorded")

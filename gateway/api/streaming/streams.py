@@ -1,0 +1,278 @@
+"""Event streams between a flow and a client: one task per flow, cancelled when its client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, cast
+
+import msgspec
+import structlog
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette.sse import AppStatus
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.api.http.errors import ClientGoneError, internal_error
+from gateway.base.errors import DeadlineError, HearthError, OverloadedError
+
+T = TypeVar("T")
+
+# Items a slow client may be behind before the flow waits for it.
+_BUFFERED_ITEMS = 256
+_PING_SECONDS = 15
+_PING = ServerSentEvent(comment="ping", sep="\n")
+_SEND_TIMEOUT_SECONDS = 60.0
+# A stream's status line is held back this long, so that an error at the start is still an HTTP status.
+_HOLD_SECONDS = 5.0
+# How long an endless stream may outlive the key it was opened with.
+_RECHECK_SECONDS = 3.0
+
+# The streams end themselves through Drain, with a last event; sse-starlette would cut them off.
+AppStatus.enable_automatic_graceful_drain = False
+
+
+log = structlog.get_logger(__name__)
+
+
+def sse(data: Any, event: str | None = None) -> bytes:
+    """One server-sent event; JSON has no line breaks, so ``data`` is one line."""
+    name = f"event: {event}\n".encode() if event else b""
+    return name + b"data: " + msgspec.json.encode(data) + b"\n\n"
+
+
+def known_error(error: Exception) -> HearthError:
+    """What a stream may tell of an error: an unexpected one is logged and replaced."""
+    if isinstance(error, HearthError):
+        return error
+    log.error("unexpected error in a stream", exc_info=error)
+    return internal_error()
+
+
+class Drain:
+    """Ends open flows when the server stops, so that each client still gets an error it can read."""
+
+    def __init__(self) -> None:
+        self.begun = False  # the server takes no new connections
+        self.stopping = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._endless: set[asyncio.Task[None]] = set()
+
+    def track(self, task: asyncio.Task[None], *, endless: bool = False) -> None:
+        """Cancel this task when the server stops, an ``endless`` one (it would never finish) when it begins to."""
+        for tasks in (self._tasks, self._endless) if endless else (self._tasks,):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    def begin(self) -> None:
+        """The server lets open flows finish. For those without an end of their own it would wait in vain."""
+        self.begun = True
+        for task in list(self._endless):
+            task.cancel()
+
+    def stop(self) -> None:
+        """Cancel every open flow, once; later ones are refused."""
+        if self.stopping:
+            return
+        self.stopping = True
+        for task in list(self._tasks):
+            task.cancel()
+
+    def refusal(self) -> OverloadedError:
+        """The error that an ended flow's client sees."""
+        return OverloadedError(
+            "the server is stopping; try again shortly", code="shutting_down", retry_after=5
+        )
+
+
+class _End:
+    """Last item of a relay's queue."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+
+class Relay(Generic[T]):
+    """An event stream that runs in a task of its own and is read item by item.
+
+    The task exists for the way it ends: response generators are cancelled over and over while they clean up,
+    a task is cancelled once and can tell the model host to stop in peace. It also is the one place where the
+    deadline (seconds, None for none) and the server's stop apply. Iterating raises what the flow raised.
+    A flow that never ends has ``recheck``: it is awaited before each item and every few seconds, and raises when the
+    caller may listen no longer. Such a flow simply ends when the server begins to stop.
+    """
+
+    def __init__(
+        self,
+        source: AsyncIterator[T],
+        drain: Drain,
+        deadline_seconds: float | None = None,
+        *,
+        recheck: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        # Flows are async generators, so closing them runs their cleanup.
+        self._source = cast("AsyncGenerator[T, None]", source)
+        self._drain = drain
+        self._deadline = deadline_seconds
+        self._recheck = recheck
+        self._endless = recheck is not None
+        self._queue: asyncio.Queue[T | _End] = asyncio.Queue(_BUFFERED_ITEMS)
+        self._ahead: deque[T | _End] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def __aenter__(self) -> Self:
+        if self._drain.stopping or (self._endless and self._drain.begun):
+            raise self._drain.refusal()
+        self._task = asyncio.create_task(self._pump())
+        self._task.add_done_callback(self._unstarted)
+        self._drain.track(self._task, endless=self._endless)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    def _unstarted(self, task: asyncio.Task[None]) -> None:
+        """A task cancelled before its first step runs no code at all; its reader must still be told."""
+        if task.cancelled() and not self._closing:
+            self._queue.put_nowait(_End(self._drain.refusal()))
+
+    async def _pump(self) -> None:
+        await self._queue.put(_End(await self._run()))
+
+    async def _run(self) -> Exception | None:
+        deadline = asyncio.timeout(self._deadline)
+        try:
+            async with deadline, aclosing(self._source):
+                async for item in self._source:
+                    await self._queue.put(item)
+        except asyncio.CancelledError:
+            if self._endless and self._drain.begun and not self._closing:
+                return None
+            if self._drain.stopping and not self._closing:
+                return self._drain.refusal()
+            raise
+        except TimeoutError as error:
+            if deadline.expired():
+                return DeadlineError(f"not finished within {self._deadline:g} seconds, and stopped")
+            return error
+        except Exception as error:
+            return error
+        return None
+
+    async def hold(self, until: Callable[[T], bool]) -> None:
+        """Wait for an item for which ``until`` holds, or a while. Raises the error if the flow fails first."""
+        item: T | _End | None = None
+        # Only the wait is inside: a TimeoutError of the flow itself is not the end of the wait.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_HOLD_SECONDS):
+                while True:
+                    item = await self._queue.get()
+                    self._ahead.append(item)
+                    if isinstance(item, _End) or until(item):
+                        break
+        if isinstance(item, _End) and item.error is not None:
+            raise item.error
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        item = self._ahead.popleft() if self._ahead else await self._next()
+        if not isinstance(item, _End):
+            return item
+        if item.error is not None:
+            raise item.error
+        raise StopAsyncIteration
+
+    async def _next(self) -> T | _End:
+        if self._recheck is None:
+            return await self._queue.get()
+        while True:
+            item: T | _End | None = None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_RECHECK_SECONDS):
+                    item = await self._queue.get()
+            await self._recheck()
+            if item is not None:
+                return item
+
+
+async def until_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work``, but stop it when the client leaves; then raises ClientGoneError.
+
+    The request's body must have been read before, so that ``receive`` has nothing but the disconnect to say.
+    """
+    task = asyncio.create_task(work)
+    watcher = asyncio.create_task(_disconnect(receive))
+    try:
+        await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientGoneError("the client closed the connection")
+    finally:
+        task.cancel()
+        watcher.cancel()
+        await asyncio.wait({task, watcher})
+        if not task.cancelled():
+            task.exception()  # the client is gone: nobody else will look at it
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def event_stream(body: AsyncIterator[bytes], ping: ServerSentEvent = _PING) -> ASGIApp:
+    """Server-sent events; ``ping`` keeps the connection open while there are none."""
+    return EventSourceResponse(
+        body,
+        headers={"Cache-Control": "no-cache"},
+        sep="\n",
+        ping=_PING_SECONDS,
+        ping_message_factory=lambda: ping,
+        send_timeout=_SEND_TIMEOUT_SECONDS,
+    )
+
+
+class StreamReply(Generic[T]):
+    """An ASGI reply that turns a relay's items into a stream.
+
+    ``render`` yields encoded items and turns errors into a last one; ``response`` makes an HTTP reply of them,
+    by default of server-sent events. With ``hold`` the status line waits for the first item that satisfies it,
+    so that early failures are plain HTTP errors. ``during`` is entered before anything is sent and left when the
+    stream has ended.
+    """
+
+    def __init__(
+        self,
+        relay: Relay[T],
+        render: Callable[[Relay[T]], AsyncIterator[bytes]],
+        *,
+        hold: Callable[[T], bool] | None = None,
+        during: AbstractContextManager[None] | None = None,
+        response: Callable[[AsyncIterator[bytes]], ASGIApp] = event_stream,
+    ) -> None:
+        self._relay = relay
+        self._render = render
+        self._response = response
+        self._hold = hold
+        self._during = during or nullcontext()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._during:
+            await self._stream(scope, receive, send)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._relay:
+            if self._hold is not None:
+                await until_disconnect(receive, self._relay.hold(self._hold))
+            await self._response(self._render(self._relay))(scope, receive, send)

@@ -1,0 +1,1 @@
+"""The pages of a prompt: chosen, fitted into the token budget, summarized where needed."""

@@ -1,0 +1,167 @@
+"""The citation check: every sentence of an answer against the pages, whatever the model says about itself.
+
+A sentence that the pages support keeps the markers that are right; a wrong one is replaced by the best page's,
+a missing one is added behind the sentence. A sentence that no page supports keeps none. Markers inside code
+are code. The checked answer is what streams and what the reply carries: sentences are held back until the
+first one that the pages support, and an answer without any is replaced by :data:`REFUSAL`, so nothing that
+was streamed is ever taken back. What pages may not bring into an answer (:mod:`gateway.ask.checking.clean`) is taken
+out on the way; links stay when they lead to a page that is cited.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from gateway.ask.checking.clean import without_links, without_markup
+from gateway.ask.checking.evidence import Backing, Evidence, Support, claim, supporting
+from gateway.ask.text.sentences import MARKER, Splitter, Unit
+from gateway.ask.text.words import is_babble
+from gateway.base.visible import visible
+
+REFUSAL = "The wiki does not say."
+
+_LEAST_CODE = 3  # characters of a line of code that say where it is from
+_INLINE_CODE = re.compile(r"`[^`\n]+`")
+_REFUSAL = re.compile(
+    r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
+    r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b.{0,40}?"
+    r"\b(?:do(?:es)?(?:n[o'’]t| not)|never)\s+"
+    r"(?:say|contain|mention|tell|state|provide|include|answer|specify|cover|know)",
+    re.I,
+)
+
+Verdict = Literal["supported", "unsupported", "refusal", "neutral"]
+
+
+class Checked(Struct, frozen=True):
+    """A unit after the check. ``text`` is without its leading space, ``changed`` tells about its markers."""
+
+    text: str
+    verdict: Verdict
+    pages: dict[int, Support] = {}  # cited, or the source of a line of code
+    changed: bool = False
+
+
+class AnswerChecker:
+    """Checks an answer while it is written."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._splitter = Splitter()
+        self._held: list[str] | None = []  # None once something supported has been given out
+        self.unsupported: list[str] = []
+        self.corrected = 0
+        self.cited: dict[int, Support] = {}
+        self.answer = ""
+
+    def feed(self, text: str) -> str:
+        """Checked text that may be shown now."""
+        return self._shown(self._splitter.feed(visible(text)))
+
+    def end(self, cut: bool = False) -> str:
+        """The rest of the checked text. An answer that the token limit has ``cut`` ends in an ellipsis."""
+        units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
+        rest = self._shown(units + self._splitter.end())
+        if self._held is None:
+            return rest
+        self._held = None
+        self.answer = REFUSAL
+        return REFUSAL
+
+    def _shown(self, units: list[Unit]) -> str:
+        return "".join(self._show(unit) for unit in units)
+
+    def _show(self, unit: Unit) -> str:
+        unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
+        checked = check_unit(unit, self._evidence)
+        self.corrected += checked.changed
+        if checked.verdict == "unsupported":
+            self.unsupported.append(unit.body)
+        for n, support in checked.pages.items():
+            if n not in self.cited or support.share > self.cited[n].share:
+                self.cited[n] = support
+        text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited], unit.code)
+        text = unit.lead + text if text else ""
+        if self._held is not None:
+            self._held.append(text)
+            if checked.verdict != "supported":
+                return ""
+            text = "".join(self._held)
+            self._held = None
+        text = text if self.answer else text.lstrip()
+        self.answer += text
+        return text
+
+
+def is_refusal(text: str) -> bool:
+    """Whether the sentence says that the wiki has no answer."""
+    return _REFUSAL.match(text.strip()) is not None
+
+
+def check_unit(unit: Unit, evidence: Evidence) -> Checked:
+    """One sentence, or one line of code, against the evidence."""
+    if unit.code:
+        return _check_code(unit, evidence)
+    bare, marked = _take_markers(unit.body)
+    if not bare.strip():
+        return Checked("", "neutral", changed=bool(marked))
+    if is_refusal(bare):
+        return Checked(bare, "refusal", changed=bool(marked))
+    claimed = claim(bare, evidence.ordinary)
+    found = Backing() if is_babble(bare) else supporting(claimed, evidence)
+    if not found.pages:
+        verdict: Verdict = "unsupported" if claimed.words else "neutral"
+        return Checked(bare, verdict, changed=bool(marked))
+    chosen = _citable(found, marked)
+    pages = {n: found.pages[n] for n in chosen}
+    if set(chosen) == set(marked):
+        return Checked(unit.body, "supported", pages)
+    return Checked(bare + " " + "".join(f"[{n}]" for n in chosen), "supported", pages, changed=True)
+
+
+def _citable(found: Backing, marked: list[int]) -> list[int]:
+    """The marked pages that are right, or else the best one; all pages when they support the claim together."""
+    if found.together:
+        return list(found.pages)
+    right = [n for n in marked if n in found.pages]
+    return right or [max(found.pages, key=lambda n: (found.pages[n].share, -n))]
+
+
+def _check_code(unit: Unit, evidence: Evidence) -> Checked:
+    """A line of code is supported when a page has it character for character; it gets no marker."""
+    line = unit.body.strip("`").strip()
+    if len(line) >= _LEAST_CODE:
+        for source in evidence.sources:
+            if line in source.text:
+                return Checked(unit.body, "supported", {source.n: Support(1.0, source.section)})
+    return Checked(unit.body, "neutral")
+
+
+def _take_markers(body: str) -> tuple[str, list[int]]:
+    """The text without markers, and their numbers; markers inside inline code stay."""
+    numbers: list[int] = []
+    while matches := _markers(body):
+        pieces: list[str] = []
+        at = 0
+        for match in matches:
+            pieces.append(body[at : match.start()].rstrip())
+            at = match.end()
+            numbers += [int(digits[:9]) for digits in re.findall("[0-9]+", match[0])]
+        # What was around a marker may now be one: [[1]2].
+        body = "".join([*pieces, body[at:]])
+    return body.strip(), list(dict.fromkeys(numbers))
+
+
+def _markers(body: str) -> list[re.Match[str]]:
+    code = [match.span() for match in _INLINE_CODE.finditer(body)]
+    found = MARKER.finditer(body)
+    return [match for match in found if not any(start < match.start() < end for start, end in code)]
+
+
+def _ellipsis(pending: str) -> str:
+    """What shows behind ``pending`` that more was to come."""
+    return " …" if not pending or pending[-1] in ".!?… \n" else "…"

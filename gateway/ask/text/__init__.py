@@ -1,0 +1,1 @@
+"""Passages, sentences and words of pages and answers. Pure functions; imports only `store.fts`."""

@@ -1,0 +1,1 @@
+"""What several subcommands share: options, the HTTP client, exit statuses, terminal text."""

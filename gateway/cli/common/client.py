@@ -1,0 +1,200 @@
+"""The HTTP side of the commands: where the server is, and its replies and errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import msgspec
+
+from gateway.base.errors import ConfigurationError, HearthError, InvalidRequestError
+from gateway.cli.common.options import settings_of
+from gateway.cli.common.runfile import running
+
+_CONNECT_SECONDS = 5.0
+_REPLY_SECONDS = 900.0  # a whole reply at once: longer than any deadline of the server
+_SILENCE_SECONDS = 60.0  # within a stream the server sends at least a comment every 15 s
+
+
+class UnreachableError(HearthError):
+    """Nobody listens at the address."""
+
+    status = 503
+    code = "unreachable"
+
+
+class ReplyError(HearthError):
+    """The server answered with an error."""
+
+    code = "reply"
+
+
+class Client:
+    """One server. All methods raise UnreachableError and ReplyError."""
+
+    def __init__(self, url: str, key: str | None, *, local: bool = False) -> None:
+        self.local = local  # its data directory is the one of this command
+        self.url = url.rstrip("/")
+        self.key = key
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    def get(self, path: str) -> Any:
+        """The JSON reply of a GET."""
+        return self._plain("GET", path, None)
+
+    def every(self, path: str) -> Iterator[dict[str, Any]]:
+        """Every row of a list, page after page; ``path`` may have a query."""
+        rest = f"{path}{'&' if '?' in path else '?'}limit=200"
+        before = ""
+        while True:
+            page = self.get(rest + before)
+            yield from page["data"]
+            if page["next"] is None:
+                return
+            before = f"&before={quote(str(page['next']))}"
+
+    def post(self, path: str, body: object = None) -> Any:
+        """The JSON reply of a POST; without a body where the endpoint takes none."""
+        return self._plain("POST", path, body)
+
+    def patch(self, path: str, body: object) -> Any:
+        """The JSON reply of a PATCH."""
+        return self._plain("PATCH", path, body)
+
+    def delete(self, path: str) -> Any:
+        """The JSON reply of a DELETE."""
+        return self._plain("DELETE", path, None)
+
+    async def fetch(self, method: str, path: str, body: object = None) -> Any:
+        """The JSON reply of any request. Cancelling closes the connection, which cancels the work."""
+        content = None if body is None else _json(body)
+        timeout, headers = _timeout(_REPLY_SECONDS), self._headers | _type_of(content)
+        with _network_errors(self.url):
+            async with httpx2.AsyncClient(timeout=timeout, headers=headers) as http:
+                response = await http.request(method, self.url + path, content=content)
+        return _decoded(response)
+
+    @contextmanager
+    def stream(self, path: str, body: object = None) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
+        """The events of a POST, without a body of a GET. Leaving closes the connection, which cancels the work."""
+        method, content = ("GET", None) if body is None else ("POST", _json(body))
+        headers = {"Accept": "text/event-stream"} | _type_of(content)
+        with (
+            _network_errors(self.url),
+            self._open(_SILENCE_SECONDS) as http,
+            http.stream(method, self.url + path, content=content, headers=headers) as response,
+        ):
+            if response.is_error:
+                response.read()
+                raise _reply_error(response)
+            yield iter(httpx2.EventSource(response))
+
+    def _plain(self, method: str, path: str, body: object) -> Any:
+        with _network_errors(self.url), self._open(_REPLY_SECONDS) as http:
+            content = None if body is None else _json(body)
+            response = http.request(method, self.url + path, content=content, headers=_type_of(content))
+        return _decoded(response)
+
+    def _open(self, silence_seconds: float) -> httpx2.Client:
+        return httpx2.Client(timeout=_timeout(silence_seconds), headers=self._headers)
+
+
+def connect(url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None) -> Client:
+    """The server of ``--url``, of HEARTH_URL, or the one that runs on the data directory, in this order."""
+    key = key or os.environ.get("HEARTH_API_KEY") or _key_from_file()
+    url = url or os.environ.get("HEARTH_URL")
+    if url:
+        if not url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"`{url}` is no address of a server: it starts with http:// or https://")
+        return Client(url, key)
+    folder = settings_of(data_dir, config_file).settings.data_dir
+    server = running(folder)
+    if server is None:
+        raise UnreachableError(
+            f"no server is running on {folder}; `hearth start` runs one, --url names another"
+        )
+    if server.url is None:
+        raise UnreachableError(f"the server on {folder} (process {server.pid}) is still starting; try again")
+    return Client(server.url, key, local=True)
+
+
+def raise_event_error(body: Any) -> None:
+    """Raise the error of a stream's error event."""
+    raise _from_envelope(body, 500)
+
+
+def _key_from_file() -> str | None:
+    path = os.environ.get("HEARTH_API_KEY_FILE")
+    if not path:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read the key file named by HEARTH_API_KEY_FILE: {error}") from None
+
+
+def _timeout(silence_seconds: float) -> httpx2.Timeout:
+    return httpx2.Timeout(silence_seconds, connect=_CONNECT_SECONDS)
+
+
+def _type_of(content: bytes | None) -> dict[str, str]:
+    return {} if content is None else {"Content-Type": "application/json"}
+
+
+def _json(body: object) -> bytes:
+    """Raises InvalidRequestError for what was typed or piped and is no UTF-8."""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        raise InvalidRequestError(
+            "the input is no valid UTF-8: convert it, or check the terminal's encoding"
+        ) from None
+
+
+def _decoded(response: httpx2.Response) -> Any:
+    if response.is_error:
+        raise _reply_error(response)
+    try:
+        return msgspec.json.decode(response.content)
+    except msgspec.DecodeError:
+        raise ReplyError(f"{response.url} did not answer with JSON: is it a hearth server?") from None
+
+
+def _reply_error(response: httpx2.Response) -> ReplyError:
+    try:
+        body = msgspec.json.decode(response.content)
+    except msgspec.DecodeError:
+        body = None
+    return _from_envelope(body, response.status_code)
+
+
+def _from_envelope(body: Any, status: int) -> ReplyError:
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return ReplyError(f"the server answered with status {status}", status=status)
+    message = str(error.get("message") or f"the server answered with status {status}")
+    if status == 401:
+        message += "; give a key with --key or HEARTH_API_KEY"
+    if request_id := error.get("request_id"):
+        message += f" [#{request_id}]"
+    return ReplyError(message, code=str(error.get("code") or "reply"), status=status)
+
+
+@contextmanager
+def _network_errors(url: str) -> Iterator[None]:
+    try:
+        yield
+    except httpx2.ConnectError:
+        raise UnreachableError(f"no server answers at {url}; `hearth start` runs one") from None
+    except httpx2.TimeoutException:
+        raise UnreachableError(f"the server at {url} has stopped answering") from None
+    except httpx2.InvalidURL as error:
+        raise ConfigurationError(f"`{url}` is no address of a server: {error}") from None
+    except httpx2.TransportError as error:
+        reason = str(error) or type(error).__name__
+        raise UnreachableError(f"the connection to {url} broke: {reason}") from None

@@ -1,0 +1,17 @@
+"""Exit statuses: 0 done, 2 wrong usage (click's own), and these."""
+
+from __future__ import annotations
+
+from gateway.base.errors import ConfigurationError, HearthError
+
+EXIT_FAILED = 1
+EXIT_TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h: the same command may work later
+EXIT_CONFIGURATION = 78  # EX_CONFIG
+EXIT_INTERRUPTED = 130  # 128 + SIGINT
+
+
+def exit_status(error: HearthError) -> int:
+    """The exit status that tells a script what kind of error it was (sysexits.h)."""
+    if isinstance(error, ConfigurationError):
+        return EXIT_CONFIGURATION
+    return EXIT_TEMPORARY if error.status in (503, 504) else EXIT_FAILED

@@ -1,0 +1,48 @@
+"""Options that several commands share, and the settings and clients they lead to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gateway.config.sources import LoadedSettings, load_settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def local_options(command: F) -> F:
+    """``--data-dir`` and ``--config``: for commands that work on this machine's files."""
+    command = click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        help="Read settings from this TOML file too.",
+    )(command)
+    return click.option("--data-dir", type=click.Path(path_type=Path), help="Where database and models are.")(
+        command
+    )
+
+
+def client_options(command: F) -> F:
+    """:func:`local_options`, ``--url`` and ``--key``: for commands that talk to a running server."""
+    command = click.option("--key", help="API key; by default HEARTH_API_KEY.")(command)
+    command = click.option(
+        "--url", help="The server's address; by default HEARTH_URL, else the local server."
+    )(command)
+    return local_options(command)
+
+
+def json_option(command: F) -> F:
+    """``--json``: output for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+
+
+def settings_of(data_dir: Path | None, config_file: Path | None, **flags: object) -> LoadedSettings:
+    """The settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given."""
+    dotted = {name.replace("__", "."): value for name, value in flags.items()}
+    dotted["data_dir"] = None if data_dir is None else str(data_dir)
+    return load_settings(dotted, os.environ, config_file)

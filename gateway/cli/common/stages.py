@@ -1,0 +1,68 @@
+"""The stages of a question on standard error, while the answer goes to standard output."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from gateway.cli.common.text import say
+
+
+class StageLine:
+    """One line that changes on a terminal, else one line a stage."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = ""
+        self._answering = False
+
+    def show(self, stage: dict[str, Any]) -> None:
+        """Show a stage event. On a terminal the answer, once it has begun, is not disturbed."""
+        line = stage_text(stage)
+        if line == self._shown or (self._terminal and self._answering):
+            return
+        self._shown = line
+        say(line, err=True, over=self._terminal, nl=not self._terminal)
+
+    def clear(self) -> None:
+        """Make room for the answer or an error."""
+        if self._terminal and self._shown:
+            say(err=True, over=True, nl=False)
+        self._shown = ""
+        self._answering = True
+
+
+def stage_text(stage: dict[str, Any]) -> str:
+    """A stage event in one line. A stage or detail that this version does not know is shown as it is."""
+    name, detail = str(stage["stage"]), dict(stage.get("detail") or {})
+    return " ".join(_text(name, detail).split())
+
+
+def _text(name: str, detail: dict[str, Any]) -> str:
+    match name, detail:
+        case "queued", {"waiting": waiting}:
+            return f"waiting: {waiting} before this one"
+        case "queued", {"position": int(position)}:
+            seconds = detail.get("wait_seconds")
+            return f"waiting: place {position}" + (f", about {seconds:.0f} s" if seconds is not None else "")
+        case "queued", _:
+            return "asking"
+        case "loading", {"fraction": fraction}:
+            return f"loading the model: {fraction:.0%}"
+        case "terms", {"terms": terms}:
+            return f"search terms: {', '.join(terms)}"
+        case "terms", _:
+            return "looking for search terms"
+        case "search", {"term": term, "pages": pages}:
+            return f"searching `{term}`: {', '.join(pages) or 'nothing found'}"
+        case "fetch", {"title": title}:
+            return f"reading {title}"
+        case "compact", {"title": title, "words": words}:
+            return f"summarizing {title} in {words} words"
+        case "answer", {"pages": pages}:
+            return f"answering from {', '.join(pages)}"
+        case "answer", {"note": note}:
+            return str(note)
+        case "check", _:
+            return "checking the citations"
+    return name + "".join(f" {key}={value}" for key, value in detail.items())

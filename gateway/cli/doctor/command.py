@@ -1,0 +1,198 @@
+"""`hearth doctor`: what this machine has, and which models of the catalog it can run."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+import msgspec
+import psutil
+from msgspec import Struct
+
+from gateway.base.cores import usable_cores
+from gateway.base.errors import ConfigurationError
+from gateway.base.private import exposed
+from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
+from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.text import say, size_text, table
+from gateway.cli.doctor.wiki import check_wiki
+from gateway.config.settings import Settings
+from gateway.inference.process.memory import Memory, read_memory
+from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model
+from gateway.server.consistency import problems
+
+_PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """What counts for running a model. ``memory_source`` names what sets the limit."""
+
+    cores: int  # that this process may use
+    cores_total: int
+    memory_total: int
+    memory_available: int
+    memory_source: str
+    disk_free: int  # where the data directory is
+    versions: dict[str, str]
+
+
+class Fit(Struct, frozen=True, kw_only=True):
+    """Whether a model can run here. ``verdict`` is yes, tight (other programs must end first) or no."""
+
+    name: str
+    verdict: str
+    why: str
+    installed: bool
+
+
+@click.command()
+@json_option
+@click.option(
+    "--systemd", is_flag=True, help="Check the installed service instead; exit status 1 when it is broken."
+)
+@local_options
+def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
+    """Say what this machine can run and why, whether the settings fit together, and whether the wiki answers.
+
+    The exit status is 78 when a server with these settings would not start.
+    """
+    if systemd:
+        return _service(as_json)
+    settings = settings_of(data_dir, config_file).settings
+    machine = examine(settings.data_dir)
+    fits = [fit(row, machine, settings) for row in Catalog.load().rows]
+    wiki = check_wiki(settings.wiki)
+    plans = ThreadPlans(settings.thread_plan_dir).all()
+    wrong = problems(settings)
+    status = EXIT_CONFIGURATION if wrong else 0
+    if as_json:
+        found = {
+            "machine": machine,
+            "data_dir": str(settings.data_dir),
+            "models": fits,
+            "problems": wrong,
+            "data_dir_problem": exposed(settings.data_dir),
+            "wiki": wiki,
+            "threads": plans,
+        }
+        say(msgspec.json.encode(found))
+        return status
+    say(_machine_text(machine, settings))
+    if remedy := exposed(settings.data_dir):
+        say(f"warning: {remedy}")
+    for problem in wrong or ["ok"]:
+        say(f"settings: {problem}")
+    say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
+    say()
+    head = ["MODEL", "FITS", "HERE", "WHY"]
+    say(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+    if plans:
+        say()
+        head = ["MODEL", "BATCH", "THREADS", "TOKENS A SECOND, AS MEASURED AT THE FIRST LOAD"]
+        say(table([head, *(row for plan in plans for row in _threads(plan))]))
+    return status
+
+
+def _service(as_json: bool) -> int:
+    """Print the checks of the installed service; the exit status."""
+    # Asked for by few: HTTP and processes are not paid for by the others.
+    from gateway.cli.doctor.services import check_installation
+
+    checks = check_installation()
+    if as_json:
+        say(msgspec.json.encode({"checks": checks}))
+    else:
+        say(table([["CHECK", "STATE", "WHY"], *([c.name, c.verdict, c.why] for c in checks)]))
+    return EXIT_FAILED if any(check.verdict == "fail" for check in checks) else 0
+
+
+def examine(data_dir: Path) -> Machine:
+    """Look at this machine. Loads no model library."""
+    memory: Memory = read_memory()
+    folder = data_dir
+    while not folder.exists():
+        folder = folder.parent
+    return Machine(
+        cores=usable_cores(),
+        cores_total=psutil.cpu_count() or 1,
+        memory_total=memory.total,
+        memory_available=memory.available,
+        memory_source=memory.source,
+        disk_free=shutil.disk_usage(folder).free,
+        versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
+    )
+
+
+def fit(row: ModelRow, machine: Machine, settings: Settings) -> Fit:
+    """Judge one model by memory, and by disk when it is still to be pulled."""
+    path = row.path(settings.data_dir)
+    installed = path.is_file()
+    verdict, why = _judge(row, machine, settings, path if installed else None)
+    return Fit(name=row.name, verdict=verdict, why=why, installed=installed)
+
+
+def _judge(row: ModelRow, machine: Machine, settings: Settings, path: Path | None) -> tuple[str, str]:
+    if path is None and row.repo is None:
+        return "no", "it is not part of this installation"
+    ram = row.ram_bytes
+    if ram is None:
+        assert path is not None, "a catalog row of the hub says how much memory it needs"
+        ram = estimate_ram(path, path.stat().st_size, row.context)
+    needed = ram + settings.model.memory_headroom_bytes
+    wants = f"needs {size_text(needed)} of memory"
+    if row.kind == "chat" and (beside := _embedding_ram(settings)):
+        needed += beside
+        wants = f"needs {size_text(needed)} of memory together with the embedding model"
+    if needed > machine.memory_total:
+        return "no", f"{wants}, there are {size_text(machine.memory_total)} ({machine.memory_source})"
+    if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
+        return "no", f"needs {size_text(row.size_bytes)} of disk, {size_text(machine.disk_free)} are free"
+    if needed > machine.memory_available:
+        return (
+            "tight",
+            f"{wants}, only {size_text(machine.memory_available)} are free now: end other programs",
+        )
+    return "yes", f"{wants}, {size_text(machine.memory_available)} are free"
+
+
+def _embedding_ram(settings: Settings) -> int:
+    """What the configured embedding model needs; 0 for none, or one that is not here yet."""
+    try:
+        model = resolve_embedding_model(settings)
+    except ConfigurationError:
+        return 0
+    return 0 if model is None else model.ram_bytes
+
+
+def _machine_text(machine: Machine, settings: Settings) -> str:
+    rows: list[list[str]] = [
+        ["cores", f"{machine.cores} usable of {machine.cores_total}"],
+        [
+            "memory",
+            f"{size_text(machine.memory_available)} free of {size_text(machine.memory_total)} "
+            f"(limit: {machine.memory_source})",
+        ],
+        ["disk", f"{size_text(machine.disk_free)} free at {settings.data_dir}"],
+        *([name, number] for name, number in machine.versions.items()),
+    ]
+    return table(rows)
+
+
+def _threads(plan: ThreadPlan) -> list[list[str]]:
+    """A row for each size of batch that was measured."""
+    rows = []
+    for size, speeds in sorted(plan.speeds.items()):
+        shown = ", ".join(f"{speed:,.0f} with {threads}" for threads, speed in sorted(speeds.items()))
+        rows.append([plan.model, str(size), f"{plan.plan.get(size, '?')} of {plan.cores}", shown])
+    return rows
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,177 @@
+"""`hearth eval`: a question set through the whole flow, scored; two runs compared."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+import msgspec
+from tqdm import tqdm
+
+from gateway import __version__
+from gateway.base.errors import ConfigurationError, HearthError
+from gateway.base.resources import bundled
+from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
+from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.text import say
+from gateway.cli.evaluation.report import show_comparison, show_run
+from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
+from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
+from gateway.evaluation.questions import Question, load_questions, set_name
+from gateway.evaluation.report import Run, markdown, summary
+from gateway.evaluation.run import Evaluator
+from gateway.telemetry import logs
+
+
+@click.command(name="eval")
+@click.option(
+    "--set", "question_set", type=click.Path(path_type=Path), help="A question set of your own (TOML)."
+)
+@click.option("--model", help="Instead of the configured model.")
+@click.option("--limit", type=click.IntRange(1), help="Only so many questions, spread over the set.")
+@click.option("--category", help="Only questions of this category.")
+@click.option(
+    "--terms",
+    type=click.Choice(["model", "question"]),
+    default="model",
+    help="`question` scores retrieval by the questions' own words alone, without a model.  [default: model]",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Keep the run in this file; an unfinished one goes on."
+)
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print tables for a document.")
+@click.option(
+    "--compare", nargs=2, type=click.Path(path_type=Path, exists=True), help="Compare two kept runs."
+)
+@click.option(
+    "--server",
+    is_flag=True,
+    help="Ask the running server, or the one of --url, whose wiki is the built-in one or that of --data-dir.",
+)
+@json_option
+@client_options
+@click.pass_context
+def evaluate(
+    ctx: click.Context,
+    question_set: Path | None,
+    model: str | None,
+    limit: int | None,
+    category: str | None,
+    terms: TermSource,
+    out: Path | None,
+    as_markdown: bool,
+    compare: tuple[Path, Path] | None,
+    server: bool,
+    as_json: bool,
+    url: str | None,
+    key: str | None,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Ask the questions of a set and score retrieval, answers and citations.
+
+    By default a model of this command's own answers them on the built-in wiki; with --data-dir, on the wiki there. A
+    running server is left in peace, and has no part in the times; --server asks it.
+    """
+    if compare:
+        given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
+        if extra := sorted(set(given) - {"compare", "as_json"}):
+            raise click.UsageError(
+                f"--compare takes two kept runs and --json, no {extra[0].replace('_', '-')}"
+            )
+        show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
+        return
+    if (server or url) and (model or terms == "question"):
+        raise click.UsageError(
+            "a server has its own model and terms: --server goes without --model and --terms"
+        )
+    if out is not None:
+        check_writable(out)
+    path = question_set or bundled("eval/esolangs.toml")
+    questions = _chosen(load_questions(path), category, limit)
+    if terms == "question":
+        questions = [question for question in questions if question.answerable]
+    with ExitStack() as stack:
+        setup = stack.enter_context(
+            opened_setup(terms, model, server or bool(url), url, key, data_dir, config_file)
+        )
+        logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
+        run, status = asyncio.run(_run(setup, set_name(path), questions, out))
+    _print(run, as_json, as_markdown)
+    if status:
+        kept = f"the same command goes on from {out}" if out else "with --out FILE, a run can go on"
+        say(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
+        ctx.exit(status)
+
+
+_TYPED = click.core.ParameterSource.COMMANDLINE
+
+
+async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
+    """All rows, and the exit status; an interrupted run returns what it has. ``out`` has each row at once."""
+    async with setup.answering() as answering:
+        run = Run(
+            version=__version__,
+            model=answering.model,
+            weights=answering.weights,
+            question_set=name,
+            server=setup.address,
+            prompts=setup.prompts(),
+            settings=setup.flow_settings(),
+            started_at=time.time(),
+            rows=[],
+        )
+        rows = rows_so_far(out, run, questions) if out else []
+        status = await _score(answering.evaluator, questions, msgspec.structs.replace(run, rows=rows), out)
+    order = {question.id: place for place, question in enumerate(questions)}
+    rows.sort(key=lambda row: order[row.id])
+    return msgspec.structs.replace(run, rows=rows), status
+
+
+async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
+    """Add the rows that ``run`` does not have. The exit status: 0, or why it ended early."""
+    done = {row.id for row in run.rows}
+    left = [question for question in questions if question.id not in done]
+    with tqdm(total=len(questions), initial=len(done), unit=" questions", disable=None) as bar:
+        try:
+            async for row in evaluator.run(left):
+                run.rows.append(row)
+                bar.set_postfix_str(f"{sum(each.right for each in run.rows)} right", refresh=False)
+                bar.update()
+                if out:
+                    keep_run(out, run)
+        except asyncio.CancelledError:  # Ctrl-C: what was scored so far is the result
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            return EXIT_INTERRUPTED
+        except ConfigurationError:
+            raise  # the run cannot be kept, or the model cannot start
+        except HearthError as error:
+            say(f"hearth: {error.message}", err=True)
+            return exit_status(error)
+    return 0
+
+
+def _chosen(questions: list[Question], category: str | None, limit: int | None) -> list[Question]:
+    """The questions of a category, thinned out evenly to ``limit``."""
+    if category is not None:
+        known = sorted({question.category for question in questions})
+        if category not in known:
+            raise ConfigurationError(f"there is no category `{category}`; there are: {', '.join(known)}")
+        questions = [question for question in questions if question.category == category]
+    if limit is None or limit >= len(questions):
+        return questions
+    return [questions[index * len(questions) // limit] for index in range(limit)]
+
+
+def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
+    if as_json:
+        say(msgspec.json.encode({"summary": summary(run.rows), "run": run}))
+    elif as_markdown:
+        say(markdown(run), nl=False)
+    else:
+        show_run(run)

@@ -1,0 +1,1 @@
+"""`hearth pull`: model downloads from a Hugging Face hub."""

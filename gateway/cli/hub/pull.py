@@ -1,0 +1,110 @@
+"""`hearth pull`: download a model, resume, and check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gateway.base.errors import InvalidRequestError
+from gateway.base.private import make_private
+from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.text import say, size_text
+from gateway.cli.hub.errors import PullError
+from gateway.cli.hub.hub import (
+    cached,
+    check_disk,
+    copy_cached,
+    download,
+    locate,
+    partial_path,
+    remove_stale_partials,
+)
+from gateway.models.catalog import Catalog, ModelRow, model_path, split_repo_file
+
+
+@click.command()
+@click.argument("name")
+@local_options
+def pull(name: str, data_dir: Path | None, config_file: Path | None) -> None:
+    """Download a model.
+
+    NAME is a name from `hearth models`, or OWNER/REPO:FILE.gguf of a Hugging Face hub. An interrupted download
+    goes on where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured.
+    """
+    settings = settings_of(data_dir, config_file).settings
+    catalog = Catalog.load()
+    row = catalog.get(name)
+    if row is not None and row.repo is None:
+        say(f"{name} comes with hearth: there is nothing to download")
+        return
+    repo, file = _where(name, row, catalog)
+    target = model_path(settings.data_dir, repo, file)
+    _pull(repo, file, target, row.sha256 if row else None)
+    if row is not None and row.kind == "embedding":
+        say(f"use it: set `embedding.model` to {name} (HEARTH_EMBEDDING__MODEL={name}) and start again")
+    else:
+        say(f"use it: hearth start --model {name}")
+
+
+def _where(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[str, str]:
+    if row is not None:
+        assert row.repo is not None, "bundled models are handled by the caller"
+        return row.repo, row.file
+    parts = split_repo_file(name)
+    if parts is None:
+        near = catalog.nearest(name)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InvalidRequestError(
+            f"unknown model `{name}`: {hint}use a name from `hearth models` or owner/repo:file.gguf"
+        )
+    if not parts[1].endswith(".gguf"):
+        raise InvalidRequestError(f"`{parts[1]}` is no .gguf file, the only kind that hearth runs")
+    return parts
+
+
+def _pull(repo: str, file: str, target: Path, sha256: str | None) -> None:
+    try:
+        remote = locate(repo, file, sha256)
+    except PullError as error:
+        if error.code not in ("offline", "unreachable"):
+            raise
+        _without_hub(repo, file, target, error)
+        return
+    make_private(target.parent)
+    if target.exists():
+        if target.stat().st_size == remote.size and (
+            remote.checksum is None or remote.checksum.matches(target, label="checking")
+        ):
+            say(f"{target} is complete and up to date")
+            return
+        say("the file here differs from the hub's: downloading it again")
+    remove_stale_partials(target, remote.etag)
+    check_disk(remote, target)
+    partial = partial_path(target, remote.etag)
+    have = partial.stat().st_size if partial.exists() else 0
+    say(f"{repo}/{file}: {size_text(remote.size)}" + (f", {size_text(have)} here already" if have else ""))
+    try:
+        download(remote, target)
+    except KeyboardInterrupt:
+        kept = partial.stat().st_size if partial.exists() else 0
+        say(
+            f"\nstopped; {size_text(kept)} of {size_text(remote.size)} are kept: run it again to go on",
+            err=True,
+        )
+        raise
+    checked = f"{remote.checksum.algorithm} checked" if remote.checksum else "the hub publishes no checksum"
+    say(f"{target}: complete, {checked}")
+
+
+def _without_hub(repo: str, file: str, target: Path, error: PullError) -> None:
+    """No hub to ask: what is here already must do, else the error stands."""
+    if target.exists():
+        say(f"{target} is here (not compared with the hub: {error.code})")
+        return
+    source = cached(repo, file)
+    if source is None:
+        raise error
+    make_private(target.parent)
+    copy_cached(source, target)
+    say(f"{target}: taken from the hub's cache")

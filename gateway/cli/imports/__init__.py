@@ -1,0 +1,1 @@
+"""`hearth import` and `hearth import-wiki`."""

@@ -1,0 +1,180 @@
+"""Chats in the shapes that OpenAI's products export, as archives."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from gateway.base.errors import InvalidRequestError
+from gateway.store.memory.conversations import Conversation, ConversationKind, PolicyName
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive
+
+_NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
+
+
+# Why a message is not taken over.
+_OTHER_BRANCH = "of branches that were not shown last"
+_NOT_SAID = "of systems and tools"
+_NO_TEXT = "without text"
+
+
+def chat(value: dict[str, Any], where: str) -> tuple[Archive, Counter[str]]:
+    """A conversation as OpenAI's chats export it (``mapping``), or as a request has it (``messages``).
+
+    Also how many of its messages are left out, and why. Raises InvalidRequestError beginning with ``where``.
+    """
+    left_out: Counter[str] = Counter()
+    turns = value.get("messages")
+    if isinstance(value.get("mapping"), dict):
+        turns = _branch(value, where)
+        every = sum(_message(node) is not None for node in value["mapping"].values())
+        left_out[_OTHER_BRANCH] += every - len(turns)
+    if not isinstance(turns, list):
+        raise InvalidRequestError(f"{where} has neither `mapping` nor `messages`")
+    name = str(
+        uuid.uuid5(
+            _NAMESPACE, str(value.get("conversation_id") or value.get("id") or msgspec.json.encode(value))
+        )
+    )
+    began = seconds(value.get("create_time"))
+    messages: list[StoredMessage] = []
+    for turn in turns:
+        role, text = _said(turn)
+        if role not in ("user", "assistant"):
+            left_out[_NOT_SAID] += 1
+        elif not text.strip():
+            left_out[_NO_TEXT] += 1
+        else:
+            at = seconds(turn.get("create_time")) or began
+            messages.append(message(messages, name, role, text, at))
+    title = value.get("title")
+    archive = Archive(
+        conversation=conversation(
+            name,
+            title=title[:200] if isinstance(title, str) else "",
+            created_at=began,
+            updated_at=seconds(value.get("update_time")) or began,
+        ),
+        messages=messages,
+        summaries=[],
+    )
+    return archive, +left_out
+
+
+def conversation(
+    name: str,
+    *,
+    title: str,
+    created_at: float,
+    updated_at: float,
+    kind: ConversationKind = "chat",
+    policy: PolicyName = "ceiling",
+) -> Conversation:
+    """A conversation that comes from elsewhere."""
+    return Conversation(
+        id=name,
+        owner="local",
+        kind=kind,
+        policy=policy,
+        title=title,
+        participants=[],
+        persona="",
+        instructions="",
+        model="",
+        previous=None,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def message(
+    before: Sequence[StoredMessage],
+    conversation: str,
+    role: Any,
+    text: str,
+    at: float,
+    *,
+    name: str | None = None,
+    speaker: str = "",
+    failed: bool = False,
+) -> StoredMessage:
+    """The next message after ``before``; rounds and numbers are made here, tokens are counted when it is used."""
+    last = before[-1] if before else None
+    new_round = last is None or (role == "user" and last.role == "assistant")
+    return StoredMessage(
+        seq=len(before) + 1,
+        id=name or str(uuid.uuid5(_NAMESPACE, f"{conversation} {len(before)}")),
+        conversation=conversation,
+        role=role,
+        speaker=speaker,
+        text=text,
+        tokens=UNCOUNTED,
+        round=(last.round if last else 0) + new_round,
+        failed=failed,
+        summarized_by=None,
+        redactions=0,
+        created_at=at,
+    )
+
+
+def seconds(value: Any) -> float:
+    """Unix seconds; 0 for what is no time."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
+        return 0.0
+    return float(value)
+
+
+def _branch(chat: dict[str, Any], where: str) -> list[Any]:
+    """The messages along the branch that was shown last, from the root on. Raises InvalidRequestError."""
+    nodes: dict[str, Any] = chat["mapping"]
+    at: Any = chat.get("current_node")
+    if not isinstance(at, str) or at not in nodes:
+        parents = {_parent(node) for node in nodes.values()}
+        at = next((key for key in reversed(nodes) if key not in parents), None)
+    path: list[Any] = []
+    seen: set[str] = set()
+    while isinstance(at, str) and at in nodes:
+        if at in seen:
+            raise InvalidRequestError(f"{where}: `mapping` goes round in circles at `{at[:60]}`")
+        seen.add(at)
+        node = nodes[at]
+        said = _message(node)
+        if said is not None:
+            path.append(said)
+        at = _parent(node)
+    return path[::-1]
+
+
+def _message(node: Any) -> dict[str, Any] | None:
+    said = node.get("message") if isinstance(node, dict) else None
+    return said if isinstance(said, dict) else None
+
+
+def _parent(node: Any) -> str | None:
+    parent = node.get("parent") if isinstance(node, dict) else None
+    return parent if isinstance(parent, str) else None
+
+
+def _said(turn: Any) -> tuple[Any, str]:
+    """Role and text of a message in either shape; what the model wrote to a tool is the tool's."""
+    if not isinstance(turn, dict):
+        return None, ""
+    author, content = turn.get("author"), turn.get("content")
+    role = author.get("role") if isinstance(author, dict) else turn.get("role")
+    if turn.get("recipient", "all") not in ("all", None, ""):
+        return "tool", ""
+    if isinstance(content, dict):
+        content = content["parts"] if "parts" in content else content.get("text")
+    if isinstance(content, list):
+        texts = [
+            part if isinstance(part, str) else part.get("text")
+            for part in content
+            if isinstance(part, str | dict)
+        ]
+        return role, "\n".join(text for text in texts if isinstance(text, str))
+    return role, content if isinstance(content, str) else ""

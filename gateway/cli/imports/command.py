@@ -1,0 +1,113 @@
+"""`hearth import`: what `hearth export` wrote in either form, or conversations as OpenAI's chats export them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.base.errors import InvalidRequestError
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.text import say
+from gateway.cli.imports.documents import CHAT, documents
+from gateway.cli.imports.foreign import foreign
+from gateway.store.db import Database
+from gateway.store.memory.transfer import (
+    VERSION,
+    Archive,
+    FactRow,
+    Header,
+    Line,
+    TaskRow,
+    write_archive,
+    write_row,
+)
+from gateway.store.memory.transfer_check import checked
+
+_Content = Archive | FactRow | TaskRow
+
+
+@click.command(name="import")
+@click.argument("source", type=click.Path(path_type=Path, exists=True))
+@click.option("--owner", help="Whose it shall be; by default as in the file, `local` for foreign ones.")
+@local_options
+def import_(source: Path, owner: str | None, data_dir: Path | None, config_file: Path | None) -> None:
+    """Read conversations, facts and tasks from SOURCE, a file or the folder of an export with --documents.
+
+    What is there already is left alone. A file that is not sound is refused before anything is written.
+    """
+    path = settings_of(data_dir, config_file).settings.database_path
+    for _ in _content(source, Counter()):  # all of it is checked before the first line is stored
+        pass
+    added = there = redacted = 0
+    left_out: Counter[str] = Counter()
+    with opened_database(path) as database:
+        for where, line in _content(source, left_out):
+            new = _store(database, line, owner, where)
+            added, there = added + new, there + (not new)
+            redacted += _redactions(line) if new else 0
+    secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
+    say(f"{added} added, {there} were there already{secrets}", err=True)
+    if left_out:
+        counts = ", ".join(f"{count} {what}" for what, count in left_out.items())
+        say(f"messages left out: {counts}", err=True)
+
+
+def _store(database: Database, line: _Content, owner: str | None, where: str) -> bool:
+    try:
+        if isinstance(line, Archive):
+            return database.write_sync(lambda c: write_archive(c, line, owner))
+        return database.write_sync(lambda c: write_row(c, line, owner))
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{where}: {error.message}") from None
+
+
+def _redactions(line: _Content) -> int:
+    """How many secrets its rows have lost, here or where they come from."""
+    if isinstance(line, Archive):
+        return line.conversation.redactions + sum(message.redactions for message in line.messages)
+    return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
+
+
+def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+    """What the source holds, each with where it stands. Raises InvalidRequestError naming that and what is wrong."""
+    for where, line in _lines(source, left_out):
+        try:
+            yield where, checked(line)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{where}: {error.message}") from None
+
+
+def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+    """Whichever of the known shapes the source has."""
+    if source.is_dir() or source.name == CHAT:
+        folder = source if source.is_dir() else source.parent
+        yield from ((f"{CHAT}, {each.conversation.id}", each) for each in documents(folder))
+        return
+    with source.open("rb") as file:
+        first = file.readline()
+        if b'"header"' in first and b'"format"' in first:
+            yield from _own(first, file)
+            return
+    yield from foreign(source, left_out)
+
+
+def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
+    decoder = msgspec.json.Decoder(Line)
+    for number, raw in enumerate([first, *rest], 1):
+        if not raw.strip():
+            continue
+        try:
+            line = decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidRequestError(f"line {number}: {error}") from None
+        if not isinstance(line, Header):
+            yield f"line {number}", line
+        elif line.version > VERSION:
+            raise InvalidRequestError(
+                f"the file has version {line.version}; this hearth reads up to {VERSION}"
+            )

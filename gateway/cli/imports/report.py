@@ -1,0 +1,67 @@
+"""What an import did, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.cli.common.text import table
+from gateway.config.settings import WikiSettings
+from gateway.wiki.dumps.importer import Report
+
+
+def report_text(report: Report, source: str, seconds: float) -> str:
+    """The numbers, and the pages that failed by name."""
+    counts = report.counts
+    read = counts.added + counts.updated + counts.unchanged + counts.redirects
+    read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed
+    name = report.site.sitename or report.site.dbname
+    rows = [
+        ["added", str(counts.added)],
+        ["updated", str(counts.updated)],
+        ["unchanged", str(counts.unchanged)],
+        ["redirects", f"{counts.redirects}, {counts.redirects_changed} of them new or changed"],
+        ["in other namespaces", str(counts.other_namespaces)],
+        ["not wikitext", str(counts.not_wikitext)],
+        ["text deleted", str(counts.deleted)],
+        ["failed", str(counts.failed)],
+        ["removed", str(counts.removed)],
+    ]
+    lines = [
+        f"{name or source}: {read} pages read in {seconds:.1f} s"
+        + (f", {report.resumed_after} of them by an earlier run" if report.resumed_after else ""),
+        table(rows),
+    ]
+    lines += [f"failed: {failure.title}: {failure.reason}" for failure in counts.failures]
+    if counts.failed > len(counts.failures):
+        lines.append(f"and {counts.failed - len(counts.failures)} more that failed")
+    return "\n".join(lines)
+
+
+def notices(report: Report, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
+    """What the user should know besides: the sample is gone, links go elsewhere, two wikis are mixed."""
+    found = []
+    if report.counts.sample_removed:
+        found.append(
+            f"the built-in sample wiki ({report.counts.sample_removed} pages and redirects) has made room for "
+            "the imported one and is not loaded again"
+        )
+    address = page_address(report.site.base)
+    if address and address != settings.page_url:
+        found.append(
+            f"citations link to {settings.page_url}, but this wiki's pages are at {address}: "
+            "set wiki.page_url to that"
+        )
+    for origin, count in others.items():
+        found.append(
+            f"the store also has {count} pages and redirects of `{origin}`; of pages with the same title "
+            "the one imported last is kept"
+        )
+    return found
+
+
+def page_address(base: str) -> str:
+    """``wiki.page_url`` for a wiki whose main page is at ``base``; empty when that cannot be told."""
+    head, slash, _ = base.partition("?title=")[0].rpartition("/")
+    if "?title=" in base:
+        return base.partition("?title=")[0] + "?title={title}"
+    return head + "/{title}" if slash and not head.endswith("/") else ""

@@ -1,0 +1,120 @@
+"""`hearth import-wiki`: fill the local wiki from a MediaWiki XML export."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.base.private import make_private
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.text import say
+from gateway.cli.imports.dump_url import Download, DownloadError, Events
+from gateway.cli.imports.progress import Bar
+from gateway.cli.imports.report import notices, report_text
+from gateway.config.settings import Settings
+from gateway.store.db import Database
+from gateway.store.wiki.imports import other_origins
+from gateway.wiki.dumps.compressed import open_dump
+from gateway.wiki.dumps.importer import Importer, Options, Report, origin_of
+from gateway.wiki.dumps.page import DumpError
+
+_FOLDER = "imports"
+
+
+@click.command("import-wiki")
+@click.argument("source", metavar="FILE|URL")
+@click.option(
+    "--namespace",
+    "namespaces",
+    type=int,
+    multiple=True,
+    help="Number of a namespace to import; repeatable. Default: 0, the articles.",
+)
+@click.option("--prune", is_flag=True, help="Remove pages of the same wiki that the export no longer has.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@json_option
+@local_options
+def import_wiki(
+    source: str,
+    namespaces: tuple[int, ...],
+    prune: bool,
+    quiet: bool,
+    as_json: bool,
+    data_dir: Path | None,
+    config_file: Path | None,
+) -> None:
+    """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki.
+
+    The server may be running. An interrupted import or download goes on when the command is run again; importing
+    a newer export of the same wiki takes only the pages that changed.
+    """
+    settings = settings_of(data_dir, config_file).settings
+    options = Options(frozenset(namespaces or (0,)), prune)
+    bar = Bar(shown=not (quiet or as_json), talkative=not quiet)
+    started = time.monotonic()
+    with ExitStack() as stack:
+        stack.enter_context(_alone(settings.data_dir / _FOLDER))
+        path, download = _local(source, settings, bar)
+        database = stack.enter_context(opened_database(settings.database_path))
+        report = _import(database, path, source, options, bar, download)
+        others = database.read_sync(lambda connection: other_origins(connection, origin_of(report.site)))
+    seconds = time.monotonic() - started
+    if as_json:
+        say(msgspec.json.encode({**msgspec.to_builtins(report), "seconds": round(seconds, 3)}))
+    elif not quiet:
+        say(report_text(report, source, seconds))
+    for notice in notices(report, settings.wiki, others):
+        bar.say(notice)
+
+
+def _local(source: str, settings: Settings, bar: Bar) -> tuple[Path, Download | None]:
+    """The dump as a file on this machine, and the download that it came from."""
+    if not source.lower().startswith(("http://", "https://")):
+        return Path(source), None
+    download = Download(source, settings.data_dir / _FOLDER, private=settings.wiki.private_address)
+    with bar:
+        return download.fetch(Events(bar.downloaded, bar.say)), download
+
+
+def _import(
+    database: Database, path: Path, source: str, options: Options, bar: Bar, download: Download | None
+) -> Report:
+    try:
+        with open_dump(path) as dump, bar:
+            bar.begin(dump.size)
+            report = Importer(database, options, bar.imported).run(dump)
+    except DumpError as error:
+        if download is not None:
+            download.remove()
+        error.message = f"{source}: {error.message}" + ("; what came before is stored" if bar.pages else "")
+        raise
+    except KeyboardInterrupt:
+        bar.say(f"stopped after {bar.pages} pages: run the same command to go on")
+        raise
+    if download is not None:
+        download.remove()
+    return report
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One import into a data directory at a time; the lock goes with the process, however that ends."""
+    make_private(folder)
+    with os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DownloadError(
+                "another `hearth import-wiki` is at work on this data directory: wait for it, or stop it",
+                code="import_running",
+                status=503,
+            ) from None
+        yield

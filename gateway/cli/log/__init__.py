@@ -1,0 +1,1 @@
+"""`hearth log`, and the replay of a logged request."""

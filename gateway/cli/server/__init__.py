@@ -1,0 +1,1 @@
+"""`hearth start`, `stop` and `status`."""

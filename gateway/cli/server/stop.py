@@ -1,0 +1,45 @@
+"""`hearth stop`: end the server of a data directory and wait until it is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import click
+
+from gateway.base.errors import HearthError
+from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.runfile import running
+from gateway.cli.common.text import say
+
+_MARGIN_SECONDS = 5.0
+_POLL_SECONDS = 0.05
+
+
+@click.command()
+@local_options
+def stop(data_dir: Path | None, config_file: Path | None) -> None:
+    """Stop the server. Open requests get the configured grace time to end."""
+    settings = settings_of(data_dir, config_file).settings
+    server = running(settings.data_dir)
+    if server is None:
+        say(f"no server is running on {settings.data_dir}")
+        return
+    try:
+        os.kill(server.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # it ended this instant
+    except PermissionError:
+        raise HearthError(f"process {server.pid} belongs to another user, who can stop it") from None
+    grace = settings.server.shutdown_grace_seconds + settings.model.stop_grace_seconds + _MARGIN_SECONDS
+    deadline = time.monotonic() + grace
+    while (left := running(settings.data_dir)) is not None and left.pid == server.pid:
+        if time.monotonic() > deadline:
+            raise HearthError(
+                f"process {server.pid} has not ended after {grace:.0f} s; `kill -9 {server.pid}` ends it",
+                status=503,
+            )
+        time.sleep(_POLL_SECONDS)
+    say(f"stopped (process {server.pid})")

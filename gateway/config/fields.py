@@ -1,0 +1,88 @@
+"""The settings' fields by dotted key, and the check of one value against its field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, inspect
+
+from gateway.base.errors import ConfigurationError
+from gateway.config.settings import Settings
+
+
+def _fields() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for section in msgspec.structs.fields(Settings):
+        if section.name == "data_dir":  # a Path: checked as text, made a Path by its caller
+            found["data_dir"] = Annotated[str, Meta(min_length=1)]
+            continue
+        for field in msgspec.structs.fields(section.type):
+            found[f"{section.name}.{field.name}"] = field.type
+    return found
+
+
+FIELDS: Mapping[str, Any] = _fields()
+"""Dotted key to type annotation, in the order of ``gateway.config.settings``."""
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def convert_value(key: str, value: object, origin: str, *, text: bool) -> object:
+    """``value`` as the field's type. ``text``: it is a string to be parsed (environment).
+
+    Lists in text form are separated by commas. Raises ConfigurationError with field, value, range and origin.
+    """
+    kind = inspect.type_info(FIELDS[key])
+    parsed = _parse(value, kind) if text and isinstance(value, str) else value
+    try:
+        result: object = msgspec.convert(parsed, FIELDS[key])
+    except msgspec.ValidationError:
+        raise _refusal(key, value, origin, kind) from None
+    if isinstance(result, float) and not math.isfinite(result):  # TOML has inf and nan; no setting means them
+        raise _refusal(key, value, origin, kind)
+    return result
+
+
+def _parse(value: str, kind: inspect.Type) -> object:
+    """The value a piece of text stands for; text that stands for none comes back unchanged."""
+    text = value.strip()
+    if isinstance(kind, inspect.BoolType):
+        return True if text.lower() in _TRUE else False if text.lower() in _FALSE else value
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        try:
+            return int(text) if isinstance(kind, inspect.IntType) else float(text)
+        except ValueError:
+            return value
+    if isinstance(kind, inspect.ListType):
+        return [_parse(part.strip(), kind.item_type) for part in text.split(",") if part.strip()]
+    return value
+
+
+def _refusal(key: str, value: object, origin: str, kind: inspect.Type) -> ConfigurationError:
+    return ConfigurationError(f"`{key}` must be {expectation(kind)}, not {value!r} ({origin})", param=key)
+
+
+def expectation(kind: inspect.Type) -> str:
+    """What a field takes, in words: ``a whole number from 0 to 65535``."""
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        noun = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+        if kind.ge is not None and kind.le is not None:
+            return f"{noun} from {kind.ge} to {kind.le}"
+        if kind.gt is not None:
+            return f"{noun} greater than {kind.gt}"
+        return f"{noun} of at least {kind.ge}" if kind.ge is not None else noun
+    if isinstance(kind, inspect.BoolType):
+        return "true or false"
+    if isinstance(kind, inspect.ListType):
+        each = expectation(kind.item_type)
+        noun = "a list of at least one" if kind.min_length else "a list"
+        return f"{noun} of texts" if each == "a text" else f"{noun}, each {each}"
+    if isinstance(kind, inspect.LiteralType):
+        return "one of " + ", ".join(str(value) for value in kind.values)
+    if isinstance(kind, inspect.StrType) and kind.pattern:
+        return f"a text that matches {kind.pattern}"
+    return "a text that is not empty" if isinstance(kind, inspect.StrType) and kind.min_length else "a text"

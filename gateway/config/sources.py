@@ -1,0 +1,208 @@
+"""Where settings come from: flag > environment > --config file > user file > system file > default.
+
+Every value is checked where it enters, so an error names the field, the value, what is allowed, and the
+place the value came from. A key nobody knows is an error, never ignored.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import ConfigurationError
+from gateway.config.fields import FIELDS, convert_value
+from gateway.config.settings import Settings
+
+SYSTEM_FILE = Path("/etc/hearth/config.toml")
+ENV_PREFIX = "HEARTH_"
+# Read by the clients and by the model host, so they are no settings of the server.
+_RESERVED_NAMES = frozenset({"HEARTH_URL", "HEARTH_API_KEY", "HEARTH_API_KEY_FILE"})
+_RESERVED_PREFIX = "HEARTH_HOST_"
+_FLAG_NAMES = {
+    "data_dir": "--data-dir",
+    "server.host": "--host",
+    "server.port": "--port",
+    "model.name": "--model",
+    "model.idle_seconds": "--idle",
+}
+
+
+class LoadedSettings(Struct, frozen=True):
+    """The settings, and by dotted key where each value came from (``environment HEARTH_LOG__JSON``)."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+class _Given(Struct, frozen=True):
+    """A value somebody gave. ``text`` values (environment) are still to be parsed."""
+
+    value: object
+    origin: str
+    text: bool = False
+    base: Path | None = None  # where a relative path starts from; None: the working directory
+
+
+def load_settings(
+    flags: Mapping[str, object],
+    env: Mapping[str, str],
+    config_file: Path | None,
+    *,
+    system_file: Path = SYSTEM_FILE,
+) -> LoadedSettings:
+    """Merge all sources. ``flags`` maps dotted keys to values; a value of None means the flag was not given.
+
+    Raises ConfigurationError: unknown key, value out of range, unreadable or malformed file.
+    """
+    given: dict[str, _Given] = {}
+    given.update(_from_file(system_file, required=False))
+    given.update(_from_file(_user_file(env), required=False))
+    if config_file is not None:
+        given.update(_from_file(config_file, required=True))
+    given.update(_from_environment(env))
+    for key, value in flags.items():
+        if value is not None:
+            given[_known(key, "flag")] = _Given(value, f"flag {_FLAG_NAMES.get(key, key)}")
+    return _build(given, env)
+
+
+def default_data_dir(env: Mapping[str, str]) -> Path:
+    """``$XDG_DATA_HOME/hearth``, by default ``~/.local/share/hearth``."""
+    return _xdg(env, "XDG_DATA_HOME", ".local/share") / "hearth"
+
+
+def flatten(settings: Settings) -> dict[str, object]:
+    """Every setting by its dotted key, as plain JSON values."""
+    tree = msgspec.to_builtins(settings, enc_hook=str)
+    return {key: _lookup(tree, key) for key in FIELDS}
+
+
+def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSettings:
+    tree: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key in FIELDS:
+        item = given.get(key)
+        if key == "data_dir":
+            tree[key] = _data_dir(item) if item else default_data_dir(env)
+        elif item is not None:
+            section, _, name = key.partition(".")
+            tree.setdefault(section, {})[name] = convert_value(key, item.value, item.origin, text=item.text)
+        origins[key] = item.origin if item else "default"
+    # Path is no wire type: the hook lets the already built one through.
+    settings = msgspec.convert(tree, Settings, dec_hook=lambda _type, value: value)
+    return LoadedSettings(settings, origins)
+
+
+def _data_dir(item: _Given) -> Path:
+    text = str(convert_value("data_dir", item.value, item.origin, text=item.text))
+    try:
+        return ((item.base or Path.cwd()) / Path(text).expanduser()).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown ~user, a NUL character
+        raise ConfigurationError(
+            f"`data_dir` ({item.origin}) is no usable path: {error}", param="data_dir"
+        ) from None
+
+
+def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise ConfigurationError(f"configuration file {path} does not exist") from None
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read configuration file {path}: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"configuration file {path} is not valid TOML: {error}") from None
+    origin, base = f"file {path}", path.resolve().parent
+    return {_known(key, origin): _Given(value, origin, base=base) for key, value in _flat(document, origin)}
+
+
+def _flat(document: Mapping[str, Any], origin: str) -> Iterator[tuple[str, object]]:
+    sections = {key.partition(".")[0] for key in FIELDS if "." in key}
+    for name, value in document.items():
+        if isinstance(value, dict) and value:
+            yield from ((f"{name}.{inner}", item) for inner, item in value.items())
+        elif name in sections and value == {}:
+            continue  # a table header with nothing below it
+        elif name in sections:
+            raise ConfigurationError(f"`{name}` ({origin}) must be a table: write [{name}] above its fields")
+        else:
+            yield name, value
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, _Given]:
+    given: dict[str, _Given] = {}
+    for variable in sorted(env):
+        reserved = variable in _RESERVED_NAMES or variable.startswith(_RESERVED_PREFIX)
+        if reserved or not variable.startswith(ENV_PREFIX):
+            continue
+        origin = f"environment {variable}"
+        key = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
+        value = env[variable]
+        if key not in FIELDS and key.endswith("_file"):
+            key = key.removesuffix("_file")
+            value = _read_value(Path(value), origin)
+        key = _known(key, origin)
+        if key in given:
+            raise ConfigurationError(
+                f"`{key}` is set twice: by {given[key].origin} and by {origin}; keep one"
+            )
+        given[key] = _Given(value, origin, text=True)
+    return given
+
+
+def _read_value(path: Path, origin: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read the file named by {origin}: {error}") from None
+
+
+def _known(key: str, origin: str) -> str:
+    """The key itself when it exists; else an error with the nearest key, spelt as the origin spells keys."""
+    if key in FIELDS:
+        return key
+    in_environment = origin.startswith("environment ")
+    # People forget the section more often than they misspell a name, so bare names are compared too.
+    names = {name: name for name in FIELDS} | {name.rpartition(".")[2]: name for name in FIELDS}
+    close = difflib.get_close_matches(key, names, n=1, cutoff=0.6) or difflib.get_close_matches(
+        key.rpartition(".")[2], names, n=1, cutoff=0.6
+    )
+    hint = ""
+    if close:
+        nearest = names[close[0]]
+        hint = f"; did you mean `{variable_name(nearest) if in_environment else nearest}`?"
+    shown = origin.removeprefix("environment ") if in_environment else f"{key}"
+    where = "environment" if in_environment else origin
+    raise ConfigurationError(f"unknown setting `{shown}` ({where}){hint}", param=key)
+
+
+def variable_name(key: str) -> str:
+    """The environment variable of a dotted key."""
+    return ENV_PREFIX + key.upper().replace(".", "__")
+
+
+def _user_file(env: Mapping[str, str]) -> Path:
+    return _xdg(env, "XDG_CONFIG_HOME", ".config") / "hearth" / "config.toml"
+
+
+def _xdg(env: Mapping[str, str], variable: str, fallback: str) -> Path:
+    value = env.get(variable, "")
+    # The specification says to ignore relative paths.
+    if value and os.path.isabs(value):  # noqa: PTH117 - the text decides, not a Path
+        return Path(value)
+    home = env.get("HOME")
+    return (Path(home) if home else Path.home()) / fallback
+
+
+def _lookup(tree: Mapping[str, Any], key: str) -> object:
+    section, _, name = key.partition(".")
+    return tree[section][name] if name else tree[section]

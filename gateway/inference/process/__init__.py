@@ -1,0 +1,1 @@
+"""The life of the child process: launch, supervision, message exchange, idle time, breaker."""

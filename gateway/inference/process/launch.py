@@ -1,0 +1,198 @@
+"""What to run for the configured model, decided anew at each start so that a pulled model is picked up."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from gateway.base.cores import usable_cores
+from gateway.base.errors import ModelUnavailableError
+from gateway.config.settings import ModelSettings
+from gateway.inference.process.memory import fit_memory
+from gateway.inference.process.pending import fresh
+from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.models.catalog import ResolvedModel
+from gateway.models.gguf_header import GGUF_MAGIC
+from model_host import protocol
+
+log = structlog.get_logger(__name__)
+
+# The child gets only these: a path to run, a locale, where libraries are, and how to use memory and the cores.
+_KEPT = frozenset(
+    {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES"}
+)
+_KEPT_PREFIXES = ("OMP_", "GOMP_", "HEARTH_HOST_")
+
+# How long a model file that could not be loaded is refused without trying again, unless it changes.
+REMEMBER_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """One start of a host."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    model: ResolvedModel
+    file: tuple[str, int, int]  # path, mtime in ns, size: the identity of what is loaded
+
+
+class Launcher:
+    """Makes launch plans, and remembers which file could not be loaded.
+
+    ``beside`` tells what other hosts have loaded.
+    """
+
+    def __init__(
+        self,
+        model: ResolvedModel | Callable[[], ResolvedModel],
+        settings: ModelSettings,
+        command: Sequence[str] | None = None,
+        *,
+        snapshots: Path | None = None,
+        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+        thread_plans: ThreadPlans | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._model = model
+        self._settings = settings
+        self._command = command
+        self._snapshots = snapshots
+        self._beside = beside
+        self._thread_plans = thread_plans
+        self._clock = clock
+        self._failed: tuple[tuple[str, int, int], float, ModelUnavailableError] | None = None
+
+    def plan(self) -> LaunchPlan:
+        """Resolve the model and check file and memory. Blocks on the file system.
+
+        Raises HearthError: no file, no model in it, too little memory, or a file that failed to load a moment ago.
+        """
+        model, file = self._resolved()
+        if self._failed is not None and self._failed[0] == file and self._clock() < self._failed[1]:
+            raise fresh(self._failed[2])
+        fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+        if fitting.context < model.context:
+            log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
+        model = fitting
+        command = self._command or host_command(
+            model, self._settings, self._snapshots, self._thread_speeds(file)
+        )
+        return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
+
+    def check(self, *, in_memory: bool = False) -> None:
+        """Raise what a start would fail with, as far as that is known without one. Blocks on the file system.
+
+        Beside what :meth:`plan` raises, that is why the last load of the same file failed, however long ago. A model
+        that is still ``in_memory`` has room there.
+        """
+        model, file = self._resolved()
+        # Memory may be free again meanwhile, and a service that is not ready is not asked to try.
+        if self._failed is not None and self._failed[0] == file and self._failed[2].code != "out_of_memory":
+            raise fresh(self._failed[2])
+        if not in_memory:
+            fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+
+    def _resolved(self) -> tuple[ResolvedModel, tuple[str, int, int]]:
+        model = self._model() if callable(self._model) else self._model
+        return model, _identity(model)
+
+    def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
+        """The host said that it cannot load the file of ``plan``."""
+        self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
+
+    def loaded(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
+        """The host of ``plan`` is ready; if it has measured how many threads are best, the next one need not."""
+        self._failed = None
+        if self._thread_plans is not None and ready.thread_speeds:
+            self._thread_plans.put(
+                ThreadPlan(
+                    model=plan.model.name,
+                    file=plan.file,
+                    cores=usable_cores(),
+                    measured_at=time.time(),
+                    load=os.getloadavg()[0],
+                    plan=ready.thread_plan,
+                    speeds=ready.thread_speeds,
+                )
+            )
+
+    def _thread_speeds(self, file: tuple[str, int, int]) -> dict[int, dict[int, float]]:
+        known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
+        return known.speeds if known is not None else {}
+
+
+def host_command(
+    model: ResolvedModel,
+    settings: ModelSettings,
+    snapshots: Path | None = None,
+    thread_speeds: Mapping[int, Mapping[int, float]] | None = None,
+) -> tuple[str, ...]:
+    """The command line of a model host; ``snapshots`` is the folder for saved KV sequences.
+
+    ``thread_speeds`` are tokens a second by size of batch and threads, as a host measured before; without them the
+    host measures, unless ``settings`` give a number of threads.
+    """
+    options: dict[str, object] = {
+        "--model": model.path.absolute(),
+        "--context": model.context,
+        "--parallel": settings.parallel,
+        "--chunk": settings.chunk,
+        "--drafts": settings.drafts,
+        "--threads": settings.threads,
+        "--max-waiting": settings.max_waiting,
+        "--parent": os.getpid(),  # whose death is the host's, too
+    }
+    if thread_speeds and not settings.threads:
+        options["--thread-speeds"] = ",".join(
+            f"{size}:{threads}:{speed:.6g}"
+            for size, known in thread_speeds.items()
+            for threads, speed in known.items()
+        )
+    if snapshots is not None and settings.snapshot_bytes:
+        options["--snapshots"] = snapshots
+        options["--snapshot-bytes"] = settings.snapshot_bytes
+        options["--snapshot-after"] = settings.snapshot_after_seconds
+    flags = [str(word) for option in options.items() for word in option]
+    embedding = ["--embedding"] if model.kind == "embedding" else []
+    return (sys.executable, "-m", "model_host", *flags, *embedding)
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of ``environment`` that a child may see, and where Python finds the ``model_host`` package.
+
+    A host needs no secret, so none is passed: what it leaks (core dump, log) cannot hold one.
+    """
+    kept = {
+        name: value for name, value in environment.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)
+    }
+    # `-m` would search the current directory first; it may be anybody's.
+    kept["PYTHONSAFEPATH"] = "1"
+    kept["PYTHONPATH"] = str(Path(protocol.__file__).resolve().parents[2])
+    return kept
+
+
+def _identity(model: ResolvedModel) -> tuple[str, int, int]:
+    """Raises ModelUnavailableError for a file that cannot be read or is no GGUF."""
+    try:
+        status = model.path.stat()
+        with model.path.open("rb") as file:
+            magic = file.read(len(GGUF_MAGIC))
+    except OSError as error:
+        raise ModelUnavailableError(
+            f"the model file {model.path} cannot be read ({error.strerror}); fetch it with "
+            f"`hearth pull {model.name}`, or correct `{model.name_setting}`",
+            code="model_missing",
+        ) from None
+    if magic != GGUF_MAGIC:
+        raise ModelUnavailableError(
+            f"{model.path} is no GGUF file; correct `{model.name_setting}`, or fetch the model with `hearth pull`",
+            code="model_corrupt",
+        )
+    return str(model.path), status.st_mtime_ns, status.st_size

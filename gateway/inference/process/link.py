@@ -1,0 +1,286 @@
+"""The conversation with one running child: parse its lines, route its events, send it requests."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable
+
+import structlog
+
+from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
+from gateway.inference.process.failures import (
+    LOAD_FAILURES,
+    RETRY_SECONDS,
+    Ending,
+    crashed,
+    died,
+    hung,
+    load_failure,
+)
+from gateway.inference.process.heartbeat import Heartbeat
+from gateway.inference.process.launch import LaunchPlan
+from gateway.inference.process.pending import OpenRequest, OpenRequests
+from gateway.inference.process.process import EOF_SECONDS, HostProcess
+from model_host import protocol
+from model_host.protocol import (
+    Cancel,
+    Cancelled,
+    Closing,
+    Event,
+    Failed,
+    GetStats,
+    Loading,
+    Ping,
+    Pong,
+    ProtocolError,
+    Ready,
+    Shutdown,
+    Stats,
+)
+
+log = structlog.get_logger(__name__)
+
+# Descriptor 1 belongs to the protocol, so a correct host never writes a bad line. A few are survived, because
+# ending the host ends everybody's request; more than this in a minute means that nothing it says can be relied on.
+GARBAGE_LINES = 16
+GARBAGE_SECONDS = 60.0
+STATS_SECONDS = 2.0  # a host that is busy in a long step may answer late; old counters are good enough then
+YIELD_LINES = 64  # buffered lines handled in a row before other tasks get their turn
+
+
+class HostLink:
+    """A child and its open requests.
+
+    ``conclude`` is called with the reason as soon as the child's life has to end, whoever notices it; the
+    supervisor does the ending. ``ready`` is done when the model is loaded.
+    """
+
+    def __init__(
+        self,
+        process: HostProcess,
+        plan: LaunchPlan,
+        *,
+        on_loading: Callable[[float], None],
+        conclude: Callable[[Ending], None],
+    ) -> None:
+        self.process = process
+        self.plan = plan
+        self.requests = OpenRequests()
+        self.ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        self.stats: Stats | None = None
+        self.started_at = time.monotonic()
+        self._on_loading = on_loading
+        self._conclude = conclude
+        self._recent_garbage: deque[float] = deque(maxlen=GARBAGE_LINES)
+        self._numbers = itertools.count(1)
+        self._control: set[str] = set()  # own control messages without an answer yet
+        self._probe: asyncio.Future[None] | None = None
+        self.heartbeat = Heartbeat(ask=self._ping, working=process.working)
+        self._reader = asyncio.create_task(self._read(), name=f"host-events-{process.pid}")
+        self._heartbeat = asyncio.create_task(self._watch(), name=f"host-heartbeat-{process.pid}")
+        for task in (self._reader, self._heartbeat):
+            task.add_done_callback(self._task_ended)
+        process.exited.add_done_callback(self._exited)
+
+    # ------------------------------------------------------------------------------------- sending
+
+    async def send(self, line: bytes) -> None:
+        """Write a line and wait until the pipe has room. A dead child is no error here: it ends every request."""
+        try:
+            self.process.stdin.write(line)
+            await self.process.stdin.drain()
+        except ConnectionError:
+            pass
+
+    def cancel(self, target: str) -> None:
+        """Ask the host to stop ``target``, without waiting."""
+        self.process.stdin.write(protocol.encode(Cancel(id=self._control_id(), target=target)))
+
+    def expect_end(self, target: str, grace: float) -> None:
+        """Kill the host unless the abandoned request ends within ``grace`` seconds."""
+        request = self.requests.get(target)
+        if request is not None:
+            request.abandon()
+            self._give_grace(request, grace)
+
+    def _give_grace(self, request: OpenRequest, grace: float) -> None:
+        request.overdue = asyncio.get_running_loop().call_later(grace, self._overdue, request, grace)
+
+    def _overdue(self, request: OpenRequest, grace: float) -> None:
+        if self.heartbeat.busy_seconds > grace / 2:
+            self._give_grace(request, grace)  # it hears of the cancellation after the step it is in
+        else:
+            self._conclude(crashed(f"was ended because a cancelled request did not stop within {grace:g} s"))
+
+    async def refresh_stats(self) -> None:
+        """Ask for counters and wait for them, at most :data:`STATS_SECONDS`; concurrent callers share one question."""
+        if self._probe is None:
+            self._probe = asyncio.get_running_loop().create_future()
+            self.process.stdin.write(protocol.encode(GetStats(id=self._control_id())))
+        probe = self._probe
+        await asyncio.wait({probe}, timeout=STATS_SECONDS)
+        if self._probe is probe:
+            self._probe = None  # the answer may be lost: the next caller asks anew
+
+    def _ping(self) -> None:
+        self.process.stdin.write(protocol.encode(Ping(id=self._control_id())))
+
+    async def _watch(self) -> None:
+        what = await self.heartbeat.watch()
+        self._conclude(hung(what, self.process.last_words, stopped=self.process.stopped))
+
+    def farewell(self) -> bytes:
+        """The line that asks the host to end."""
+        return protocol.encode(Shutdown(id=self._control_id()))
+
+    def _control_id(self) -> str:
+        request_id = f"gateway:{next(self._numbers)}"
+        self._control.add(request_id)
+        return request_id
+
+    # ----------------------------------------------------------------------------------- receiving
+
+    async def _read(self) -> None:
+        """Handle lines until stdout ends or one is too long."""
+        for number in itertools.count(1):
+            try:
+                line = await self.process.stdout.readuntil(b"\n")
+            except asyncio.IncompleteReadError as end:
+                if end.partial:
+                    self._bad_line(end.partial, "the output ended within a line")
+                break
+            except asyncio.LimitOverrunError:
+                # No honest host sends such a line, and where the next one begins cannot be told cheaply.
+                self._conclude(crashed(f"sent a line over {protocol.MAX_LINE_BYTES} bytes"))
+                return
+            self._handle(line)
+            if number % YIELD_LINES == 0:
+                await asyncio.sleep(0)
+        await asyncio.wait({self.process.exited}, timeout=EOF_SECONDS)
+        await self.process.said_all()
+        self._gone()
+
+    def _handle(self, line: bytes) -> None:
+        try:
+            event = protocol.decode_event(line)
+        except ProtocolError as error:
+            self._bad_line(line, str(error))
+            return
+        if not self._route(event):
+            self._bad_line(line, "no open request has this id")
+
+    def _route(self, event: Event) -> bool:
+        """False when ``event`` belongs to nothing that is open."""
+        if isinstance(event, Loading):
+            self._on_loading(event.progress)
+        elif isinstance(event, Ready):
+            self._became_ready(event)
+        elif isinstance(event, Failed) and event.id is None:
+            self._failed_itself(event)
+        elif isinstance(event, Closing) and not event.id:
+            pass  # somebody else told it to end: what follows is the end of its output
+        elif isinstance(event, Cancelled | Stats | Pong | Closing) or event.id in self._control:
+            return self._answered(event)
+        else:
+            return self.requests.dispatch(event)
+        return True
+
+    def _became_ready(self, event: Ready) -> None:
+        if event.protocol != protocol.PROTOCOL_VERSION:
+            what = f"speaks protocol {event.protocol}, not {protocol.PROTOCOL_VERSION}: reinstall hearth as a whole"
+            self._conclude(Ending("refused", ModelUnavailableError(f"the model host {what}")))
+        elif not self.ready.done():
+            self.ready.set_result(event)
+
+    def _failed_itself(self, event: Failed) -> None:
+        log.error("host_failed", pid=self.process.pid, code=event.code, message=event.message)
+        if self.ready.done():
+            return  # it could not tell which of our lines it means; the request's own limits apply
+        if event.code in LOAD_FAILURES:
+            self._conclude(Ending("refused", load_failure(event)))
+        else:
+            self._conclude(crashed(f"could not start: {event.message}"))
+
+    def _answered(self, event: Event) -> bool:
+        """The answer to one of our own control messages."""
+        assert not isinstance(event, Loading | Ready)
+        if event.id not in self._control:
+            return False
+        self._control.discard(event.id)
+        if isinstance(event, Pong):
+            self.heartbeat.hear(event)
+            return True
+        if isinstance(event, Stats):
+            self.stats = event
+        elif isinstance(event, Cancelled) and not event.found:
+            self.requests.drop(event.target, _lost_event())
+        elif isinstance(event, Failed):
+            log.error("host_refused_control", pid=self.process.pid, code=event.code, message=event.message)
+        if self._probe is not None and not isinstance(event, Cancelled):
+            self._probe.set_result(None)
+            self._probe = None
+        return True
+
+    def _bad_line(self, line: bytes, problem: str) -> None:
+        now = time.monotonic()
+        log.warning("host_bad_line", pid=self.process.pid, problem=problem, line=repr(line[:200]))
+        # It may have been somebody's last event: tell the reader rather than let it wait for ever.
+        self.requests.fail(protocol.named_id(line), _lost_event())
+        full = len(self._recent_garbage) == GARBAGE_LINES
+        if full and now - self._recent_garbage[0] <= GARBAGE_SECONDS:
+            self._conclude(
+                crashed(f"sent more than {GARBAGE_LINES} malformed lines within {GARBAGE_SECONDS:g} s")
+            )
+        self._recent_garbage.append(now)
+
+    # ------------------------------------------------------------------------------------------ end
+
+    def _exited(self, _: asyncio.Future[int]) -> None:
+        # Usually the reader meets the end of stdout first; a process outside the group may hold it open.
+        asyncio.get_running_loop().call_later(EOF_SECONDS, self._gone)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("host_link_failed", exc_info=error)
+            self._conclude(crashed(f"could not be talked to: {error}"))
+
+    def _gone(self) -> None:
+        process = self.process
+        if process.exited.done():
+            code = process.exited.result()
+            self._conclude(died(code, process.last_words, out_of_memory=process.out_of_memory))
+        else:
+            self._conclude(crashed("closed its output", process.last_words))
+
+    def close(self, error: HearthError) -> None:
+        """Refuse further requests with ``error`` and expect no more signs of life; open requests go on."""
+        self.requests.close(error)
+        self._heartbeat.cancel()
+
+    def discard(self) -> None:
+        """Release everything without waiting."""
+        self._reader.cancel()
+        self._heartbeat.cancel()
+        if self._probe is not None:
+            self._probe.set_result(None)
+            self._probe = None
+        self.process.discard()
+
+
+def encode(message: protocol.Request) -> bytes:
+    """``message`` as a line. Raises InvalidRequestError when it is over the line limit or not valid Unicode."""
+    try:
+        return protocol.encode(message)
+    except ProtocolError as error:
+        raise InvalidRequestError(f"the request is too large: {error}", code="request_too_large") from None
+    except UnicodeEncodeError:
+        raise InvalidRequestError("the text has lone surrogates, which are not valid Unicode") from None
+
+
+def _lost_event() -> HearthError:
+    return ModelUnavailableError(
+        "the model host sent a malformed answer; try again", retry_after=RETRY_SECONDS
+    )

@@ -1,0 +1,1 @@
+"""Facts and tasks read from conversations, and facts recalled for a prompt."""

@@ -1,0 +1,84 @@
+"""Which facts a message brings to mind: by words, and by meaning when an embedding model is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import apsw
+
+from gateway.base.errors import HearthError
+from gateway.base.ranking import fuse
+from gateway.store.db import Database
+from gateway.store.memory import fact_vectors as store
+from gateway.store.memory.facts import Fact, Scope, search_facts
+from gateway.store.vectors import has_vectors
+from gateway.vectors.queries import Queries
+from gateway.vectors.source import Count, Document, Part, Vectors
+
+# A longer message says too many things for one vector, and for a list of words.
+_MOST_CHARACTERS = 2000
+
+
+class FactDocuments:
+    """The :class:`gateway.vectors.source.Source` of facts."""
+
+    name = "facts"
+
+    def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
+        """Live facts without a vector."""
+        return [
+            Document(fact.seq, [Part(f"{fact.key.replace('_', ' ')}: {fact.text}")], fact.seq)
+            for fact in store.pending_facts(connection, after, limit)
+        ]
+
+    def put(self, connection: apsw.Connection, made: Sequence[tuple[Document, Vectors]]) -> None:
+        """Store a vector a fact. A fact of several passages, which no API makes, is known by its first one."""
+        for document, vectors in made:
+            vector = vectors.vectors[0] if vectors.vectors else None
+            store.put_fact_vector(connection, document.row, vector, vectors.problem)
+
+    def count(self, connection: apsw.Connection) -> Count:
+        """Live facts."""
+        return Count(*store.count_fact_vectors(connection))
+
+    def tidy(self, connection: apsw.Connection) -> bool:
+        """Vectors go with their facts."""
+        return False
+
+
+class Recall:
+    """Searches an owner's facts."""
+
+    def __init__(self, database: Database, queries: Queries | None) -> None:
+        self._database = database
+        self._queries = queries
+
+    async def search(
+        self, owner: str, scopes: Sequence[tuple[Scope, str]], text: str, limit: int
+    ) -> list[Fact]:
+        """Live facts of these scopes that the text recalls, best first: both rankings fused, or the words alone."""
+        asked = text[:_MOST_CHARACTERS]
+        by_words = await self._database.read(lambda c: search_facts(c, owner, scopes, asked, limit))
+        by_meaning: list[Fact] = []
+        with suppress(HearthError):  # which the queries have reported
+            by_meaning = await self._near(owner, scopes, asked, limit)
+        facts = {fact.seq: fact for fact in (*by_words, *by_meaning)}
+        ranked = fuse([[fact.seq for fact in ranking] for ranking in (by_words, by_meaning)])
+        return [facts[seq] for seq, _ in ranked[:limit]]
+
+    async def _near(
+        self, owner: str, scopes: Sequence[tuple[Scope, str]], asked: str, limit: int
+    ) -> list[Fact]:
+        queries = self._queries
+        if queries is None or not asked.strip() or not await self._database.read(has_vectors):
+            return []
+        query = await queries.vector(asked, owner)
+        found = await self._database.read(
+            lambda c: store.facts_near(
+                c, query.space, owner, scopes, query.vector, limit, queries.max_distance
+            )
+        )
+        if found is None:
+            queries.stale()
+        return found or []

@@ -1,0 +1,108 @@
+"""The planner: what to summarize next, as a pure function of the log, its summaries, the clock and a policy.
+
+Whatever the policy, these hold: the live summaries and the messages after them follow each other without a gap or
+an overlap; a message is read by a summary once; only whole rounds are summarized, unless one round alone is more
+than a window holds; and a prompt that cannot fit the context is made to fit, if need be by stand-ins for single
+messages. A message that no prompt could hold gets its stand-in before anything else. A plan is carried out, then the
+next one is made: :func:`plan` returns nothing when nothing is to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.memory.planning.episodes import AT_ONCE, plan_episodes, plan_window
+from gateway.memory.planning.policies import CeilingPolicy, Policy, RoundsPolicy, WindowPolicy
+from gateway.memory.planning.situation import (
+    MIN_TARGET_TOKENS,
+    Round,
+    Situation,
+    at_once,
+    compaction,
+    rounds_of,
+    summary_room,
+)
+from gateway.memory.planning.tiers import plan_tiers
+from gateway.memory.types import Compaction
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.summaries import SummaryLevel
+
+# No stand-in for a message that is smaller: it would save little and cost its words.
+_MIN_MESSAGE_TOKENS = 256
+
+
+def plan(situation: Situation, policy: Policy) -> list[Compaction]:
+    """The summaries to make now; none needs the result of another, so they may be made side by side."""
+    too_large = [message for message in situation.messages if _too_large(situation, message)]
+    if too_large:
+        return [_stand_in(situation, message) for message in too_large[:AT_ONCE]]
+    if isinstance(policy, CeilingPolicy):
+        return plan_tiers(situation, policy) or _stand_ins(situation)
+    if isinstance(policy, RoundsPolicy):
+        return _plan_rounds(situation, policy) or _keep_within(situation, "round")
+    if isinstance(policy, WindowPolicy):
+        return plan_window(situation, policy) or _keep_within(situation, "conversation")
+    return plan_episodes(situation, policy) or _keep_within(situation, "conversation")
+
+
+def _plan_rounds(situation: Situation, policy: RoundsPolicy) -> list[Compaction]:
+    rounds = rounds_of(situation.messages)
+    # A round whose reply is still to come is no round yet; a failed one does not count and goes with its elders.
+    answered = [index for index, each in enumerate(rounds) if _answered(each)]
+    due = len(answered) >= policy.compress + policy.retain
+    if not due and not (situation.force and len(answered) > policy.retain):
+        return []
+    cut = answered[-policy.retain]
+    kept = [message for each in rounds[cut:] for message in each]
+    gone = at_once(situation, rounds[:cut])
+    return [compaction(situation, "round", gone, situation.chain, summary_room(situation, kept))]
+
+
+def _answered(lines: Round) -> bool:
+    return any(message.role == "assistant" and not message.failed for message in lines)
+
+
+def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
+    """The context is the last word: when a prompt would not fit it, more goes than the policy wants.
+
+    First every round but the last joins the newest summary, then single messages get stand-ins.
+    """
+    rounds = rounds_of(situation.messages)
+    if situation.total <= situation.budget.limit or len(rounds) < 2:
+        return _stand_ins(situation)
+    folds = [summary for summary in situation.chain[-1:] if summary.level == level]
+    gone = at_once(situation, rounds[:-1])
+    return [compaction(situation, level, gone, folds, summary_room(situation, rounds[-1]))]
+
+
+def _stand_ins(situation: Situation) -> list[Compaction]:
+    """Stand-ins for the largest messages, as many as the prompt needs to fit the context."""
+    over = situation.total - situation.budget.limit
+    planned: list[Compaction] = []
+    for message in _largest_first(situation.messages):
+        if over <= 0 or message.tokens < _MIN_MESSAGE_TOKENS:
+            break
+        if message.failed or message.seq in situation.replaced:
+            continue
+        planned.append(_stand_in(situation, message))
+        over -= message.tokens - planned[-1].target_tokens
+    return planned
+
+
+def _too_large(situation: Situation, message: StoredMessage) -> bool:
+    """Whether no prompt holds the message, even alone."""
+    room = situation.budget.limit - situation.fixed_tokens - situation.turn_tokens
+    return (
+        message.tokens > max(room, _MIN_MESSAGE_TOKENS)
+        and not message.failed
+        and message.seq not in situation.replaced
+    )
+
+
+def _stand_in(situation: Situation, message: StoredMessage) -> Compaction:
+    target = max(MIN_TARGET_TOKENS, min(message.tokens // 4, situation.budget.floor // 4))
+    return Compaction(level="message", first=message.seq, last=message.seq, folds=(), target_tokens=target)
+
+
+def _largest_first(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    return sorted(messages, key=lambda message: -message.tokens)

@@ -1,0 +1,113 @@
+"""What a plan is made from, and the arithmetic that every policy shares. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from gateway.memory.types import Compaction, ContextBudget
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.summaries import Summary, SummaryLevel
+
+Round = list[StoredMessage]
+
+# Below this a summary says nothing.
+MIN_TARGET_TOKENS = 64
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """A conversation at one moment.
+
+    ``messages`` are those after the last summary of the chain, oldest first, failed ones included; ``summaries``
+    are the live ones in order. ``fixed_tokens`` is everything in a prompt but summaries and messages,
+    ``turn_tokens`` what the chat template adds to a message. ``force`` asks for compaction before its time.
+    """
+
+    messages: Sequence[StoredMessage]
+    summaries: Sequence[Summary]
+    now: float
+    budget: ContextBudget
+    fixed_tokens: int
+    turn_tokens: int
+    force: bool = False
+
+    @property
+    def chain(self) -> list[Summary]:
+        """The summaries that stand for the past; stand-ins for single messages are none of them."""
+        return [summary for summary in self.summaries if summary.level != "message"]
+
+    @property
+    def replaced(self) -> set[int]:
+        """``seq`` of the messages that a stand-in replaces."""
+        return {summary.first for summary in self.summaries if summary.level == "message"}
+
+    def prompt_tokens(self, messages: Sequence[StoredMessage]) -> int:
+        """What ``messages`` take in a prompt: nothing for a failed one, the stand-in's size where there is one."""
+        stand_ins = {summary.first: summary for summary in self.summaries if summary.level == "message"}
+        return sum(
+            (stand_ins[each.seq].tokens if each.seq in stand_ins else each.tokens) + self.turn_tokens
+            for each in messages
+            if not each.failed
+        )
+
+    @property
+    def total(self) -> int:
+        """Tokens of the whole prompt."""
+        return (
+            self.fixed_tokens
+            + sum(summary.tokens for summary in self.chain)
+            + self.prompt_tokens(self.messages)
+        )
+
+
+def rounds_of(messages: Sequence[StoredMessage]) -> list[Round]:
+    """Messages by round, in order."""
+    return [list(lines) for _, lines in groupby(messages, key=lambda message: message.round)]
+
+
+def said(messages: Sequence[StoredMessage]) -> int:
+    """How many messages count: those that did not fail."""
+    return sum(not message.failed for message in messages)
+
+
+def compaction(
+    situation: Situation,
+    level: SummaryLevel,
+    rounds: Sequence[Round],
+    folds: Sequence[Summary],
+    target: int,
+) -> Compaction:
+    """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens.
+
+    It needs no more than the folded ones have and half of what the messages have.
+    """
+    messages = [message for each in rounds for message in each]
+    enough = situation.prompt_tokens(messages) // 2 + sum(summary.tokens for summary in folds)
+    return Compaction(
+        level=level,
+        first=messages[0].seq if messages else None,
+        last=messages[-1].seq if messages else None,
+        folds=tuple(summary.seq for summary in folds),
+        target_tokens=max(MIN_TARGET_TOKENS, min(target, enough)),
+    )
+
+
+def at_once(situation: Situation, rounds: Sequence[Round]) -> Sequence[Round]:
+    """The first of ``rounds``, at least one, that a prompt holds: more is summarized in several plans.
+
+    So a long log that comes from elsewhere is read piece by piece, and each summary is checked against what was read.
+    """
+    used = 0
+    for number, lines in enumerate(rounds):
+        used += situation.prompt_tokens(lines)
+        if number and used > situation.budget.limit:
+            return rounds[:number]
+    return rounds
+
+
+def summary_room(situation: Situation, kept: Sequence[StoredMessage]) -> int:
+    """Tokens that all summaries together may have, so that a prompt with ``kept`` is about the floor."""
+    room = situation.budget.floor - situation.fixed_tokens - situation.prompt_tokens(kept)
+    return max(room, situation.budget.floor // 4, 2 * MIN_TARGET_TOKENS)

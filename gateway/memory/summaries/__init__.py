@@ -1,0 +1,1 @@
+"""Summaries: made by the model, checked against their source, stored, converted."""

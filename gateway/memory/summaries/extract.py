@@ -1,0 +1,72 @@
+"""Sentences picked from a text that no summary could be made of: each word for word, gaps marked. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from gateway.memory.summaries.items import Sentences, items
+
+_GAP = "…"
+# A sentence longer than this is cut at a blank, so that one without an end does not take all the room.
+_LONGEST = 300
+_PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST - 2}}}\S(?!\S)|.{{0,{_LONGEST - 1}}})", re.S)
+
+
+def extract(text: str, most: int, cost: Callable[[str], int]) -> str:
+    """Sentences of ``text`` in their order that together ``cost`` at most ``most``.
+
+    The first and the last ones come first, then those that say the most names, numbers and identifiers that no later
+    one says. Where something is left out stands ``…``. "" when not even one sentence fits.
+    """
+    pieces = list(_pieces(text))
+    room = most - 2 * cost(_GAP)
+    kept: set[int] = set()
+    for number in _by_weight(text, pieces):
+        begin, end = pieces[number]
+        needed = cost(text[begin:end]) + cost(_GAP)
+        if needed <= room:
+            room -= needed
+            kept.add(number)
+        if room <= 2 * cost(_GAP):
+            break
+    return _joined(text, pieces, sorted(kept))
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    for begin, end in Sentences(text).spans:
+        for match in _PIECE.finditer(text, begin, end):
+            yield match.span()
+
+
+def _by_weight(text: str, pieces: list[tuple[int, int]]) -> list[int]:
+    """Numbers of the pieces, the weightiest first."""
+    begins = [begin for begin, _ in pieces]
+    said = Counter(_piece_at(begins, place) for place in items(text).places.values())
+    last = len(pieces) - 1
+    ends = dict.fromkeys(number for number in (0, last, 1, last - 1) if 0 <= number <= last)
+    others = sorted(
+        (number for number in range(len(pieces)) if number not in ends),
+        key=lambda number: (-said[number], -number),
+    )
+    return [*ends, *others]
+
+
+def _piece_at(begins: list[int], place: int) -> int:
+    return max(0, bisect_right(begins, place) - 1)
+
+
+def _joined(text: str, pieces: list[tuple[int, int]], kept: list[int]) -> str:
+    parts: list[str] = []
+    before = -1
+    for number in kept:
+        if number != before + 1:
+            parts.append(_GAP)
+        begin, end = pieces[number]
+        parts.append(text[begin:end])
+        before = number
+    if kept and before != len(pieces) - 1:
+        parts.append(_GAP)
+    return " ".join(parts)

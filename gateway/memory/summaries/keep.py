@@ -1,0 +1,79 @@
+"""What a summary must not lose: names, numbers, identifiers and open tasks of its source. Pure.
+
+A model's summary is checked against its source word by word, not by another model. What the text has lost is
+pinned to it verbatim, in the sentence that says it, as far as the room for pins goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items
+
+_OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
+_LONGEST_PIN = 240
+
+
+class Kept(Struct, frozen=True):
+    """How a summary stands to its source: lines to pin, what was lost even so, and the share that the text kept."""
+
+    pins: list[str]
+    lost: list[str]
+    share: float
+
+
+def check(
+    source: str, summary: str, *, speakers: Sequence[str] = (), room: int, cost: Callable[[str], int]
+) -> Kept:
+    """Compare a summary with its source. ``room`` bounds the pins' summed ``cost`` (tokens of a line)."""
+    found, sentences = items(source, speakers), Sentences(source)
+    wanted = found.all
+    missing = [item for item in wanted if not contains(summary, item)]
+    share = 1.0 - len(missing) / len(wanted) if wanted else 1.0
+    pins: list[str] = []
+    lost: list[str] = []
+    pinned = ""
+    open_tasks = [(line, line) for line in _open_tasks(source, summary)]
+    said = [(item, sentences[sentences.number_at(found.places[item])]) for item in missing]
+    for item, sentence in [*open_tasks, *said]:
+        if contains(pinned, item):
+            continue
+        line = line_with(sentence, item)
+        if (needed := cost(line)) > room:
+            lost.append(item)
+            continue
+        room -= needed
+        pins.append(line)
+        pinned = "\n".join(pins)
+    return Kept(pins, lost, share)
+
+
+def line_with(sentence: str, item: str) -> str:
+    """The sentence that says ``item``, shortened around it when it is long; ``item`` alone if it is not whole there."""
+    if not contains(sentence, item):
+        return item
+    if len(sentence) <= _LONGEST_PIN:
+        return sentence
+    at = sentence.casefold().find(item.casefold())
+    begin = max(0, at - (_LONGEST_PIN - len(item)) // 2)
+    piece = sentence[begin : begin + _LONGEST_PIN].strip()
+    return f"{'… ' if begin else ''}{piece}{' …' if begin + _LONGEST_PIN < len(sentence) else ''}"
+
+
+def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:
+    """The first sentences of ``text`` that together cost at most ``most``; "" when not even one does."""
+    kept = ""
+    for end in [match.start() for match in SENTENCE_END.finditer(text)] + [len(text)]:
+        if cost(text[:end]) > most:
+            break
+        kept = text[:end]
+    return kept.rstrip()
+
+
+def _open_tasks(source: str, summary: str) -> list[str]:
+    """Lines that say what is still to do and of which the summary has no trace."""
+    lines = [line.strip() for line in source.split("\n") if _OPEN_TASK.search(line)]
+    return [line[:_LONGEST_PIN] for line in lines if not contains(summary, line[:_LONGEST_PIN])]

@@ -1,0 +1,286 @@
+"""The model catalog: which models are known, where they come from, and what they need."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gateway.base.errors import ConfigurationError
+from gateway.base.resources import bundled
+from gateway.config.settings import Settings
+from gateway.models.gguf_header import header_pairs, kv_cache_bytes
+
+# For a file the catalog does not know. The KV bytes a cell are those of a 4B Gemma 3 (34 layers, 4 heads of
+# 256, F16), for a header that does not tell; the factor covers compute buffers and the allocator.
+_UNKNOWN_CONTEXT = {"chat": 8192, "embedding": 2048}
+_UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
+_WEIGHTS_FACTOR = 1.1
+_PROCESS_BYTES = (
+    64 * 1024 * 1024
+)  # Python and llama.cpp themselves: a host is 90 MB with 26 MB of weights and cache
+Kind = Literal["chat", "embedding"]
+_REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
+
+
+class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
+    """Per-model defaults of the flows' settings; 0 and None leave the general default in force."""
+
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    pages: int = 0
+    passage_tokens: int = 0
+    compaction_words: int = 0
+    # The most that a summary of a conversation is made from at once, with its instruction; more is read in parts.
+    summary_prompt_tokens: int = 0
+    # Conversations are summarized in prompts of their own: for models that cannot follow an instruction in a chat.
+    summaries_apart: bool = False
+    # Of replies in conversations; None leaves the prompt's. Small models copy names best at 0.
+    reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
+
+
+class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an embedding model was trained to see around a text: ``{text}``, and in a document its ``{title}``."""
+
+    query: str = "{text}"
+    document: str = "{title}\n{text}"
+    untitled: str = ""  # stands for the title of a document that has none
+
+
+class ResolvedModel(Struct, frozen=True, kw_only=True):
+    """The configured model on this machine. ``ram_bytes`` is an estimate for weights and cache."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    ram_bytes: int
+    context: int  # KV cells to allocate; the longest text of an embedding model
+    cell_bytes: int = 0  # of one KV cell, all layers together; 0: not known
+    context_given: bool = False  # by the configuration: then it is not made smaller where memory is short
+    cache_reason: str = "the default for a model that the catalog does not know"  # why so many cells
+    defaults: FlowDefaults = FlowDefaults()
+    notice: str | None = None
+    kind: Kind = "chat"
+    prompts: TaskPrompts = TaskPrompts()  # of an embedding model
+    dimensions: int | None = None  # of the vectors to keep; None: all
+
+    @property
+    def name_setting(self) -> str:
+        """The setting that names it."""
+        return "model.name" if self.kind == "chat" else "embedding.model"
+
+    @property
+    def context_setting(self) -> str:
+        """The setting that makes it need less memory."""
+        return "model.context" if self.kind == "chat" else "embedding.context"
+
+
+class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One known model. Without a ``repo`` the file ships with the program."""
+
+    name: str
+    file: str  # path in the repository, or below the bundled ``models`` folder
+    description: str
+    licence: str
+    context: int  # KV cells that ``ram_bytes`` accounts for, and the default
+    repo: str | None = None
+    kind: Kind = "chat"
+    size_bytes: int | None = None  # None: read from the file
+    ram_bytes: int | None = None
+    sha256: str | None = None  # None: the hub's own checksum is used
+    notice: str | None = None
+    defaults: FlowDefaults = FlowDefaults()
+    prompts: TaskPrompts = TaskPrompts()
+    dimensions: int = 0  # of stored vectors by default; 0: all
+    architecture: str | None = None  # other files of this architecture get the same prompts and dimensions
+
+    def path(self, data_dir: Path) -> Path:
+        """Where the file is, or will be once pulled."""
+        if self.repo is None:
+            return bundled(f"models/{self.file}")
+        return model_path(data_dir, self.repo, self.file)
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True):
+    model: list[ModelRow]
+
+
+class Catalog(Struct, frozen=True):
+    """All rows, in the file's order (smallest first)."""
+
+    rows: list[ModelRow]
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Catalog:
+        """Read the catalog that ships with the program, or the one at ``path``.
+
+        Raises ConfigurationError when the file is missing or wrong.
+        """
+        source = path or bundled("models/catalog.toml")
+        try:
+            rows = msgspec.toml.decode(source.read_bytes(), type=_Document).model
+        except (OSError, msgspec.DecodeError) as error:
+            raise ConfigurationError(f"cannot read the model catalog {source}: {error}") from None
+        return cls(rows)
+
+    def get(self, name: str) -> ModelRow | None:
+        """The row of that name."""
+        return next((row for row in self.rows if row.name == name), None)
+
+    def nearest(self, name: str) -> list[str]:
+        """Up to three names that look like ``name``, best first."""
+        return difflib.get_close_matches(name.lower(), [row.name for row in self.rows], n=3, cutoff=0.5)
+
+
+def model_path(data_dir: Path, repo: str, file: str) -> Path:
+    """Where ``hearth pull`` puts a file of a repository."""
+    return data_dir / "models" / repo / file
+
+
+def split_repo_file(name: str) -> tuple[str, str] | None:
+    """``owner/repo:file`` as its two parts; None when ``name`` has another form or leaves the folder."""
+    match = _REPO_FILE.fullmatch(name)
+    if match is None:
+        return None
+    parts = f"{match['repo']}/{match['file']}".split("/")
+    return None if any(part in ("", ".", "..") for part in parts) else (match["repo"], match["file"])
+
+
+class _Wanted(Struct, frozen=True):
+    """A model as the settings name it."""
+
+    name: str
+    context: int
+    kind: Kind
+    data_dir: Path
+
+
+def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
+    """Find the configured model: a catalog name, ``owner/repo:file`` once pulled, or the path of a GGUF file.
+
+    Raises ConfigurationError saying what to do when it is unknown, not there, or no chat model.
+    """
+    wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
+    return _resolve(wanted, catalog or Catalog.load())
+
+
+def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
+    """As :func:`resolve_model` for the embedding model; None when none is configured."""
+    section = settings.embedding
+    if not section.model:
+        return None
+    wanted = _Wanted(section.model, section.context, "embedding", settings.data_dir)
+    model = _resolve(wanted, catalog or Catalog.load())
+    pairs = header_pairs(model.path)
+    width = pairs.get(f"{pairs.get('general.architecture')}.embedding_length")
+    known = width if isinstance(width, int) else None
+    if known is not None and section.dimensions > known:
+        raise ConfigurationError(
+            f"`embedding.dimensions` is {section.dimensions}, but the vectors of {model.name} have {known}",
+            param="embedding.dimensions",
+        )
+    dimensions = section.dimensions or model.dimensions
+    fits = dimensions is None or known is None or dimensions < known
+    return msgspec.structs.replace(model, dimensions=dimensions if fits else None)
+
+
+def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
+    name = wanted.name
+    row = known.get(name)
+    if row is not None:
+        return _resolve_row(row, wanted)
+    pulled = split_repo_file(name)
+    path = model_path(wanted.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
+    if not path.is_file():
+        setting = "model.name" if wanted.kind == "chat" else "embedding.model"
+        raise ConfigurationError(_unknown_model(name, path, pulled is not None, known), param=setting)
+    row = next((each for each in known.rows if each.path(wanted.data_dir) == path), None)
+    if row is not None:
+        return _resolve_row(row, wanted)
+    size, context = path.stat().st_size, wanted.context or _UNKNOWN_CONTEXT[wanted.kind]
+    model = ResolvedModel(
+        name=path.stem,
+        path=path,
+        size_bytes=size,
+        ram_bytes=estimate_ram(path, size, context),
+        context=context,
+        kind=wanted.kind,
+        cell_bytes=_cache_bytes(path, 1),
+    )
+    model = _with_given_context(model, wanted)
+    architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
+    like = next((each for each in known.rows if architecture and each.architecture == architecture), None)
+    if like is None:
+        return model
+    return msgspec.structs.replace(model, prompts=like.prompts, dimensions=like.dimensions or None)
+
+
+def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
+    """Bytes a host needs at most: its own, weights with a tenth on top, an F16 KV cache of ``context`` cells."""
+    return _PROCESS_BYTES + int(size_bytes * _WEIGHTS_FACTOR) + _cache_bytes(path, context)
+
+
+def _cache_bytes(path: Path, context: int) -> int:
+    known = kv_cache_bytes(path, context)
+    return known if known is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
+
+
+def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
+    if row.kind != wanted.kind:
+        raise ConfigurationError(
+            f"`{row.name}` is an embedding model and cannot answer; choose a chat model"
+            if row.kind == "embedding"
+            else f"`{row.name}` is a chat model and makes no vectors; choose an embedding model"
+        )
+    path = row.path(wanted.data_dir)
+    if not path.is_file():
+        if row.repo is None:
+            remedy = "`hearth pull gemma-4-e2b` gets a real model; then start with --model gemma-4-e2b"
+            raise ConfigurationError(f"the model `{row.name}` is not part of this installation: {remedy}")
+        raise ConfigurationError(
+            f"the model `{row.name}` is not on this machine: run `hearth pull {row.name}`"
+        )
+    size, context = path.stat().st_size, wanted.context or row.context
+    ram = row.ram_bytes
+    if ram is None:
+        ram = estimate_ram(path, size, context)
+    elif context > row.context:
+        ram += _cache_bytes(path, context) - _cache_bytes(path, row.context)
+    model = ResolvedModel(
+        name=row.name,
+        path=path,
+        size_bytes=size,
+        ram_bytes=ram,
+        context=context,
+        defaults=row.defaults,
+        notice=row.notice,
+        kind=row.kind,
+        prompts=row.prompts,
+        dimensions=row.dimensions or None,
+        cell_bytes=_cache_bytes(path, 1),
+        cache_reason="the catalog's number for this model",
+    )
+    return _with_given_context(model, wanted)
+
+
+def _with_given_context(model: ResolvedModel, wanted: _Wanted) -> ResolvedModel:
+    if not wanted.context:
+        return model
+    reason = f"set by `{model.context_setting}`"
+    return msgspec.structs.replace(model, context_given=True, cache_reason=reason)
+
+
+def _unknown_model(name: str, path: Path, from_hub: bool, catalog: Catalog) -> str:
+    if from_hub:
+        return f"the model `{name}` is not on this machine: run `hearth pull {name}`"
+    if name.endswith(".gguf") or "/" in name:
+        return f"there is no model file {path}"
+    near = catalog.nearest(name)
+    hint = f"did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
+    return (
+        f"unknown model `{name}`: {hint}`hearth models` lists what is known; a path to a .gguf file works too"
+    )

@@ -1,0 +1,254 @@
+"""Prompt files: a TOML header between ``+++`` lines, then text with ``{{variable}}`` placeholders.
+
+The program's own files lie in ``prompts/``; a file of the same name in the data directory's ``prompts`` takes
+the place of one of them, and further ones may be added. A prompt ``answer_<style>`` is an answer style.
+Other versions of a prompt lie beside it as ``<name>@<version>.md``, for comparisons and conversions; so does, without
+a file of its own, a version of the program's that the data directory replaces.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gateway.base.errors import ConfigurationError, InvalidRequestError, NotFoundError
+from gateway.base.resources import bundled
+from model_host.protocol import Lane, Message, Sampling, TextPart
+
+_FENCE = "+++"
+_AT = "@"  # between name and version in the names of files
+_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_STYLE_PREFIX = "answer_"
+
+
+class _Output(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: dict[str, Any] | None = None
+    grammar: str | None = None
+
+
+class _Header(Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+    version: Annotated[int, Meta(ge=1)]
+    lane: Lane
+    variables: list[str] = []
+    sampling: dict[str, Any] = {}
+    output: _Output = _Output()
+
+
+class _Limit(Struct, frozen=True):
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+
+
+class Prompt(Struct, frozen=True, kw_only=True):
+    """One prompt. ``max_tokens`` None leaves the limit to the caller; at most one of schema and grammar is set.
+
+    ``pieces`` alternates template text and variable names and begins and ends with text.
+    """
+
+    name: str
+    version: int
+    lane: Lane
+    variables: tuple[str, ...]
+    sampling: Sampling
+    pieces: tuple[str, ...]
+    max_tokens: int | None = None
+    schema: dict[str, Any] | None = None
+    grammar: str | None = None
+
+    def render(self, shared: Collection[str] = (), **values: str) -> list[Message]:
+        """The prompt as one user message with its variables filled in; a value is never read for placeholders.
+
+        Template text and the variables named in ``shared`` may serve as a cached prefix for other owners.
+        Raises InvalidRequestError when a variable is missing or unknown.
+        """
+        self._check(values)
+        self._check_known(shared)
+        parts = []
+        for index, piece in enumerate(self.pieces):
+            is_text = index % 2 == 0
+            part = TextPart(piece, True) if is_text else TextPart(values[piece], piece in shared)
+            if part.text:
+                parts.append(part)
+        return [Message("user", parts)]
+
+    def _check(self, values: Mapping[str, str]) -> None:
+        self._check_known(values)
+        missing = [name for name in self.variables if name not in values]
+        if missing:
+            raise InvalidRequestError(
+                f"the prompt `{self.name}` needs a value for `{missing[0]}`", param=missing[0]
+            )
+
+    def _check_known(self, names: Collection[str]) -> None:
+        unknown = sorted(set(names) - set(self.variables))
+        if unknown:
+            has = ", ".join(self.variables) or "none"
+            raise InvalidRequestError(
+                f"the prompt `{self.name}` has no variable `{unknown[0]}` (it has: {has})", param=unknown[0]
+            )
+
+
+class PromptSet:
+    """All prompts, by name: the version of each that is in use, and ``others`` that are there as well."""
+
+    def __init__(self, prompts: Collection[Prompt], others: Collection[Prompt] = ()) -> None:
+        self._prompts = {prompt.name: prompt for prompt in prompts}
+        self._versions = {(prompt.name, prompt.version): prompt for prompt in (*others, *prompts)}
+
+    def names(self) -> list[str]:
+        """Every name, sorted."""
+        return sorted(self._prompts)
+
+    def get(self, name: str) -> Prompt:
+        """The prompt of that name. Raises NotFoundError that lists the names."""
+        prompt = self._prompts.get(name)
+        if prompt is None:
+            raise NotFoundError(f"there is no prompt `{name}`; there are: {', '.join(self.names())}")
+        return prompt
+
+    def version(self, name: str, version: int, param: str | None = None) -> Prompt:
+        """A version of the prompt of that name. Raises NotFoundError, InvalidRequestError that lists the versions.
+
+        ``param`` is the field of the request that named the version.
+        """
+        used = self.get(name).version
+        prompt = self._versions.get((name, version))
+        if prompt is None:
+            there = ", ".join(
+                str(known) for known_name, known in sorted(self._versions) if known_name == name
+            )
+            raise InvalidRequestError(
+                f"the prompt `{name}` is there in version {there} ({used} is in use), not in {version}; put it into "
+                f"the data directory's folder `prompts` as `{name}@{version}.md`",
+                param=param,
+            )
+        return prompt
+
+    def with_version(self, version: int) -> PromptSet:
+        """The same prompts, with ``version`` in use of each that is there in it."""
+        used = [self._versions.get((name, version), prompt) for name, prompt in self._prompts.items()]
+        return PromptSet(used, list(self._versions.values()))
+
+    def styles(self) -> list[str]:
+        """Every answer style, sorted."""
+        return [name.removeprefix(_STYLE_PREFIX) for name in self.names() if name.startswith(_STYLE_PREFIX)]
+
+    def style(self, style: str) -> Prompt:
+        """The answer prompt of a style. Raises InvalidRequestError that lists the styles."""
+        if style not in self.styles():
+            raise InvalidRequestError(
+                f"there is no answer style `{style}`; there are: {', '.join(self.styles())}", param="style"
+            )
+        return self._prompts[_STYLE_PREFIX + style]
+
+
+def load_prompts(extra: Path | None = None) -> PromptSet:
+    """The program's prompts, with those of the folder ``extra`` (it may not exist) over them.
+
+    Raises ConfigurationError naming the file and what is wrong in it.
+    """
+    used: dict[str, Prompt] = {}
+    others: list[Prompt] = []
+    for folder in (bundled("prompts"), extra):
+        for path in _files(folder) if folder is not None else ():
+            prompt = read_prompt(path)
+            if _AT in path.stem:
+                others.append(prompt)
+            else:
+                others += [used[prompt.name]] if prompt.name in used else []
+                used[prompt.name] = prompt
+    for prompt in others:
+        if prompt.name not in used:
+            raise ConfigurationError(
+                f"the prompt `{prompt.name}` is there in version {prompt.version} as another version, but no "
+                f"`{prompt.name}.md` is in use"
+            )
+    return PromptSet(list(used.values()), others)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".md")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"the folder of prompts {folder} cannot be read: {error.strerror}") from None
+
+
+def read_prompt(path: Path) -> Prompt:
+    """One prompt file. Raises ConfigurationError naming the file and the key or line at fault."""
+    try:
+        front, body, body_line = _split(path.read_text(encoding="utf-8"))
+        header = msgspec.convert(tomllib.loads(front), _Header)
+        limit = {key: value for key, value in header.sampling.items() if key == "max_tokens"}
+        options = {key: value for key, value in header.sampling.items() if key != "max_tokens"}
+        sampling, max_tokens = _sampling(options), msgspec.convert(limit, _Limit).max_tokens
+        pieces = _pieces(body, body_line, header.variables)
+        _check_file_name(path.stem, header)
+        if header.output.schema is not None and header.output.grammar is not None:
+            raise ValueError("`output` has both `schema` and `grammar`; give one of them")
+    except (OSError, ValueError) as error:  # TOML, UTF-8 and msgspec errors are ValueErrors
+        raise ConfigurationError(f"the prompt file {path}: {error}") from None
+    return Prompt(
+        name=header.name,
+        version=header.version,
+        lane=header.lane,
+        variables=tuple(header.variables),
+        sampling=sampling,
+        pieces=pieces,
+        max_tokens=max_tokens,
+        schema=header.output.schema,
+        grammar=header.output.grammar,
+    )
+
+
+def _check_file_name(stem: str, header: _Header) -> None:
+    """``<name>``, or ``<name>@<version>`` for a version that is not in use."""
+    name, at, version = stem.partition(_AT)
+    if header.name != name:
+        raise ValueError(f"`name` is `{header.name}`, but the file's name says `{name}`")
+    if at and version != str(header.version):
+        raise ValueError(f"`version` is {header.version}, but the file's name says `{version}`")
+
+
+def _sampling(options: dict[str, Any]) -> Sampling:
+    try:
+        return msgspec.convert(options, Sampling)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"in `sampling`: {error}") from None
+
+
+def _split(text: str) -> tuple[str, str, int]:
+    """Header, body, and the line on which the body begins."""
+    lines = text.split("\n")
+    if lines[0].strip() != _FENCE:
+        raise ValueError(f"line 1: a prompt begins with a line `{_FENCE}`")
+    ends = [number for number, line in enumerate(lines[1:], 1) if line.strip() == _FENCE]
+    if not ends:
+        raise ValueError(f"the header is not closed by a second line `{_FENCE}`")
+    body = "\n".join(lines[ends[0] + 1 :])
+    blank = len(body) - len(body.lstrip("\n"))
+    return "\n".join(["", *lines[1 : ends[0]]]), body.strip("\n"), ends[0] + 2 + blank
+
+
+def _pieces(body: str, first_line: int, variables: list[str]) -> tuple[str, ...]:
+    if len(set(variables)) < len(variables):
+        raise ValueError("`variables` names one twice")
+    pieces = tuple(_PLACEHOLDER.split(body))
+    for match in _PLACEHOLDER.finditer(body):
+        if match[1] not in variables:
+            line = first_line + body.count("\n", 0, match.start())
+            raise ValueError(f"line {line}: `{match[0]}` is not declared in `variables`")
+    unused = [name for name in variables if name not in pieces[1::2]]
+    if unused:
+        raise ValueError(f"`variables` declares `{unused[0]}`, which the text does not use")
+    for text in pieces[0::2]:
+        if "{{" in text:
+            raise ValueError("the text has `{{` that begins no `{{variable}}`")
+    return pieces

@@ -1,0 +1,1 @@
+"""The process: application wiring, socket, connections, signals, service manager. Imports any unit but `cli`."""

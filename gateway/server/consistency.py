@@ -1,0 +1,246 @@
+"""Settings that contradict each other or the files of this machine.
+
+With them a server would start and then fail each request. So the server refuses them at start; `hearth config show` and
+`hearth doctor` report the same sentences. The range of a single value is checked before, in ``gateway.config.sources``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+from gateway.ask.limits import effective_limits
+from gateway.base.errors import ConfigurationError
+from gateway.config.settings import MemorySettings, ServerSettings, Settings
+from gateway.memory.planning.policies import MIN_CONTEXT, time_zone
+from gateway.models.catalog import Catalog, ResolvedModel, resolve_embedding_model, resolve_model
+from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
+from gateway.models.prompts import PromptSet, load_prompts
+from gateway.wiki.remote.addresses import api_address
+
+# A query and the task prompt around it fit no smaller context.
+_LEAST_EMBEDDING_CONTEXT = 64
+_HOST_NAME = re.compile(r"[^\s:/\\@*\[\]]+")
+
+
+def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -> None:
+    """Raise ConfigurationError with a line for each contradiction. ``model`` None: the model is not a local one."""
+    found = [*contradictions(settings), *_of_prompts(settings, prompts)]
+    if model is not None:
+        found += _of_model(settings, model)
+    if found:
+        raise ConfigurationError("\n".join(found), code="contradictory_settings")
+
+
+def problems(settings: Settings) -> list[str]:
+    """Why a server with these settings would not start, as far as settings and files tell; each names the remedy."""
+    found = list(contradictions(settings))
+    looks: list[Callable[[], list[str]]] = [
+        lambda: list(_of_prompts(settings, load_prompts(settings.prompts_dir))),
+        lambda: list(_of_model(settings, resolve_model(settings))),
+        lambda: list(_of_embedding_model(resolve_embedding_model(settings))),
+    ]
+    for look in looks:
+        try:
+            found += look()
+        except ConfigurationError as error:
+            found.append(error.message)
+    return found
+
+
+def contradictions(settings: Settings) -> Iterator[str]:
+    """What the settings alone tell."""
+    yield from _of_memory(settings.memory)
+    yield from _of_server(settings.server)
+    yield from _of_search(settings)
+    if settings.ask.max_question_bytes > settings.server.max_body_bytes:
+        yield (
+            f"ask.max_question_bytes is {settings.ask.max_question_bytes}, but server.max_body_bytes is "
+            f"{settings.server.max_body_bytes}: lower the one or raise the other"
+        )
+
+
+def _of_memory(memory: MemorySettings) -> Iterator[str]:
+    prompt = memory.context - memory.answer_tokens
+    room = (
+        f"memory.context ({memory.context}) less memory.answer_tokens ({memory.answer_tokens}) leaves "
+        f"{max(0, prompt)} tokens for a prompt"
+    )
+    if memory.floor >= memory.ceiling:
+        yield (
+            f"memory.floor is {memory.floor}, but memory.ceiling is {memory.ceiling}: lower memory.floor or raise "
+            "memory.ceiling"
+        )
+    if memory.ceiling >= prompt:
+        yield (
+            f"memory.ceiling is {memory.ceiling}, but {room}: lower memory.ceiling or memory.answer_tokens, or raise "
+            "memory.context"
+        )
+    if memory.fact_tokens + memory.task_tokens >= prompt:
+        yield (
+            f"memory.fact_tokens is {memory.fact_tokens} and memory.task_tokens is {memory.task_tokens}, but {room}: "
+            "lower them, or raise memory.context"
+        )
+    if memory.window_summarized >= memory.window_messages:
+        yield (
+            f"memory.window_summarized is {memory.window_summarized}, but memory.window_messages is "
+            f"{memory.window_messages}, and some of them have to remain: lower the one or raise the other"
+        )
+    if memory.reflection_folds > memory.reflection_after:
+        yield (
+            f"memory.reflection_folds is {memory.reflection_folds}, but memory.reflection_after is "
+            f"{memory.reflection_after}: lower the one or raise the other"
+        )
+    try:
+        time_zone(memory.time_zone)
+    except ConfigurationError as error:
+        yield error.message
+
+
+def _of_server(server: ServerSettings) -> Iterator[str]:
+    for name in server.allowed_hosts:
+        if not (_is_network(name.strip("[]")) or _HOST_NAME.fullmatch(name)):
+            yield (
+                f"server.allowed_hosts has {name!r}, which no request names as its host: give a name or an address, "
+                "without scheme, port and path"
+            )
+    for origin in server.allowed_origins:
+        if not _is_origin(origin):
+            yield f"server.allowed_origins has {origin!r}, which is no origin: write it like https://hearth.example"
+    for proxy in server.trusted_proxies:
+        if not _is_network(proxy):
+            yield (
+                f"server.trusted_proxies has {proxy!r}, which is no address: give addresses or networks such as "
+                "10.0.0.0/8"
+            )
+
+
+def _of_search(settings: Settings) -> Iterator[str]:
+    wiki, embedding = settings.wiki, settings.embedding
+    if wiki.api_url:
+        try:
+            api_address(wiki)
+        except ConfigurationError as error:
+            yield error.message
+    if wiki.search == "vectors" and not embedding.model:
+        yield (
+            'wiki.search is "vectors", but embedding.model is "": set embedding.model, or set wiki.search to "text"'
+        )
+    if wiki.search == "vectors" and wiki.api_url and not wiki.cache_bytes:
+        yield (
+            'wiki.search is "vectors", but wiki.cache_bytes is 0, and only pages that are kept have vectors: raise '
+            'wiki.cache_bytes, or set wiki.search to "text"'
+        )
+    if embedding.model and 0 < embedding.context < _LEAST_EMBEDDING_CONTEXT:
+        yield (
+            f"embedding.context is {embedding.context}, but a query needs at least {_LEAST_EMBEDDING_CONTEXT} tokens: "
+            "raise it, or set it to 0 for the model's own"
+        )
+
+
+def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
+    style = settings.ask.style
+    if style not in prompts.styles():
+        yield (
+            f"ask.style is {style!r}, but there is no prompt file answer_{style}.md in {settings.prompts_dir}: add it, "
+            f"or choose one of {', '.join(prompts.styles())}"
+        )
+    shipped = load_prompts()
+    for name in prompts.names():
+        like = "answer_plain" if name.startswith("answer_") else name
+        if like not in shipped.names():
+            continue  # the user's own, which the program never fills in
+        has, wanted = set(prompts.get(name).variables), set(shipped.get(like).variables)
+        if has != wanted:
+            yield (
+                f"the prompt file {settings.prompts_dir / name}.md has the variables {_listed(has)}, but the program "
+                f"fills in {_listed(wanted)}: use these"
+            )
+
+
+def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
+    yield from _of_chat_file(model)
+    pairs = header_pairs(model.path)
+    trained = pairs.get(f"{pairs.get('general.architecture')}.context_length")
+    context = min(model.context, trained) if isinstance(trained, int) and trained else model.context
+    if context < MIN_CONTEXT:
+        given = (
+            f"model.context is {settings.model.context}"
+            if model.context_given
+            else f"model.name is {model.name}"
+        )
+        yield (
+            f"{given}, but conversations need at least {MIN_CONTEXT} tokens, and there are {context}: raise "
+            "model.context, or choose another model"
+        )
+        return
+    try:
+        limits = effective_limits(settings.ask, model.defaults, context)
+    except ConfigurationError as error:
+        yield error.message
+        return
+    if limits.passage >= limits.prompt:
+        yield (
+            f"ask.passage_tokens is {limits.passage}, but ask.prompt_tokens is {limits.prompt}, and no passage would "
+            "fit: lower the one or raise the other"
+        )
+
+
+def _of_embedding_model(model: ResolvedModel | None) -> Iterator[str]:
+    if model is None:
+        return
+    if not is_gguf(model.path):
+        yield _no_gguf(model)
+        return
+    pairs = header_pairs(model.path)
+    architecture = pairs.get("general.architecture")
+    pooled = f"{architecture}.pooling_type" in pairs or architecture in _embedding_architectures()
+    if not pooled and chat_template(model.path) is not None:
+        yield f"embedding.model is {model.path}, a chat model, which makes no vectors: choose an embedding model"
+
+
+def _of_chat_file(model: ResolvedModel) -> Iterator[str]:
+    if not is_gguf(model.path):
+        yield _no_gguf(model)
+        return
+    pairs = header_pairs(model.path)
+    architecture = pairs.get("general.architecture")
+    if architecture in _embedding_architectures() or pairs.get(f"{architecture}.attention.causal") is False:
+        yield f"model.name is {model.path}, an embedding model, which cannot answer: choose a chat model"
+
+
+def _no_gguf(model: ResolvedModel) -> str:
+    return (
+        f"{model.name_setting} is {model.path}, which cannot be read or is no GGUF file: fetch the model again with "
+        "`hearth pull`, or choose another one"
+    )
+
+
+def _embedding_architectures() -> set[str | None]:
+    return {row.architecture for row in Catalog.load().rows if row.kind == "embedding"}
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_origin(text: str) -> bool:
+    """Whether a browser may send this as its page's origin: scheme, host and port, nothing else."""
+    try:
+        parts = urlsplit(text.rstrip("/"))
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return bool(parts.scheme and host) and not (
+        parts.path or parts.query or parts.fragment or "@" in parts.netloc
+    )
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names)) or "none"

@@ -1,0 +1,194 @@
+"""Runs the gateway: its socket, its signals, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import msgspec
+import structlog
+from starlette.applications import Starlette
+from uvicorn import Config, Server
+
+from gateway.api.streaming.streams import Drain
+from gateway.base.errors import ConfigurationError
+from gateway.base.private import exposed
+from gateway.config.settings import ServerSettings, Settings
+from gateway.server.app import create_app
+from gateway.server.connection import GuardedProtocol
+from gateway.server.systemd import Notifier, inherited_socket
+from gateway.telemetry import logs
+
+_BACKLOG = 256
+_MAX_HEAD_BYTES = 32 * 1024
+_KEEP_ALIVE_SECONDS = 15
+# Between the last events of ended streams and the cutting of their connections.
+_LAST_WORDS_SECONDS = 2.0
+
+
+log = structlog.get_logger(__name__)
+
+
+def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then let open requests finish within the grace period, and return.
+
+    A socket that the service manager passed takes the place of ``server.host`` and ``server.port``.
+    ``on_listening`` is called with the server's URL once connections are accepted. Raises ConfigurationError
+    (address not available, public without a key, unusable database or model name).
+    """
+    logs.configure(settings.log)
+    if remedy := exposed(settings.data_dir):
+        log.warning(remedy)
+    notifier = Notifier()
+    with inherited_socket() or contextlib.nullcontext() as passed:
+        if passed is not None:
+            settings = listening_on(settings, passed)
+        asyncio.run(serve(settings, create_app(settings), on_listening, sock=passed, notifier=notifier))
+
+
+async def serve(
+    settings: Settings,
+    app: Starlette,
+    on_listening: Callable[[str], None],
+    *,
+    sock: socket.socket | None = None,
+    notifier: Notifier | None = None,
+) -> None:
+    """Run ``app`` in this event loop, its lifespan included, on ``sock`` or one of its own; see :func:`run`."""
+    notifier = notifier or Notifier({})
+    server = GatewayServer(settings, app, on_listening, notifier)
+    with server.stop_signals(), sock or listening_socket(settings.server) as listening:
+        # The lifespan is entered here and not by uvicorn, which would swallow its errors.
+        async with notifier.heartbeat(app.state.supervision), app.router.lifespan_context(app):
+            await server.serve(sockets=[listening])
+
+
+class GatewayServer(Server):
+    """uvicorn with our connections, our signals and a graceful end that leaves no stream hanging."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        app: Starlette,
+        on_listening: Callable[[str], None],
+        notifier: Notifier | None = None,
+    ) -> None:
+        limits = settings.server
+        grace = limits.shutdown_grace_seconds
+        super().__init__(
+            Config(
+                app,
+                http=_protocol(limits),
+                ws="none",
+                loop="asyncio",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                forwarded_allow_ips=limits.trusted_proxies,
+                backlog=_BACKLOG,
+                h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=grace + _LAST_WORDS_SECONDS,  # type: ignore[arg-type]
+            )
+        )
+        self._grace_seconds = grace
+        self._on_listening = on_listening
+        self._notifier = notifier or Notifier({})
+        self._host = limits.host
+        self._drain: Drain = app.state.drain
+
+    def stop(self) -> None:
+        """Stop accepting and let open requests finish; called again, end them now."""
+        if self.should_exit:
+            self._drain.stop()
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def stop_signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT call :meth:`stop`, also while the application is still starting."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """uvicorn's own handlers would raise the signal again after a clean end."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if sockets:
+            url = url_of(self._host, sockets[0])
+            self._on_listening(url)
+            self._notifier.ready(f"listening on {url}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._notifier.stopping()
+        self._drain.begin()
+        end = asyncio.get_running_loop().call_later(self._grace_seconds, self._drain.stop)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            end.cancel()
+            self._drain.stop()
+
+
+def listening_socket(settings: ServerSettings) -> socket.socket:
+    """A bound, listening socket; the caller closes it. Raises ConfigurationError."""
+    host = settings.host.strip("[]")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        return without_delay(listening)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; "
+            "stop the program that uses it, or choose another --host or --port",
+            code="address_unavailable",
+        ) from error
+
+
+def listening_on(settings: Settings, passed: socket.socket) -> Settings:
+    """``settings`` with the address of a socket that was opened elsewhere.
+
+    What the address allows (a public one without a key is refused) is decided on the real one.
+    """
+    host, port = without_delay(passed).getsockname()[:2]
+    return msgspec.structs.replace(
+        settings, server=msgspec.structs.replace(settings.server, host=host, port=port)
+    )
+
+
+def without_delay(listening: socket.socket) -> socket.socket:
+    """The socket, its accepted connections with TCP_NODELAY.
+
+    asyncio sets it itself only on sockets made with an explicit protocol, and without it every reply waits some
+    40 ms for the client's delayed acknowledgement (measured).
+    """
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def url_of(host: str, sock: socket.socket) -> str:
+    """The address that people use, with the port that the system chose."""
+    name = host.strip("[]")
+    return f"http://{f'[{name}]' if ':' in name else name}:{sock.getsockname()[1]}"
+
+
+def _protocol(settings: ServerSettings) -> type[GuardedProtocol]:
+    """The connection class with these limits: uvicorn makes the instances and passes none."""
+
+    class Protocol(GuardedProtocol):
+        header_timeout_seconds = settings.header_timeout_seconds
+        max_connections = settings.max_connections
+
+    return Protocol

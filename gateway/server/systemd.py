@@ -1,0 +1,123 @@
+"""What a service manager hands to a service and wants to hear from it: sockets, readiness, heartbeats.
+
+Both protocols are a few environment variables and one datagram socket, described in sd_listen_fds(3) and
+sd_notify(3). Anything that speaks them will do: systemd, s6, a test. Without those variables nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import MutableMapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from gateway.base.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from gateway.base.supervised import Supervision
+
+log = structlog.get_logger(__name__)
+
+_FIRST_DESCRIPTOR = 3
+_MICROSECONDS = 1_000_000
+# A manager that does not read its socket must not stop the event loop for long.
+_SEND_SECONDS = 1.0
+
+
+def inherited_socket(environment: MutableMapping[str, str] | None = None) -> socket.socket | None:
+    """The listening TCP socket that the service manager opened for this process, or None; the caller closes it.
+
+    Takes the variables out of ``environment``, so that no child believes they are meant for it. Raises
+    ConfigurationError when there is more than one socket, or one that is no listening TCP socket.
+    """
+    environment = os.environ if environment is None else environment
+    owner, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
+    environment.pop("LISTEN_FDNAMES", None)
+    if owner != str(os.getpid()) or count in ("", "0"):
+        return None
+    if count != "1":
+        raise _unusable(f"{count} sockets; the socket unit needs exactly one ListenStream=")
+    try:
+        os.set_inheritable(_FIRST_DESCRIPTOR, False)
+        inherited = socket.socket(fileno=_FIRST_DESCRIPTOR)
+    except OSError as error:
+        raise _unusable(f"a descriptor that is no socket ({error.strerror})") from None
+    if not _listens(inherited):
+        inherited.close()
+        raise _unusable(
+            "a socket that does not listen on TCP; the socket unit needs ListenStream=ADDRESS:PORT"
+        )
+    return inherited
+
+
+def _listens(given: socket.socket) -> bool:
+    return (
+        given.family in (socket.AF_INET, socket.AF_INET6)
+        and given.type == socket.SOCK_STREAM
+        and bool(given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    )
+
+
+def _unusable(what: str) -> ConfigurationError:
+    return ConfigurationError(f"the service manager passed {what}", code="bad_inherited_socket")
+
+
+class Notifier:
+    """Tells the service manager how this process is. Silent when nobody asked to be told."""
+
+    def __init__(self, environment: MutableMapping[str, str] | None = None) -> None:
+        """Takes ``NOTIFY_SOCKET`` and the watchdog's variables out of ``environment``."""
+        environment = os.environ if environment is None else environment
+        address = environment.pop("NOTIFY_SOCKET", "")
+        # "@" stands for the zero byte of Linux' abstract addresses.
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        interval = environment.pop("WATCHDOG_USEC", "")
+        owner = environment.pop("WATCHDOG_PID", str(os.getpid()))
+        mine = owner == str(os.getpid()) and interval.isdecimal()
+        self.watchdog_seconds = int(interval) / _MICROSECONDS if mine else 0.0
+
+    def ready(self, status: str) -> None:
+        """The service answers from now on; ``status`` is one line for `systemctl status`."""
+        self._send(f"READY=1\nSTATUS={status}")
+
+    def stopping(self) -> None:
+        """The service takes no more connections and lets open requests end."""
+        self._send("STOPPING=1\nSTATUS=finishing open requests")
+
+    @asynccontextmanager
+    async def heartbeat(self, supervision: Supervision) -> AsyncIterator[None]:
+        """Ping the watchdog twice per interval, from a task of this event loop.
+
+        Nothing else pings: a loop that is stuck stays silent, and the service manager restarts the service.
+        """
+        if not (self._address and self.watchdog_seconds):
+            yield
+            return
+        pause = self.watchdog_seconds / 2
+        task = supervision.start("watchdog", lambda: self._beat(pause), longest_wait=pause)
+        try:
+            yield
+        finally:
+            await task.close()
+
+    async def _beat(self, seconds: float) -> None:
+        while True:
+            self._send("WATCHDOG=1")
+            await asyncio.sleep(seconds)
+
+    def _send(self, message: str) -> None:
+        if not self._address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.settimeout(_SEND_SECONDS)
+                sender.sendto(message.encode(), self._address)
+        except OSError as error:
+            # The manager acts on what it does not hear; here only a person can be told.
+            log.warning("notify_failed", message=message.partition("\n")[0], problem=str(error))

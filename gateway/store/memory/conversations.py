@@ -1,0 +1,146 @@
+"""SQL of conversations: made, listed and found by their owner alone, and erased for good."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import NotFoundError
+from gateway.store.request_sources import erase_records
+from gateway.store.rows import columns, load_all, load_one
+
+ConversationKind = Literal["chat", "code", "channel"]
+PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
+
+# The policy of a kind that has one of its own; the others have the configured one.
+DEFAULT_POLICIES: dict[ConversationKind, PolicyName] = {"code": "rounds", "channel": "window"}
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """One conversation. ``id`` is a UUID; times are Unix seconds."""
+
+    id: str
+    owner: str
+    kind: ConversationKind
+    policy: PolicyName
+    title: str
+    participants: list[str]
+    persona: str  # biography of the assistant's character; "" for none
+    instructions: str  # the caller's, part of the core prefix; "" for none
+    model: str
+    previous: str | None  # the conversation that this one continues after a rollover
+    created_at: float
+    updated_at: float
+    archived_at: float | None = None
+    counted_by: str = ""  # the model that has counted its messages' tokens
+    redactions: int = 0  # secrets taken out of its title, names, persona and instructions
+
+
+def add_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
+    """Store a new conversation."""
+    values = _stored(conversation)
+    connection.execute(
+        f"INSERT INTO conversations ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
+        values,
+    )
+
+
+def get_conversation(connection: apsw.Connection, conversation: str, owner: str) -> Conversation:
+    """The owner's conversation of that id. Raises NotFoundError, for somebody else's as for a missing one."""
+    cursor = connection.execute(
+        f"SELECT {columns(Conversation)} FROM conversations WHERE id = ? AND owner = ?", (conversation, owner)
+    )
+    found = load_one(_Row, cursor)
+    if found is None:
+        raise NotFoundError(f"there is no conversation `{conversation[:100]}`", param="id")
+    return _loaded(found)
+
+
+def any_conversation(connection: apsw.Connection, conversation: str) -> Conversation:
+    """The conversation of that id, whoever owns it: for work in the background. Raises NotFoundError."""
+    cursor = connection.execute(
+        f"SELECT {columns(Conversation)} FROM conversations WHERE id = ?", (conversation,)
+    )
+    found = load_one(_Row, cursor)
+    if found is None:
+        raise NotFoundError(f"the conversation `{conversation}` has been erased")
+    return _loaded(found)
+
+
+def list_conversations(
+    connection: apsw.Connection,
+    owner: str,
+    *,
+    limit: int,
+    before: tuple[float, str] | None = None,
+    archived: bool = False,
+) -> list[Conversation]:
+    """The owner's conversations, last used first; ``before`` has ``updated_at`` and id of the last one seen."""
+    time, name = before or (None, None)
+    cursor = connection.execute(
+        f"SELECT {columns(Conversation)} FROM conversations WHERE owner = :owner "
+        "AND (:archived OR archived_at IS NULL) AND (:time IS NULL OR (updated_at, id) < (:time, :name)) "
+        "ORDER BY updated_at DESC, id DESC LIMIT :limit",
+        {"owner": owner, "archived": archived, "time": time, "name": name, "limit": limit},
+    )
+    return [_loaded(row) for row in load_all(_Row, cursor)]
+
+
+def save_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
+    """Write the fields of a conversation that exists. Raises NotFoundError when it was erased meanwhile."""
+    values = _stored(conversation)
+    changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
+    connection.execute(f"UPDATE conversations SET {changes} WHERE id = :id", values)
+    if not connection.changes():
+        raise NotFoundError(f"there is no conversation `{conversation.id}` any more", param="id")
+
+
+def set_counted_by(connection: apsw.Connection, conversation: str, model: str) -> None:
+    """Note which model has counted the conversation's tokens."""
+    connection.execute("UPDATE conversations SET counted_by = ? WHERE id = ?", (model, conversation))
+
+
+def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:
+    """Delete it with all that came from it: messages, summaries, facts, tasks, jobs, recorded prompts.
+
+    Recorded prompts of the owner's other conversations that list its facts or tasks go too. Those that continue it lose
+    their summaries, which have its text in them, and all recorded prompts; their messages are summarized again when
+    that is due. Raises NotFoundError.
+    """
+    get_conversation(connection, conversation, owner)
+    names = with_continuations(connection, conversation)
+    erase_records(connection, names)
+    connection.execute(
+        "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(names).decode(),),
+    )
+    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+
+
+def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
+    """The conversation, the one that continues it after a rollover, and so on."""
+    rows = connection.execute(
+        "WITH RECURSIVE found (id) AS (SELECT ?1 UNION SELECT conversations.id FROM conversations "
+        "JOIN found ON previous = found.id) SELECT id FROM found",
+        (conversation,),
+    )
+    return [str(row[0]) for row in rows]
+
+
+class _Row(Conversation, frozen=True, kw_only=True):
+    """As stored: ``participants`` is JSON."""
+
+    participants: str  # type: ignore[assignment]
+
+
+def _stored(conversation: Conversation) -> dict[str, str | float | None]:
+    values = {name: getattr(conversation, name) for name in conversation.__struct_fields__}
+    return values | {"participants": msgspec.json.encode(conversation.participants).decode()}
+
+
+def _loaded(row: _Row) -> Conversation:
+    values = {name: getattr(row, name) for name in row.__struct_fields__}
+    return Conversation(**values | {"participants": msgspec.json.decode(row.participants, type=list[str])})

@@ -1,0 +1,80 @@
+"""SQL of the vectors of facts: which wait for theirs, storing them, and an owner's facts nearest to one.
+
+An owner has few facts, so their vectors are plain rows, erased with their facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+from msgspec import Struct
+
+from gateway.store.memory.facts import Fact, Scope, in_scope
+from gateway.store.rows import columns, load_all
+from gateway.store.vectors import get_space, use_extension
+
+
+class PendingFact(Struct, frozen=True):
+    """A live fact that waits for its vector."""
+
+    seq: int
+    key: str
+    text: str
+
+
+def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[PendingFact]:
+    """Live facts behind ``after`` without a vector, in the order of their ``seq``."""
+    return load_all(
+        PendingFact,
+        connection.execute(
+            f"SELECT {columns(PendingFact)} FROM facts WHERE seq > ? AND ended_at IS NULL "
+            "AND NOT EXISTS (SELECT 1 FROM fact_vectors WHERE fact = seq) ORDER BY seq LIMIT ?",
+            (after, limit),
+        ),
+    )
+
+
+def put_fact_vector(
+    connection: apsw.Connection, fact: int, vector: bytes | None, problem: str | None
+) -> None:
+    """Store the vector of a fact, or why it has none; nothing when the fact was erased meanwhile."""
+    connection.execute(
+        "INSERT OR REPLACE INTO fact_vectors SELECT seq, ?, ? FROM facts WHERE seq = ?",
+        (vector, problem, fact),
+    )
+
+
+def count_fact_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
+    """Live facts that are done, those of them that have no vector because of a problem, and all live ones."""
+    done, failed, total = connection.execute(
+        "SELECT count(fact), count(problem), count(*) FROM facts LEFT JOIN fact_vectors ON fact = seq "
+        "WHERE ended_at IS NULL"
+    ).fetchone() or (0, 0, 0)
+    return int(done), int(failed), int(total)
+
+
+def facts_near(
+    connection: apsw.Connection,
+    space: str,
+    owner: str,
+    scopes: Sequence[tuple[Scope, str]],
+    vector: bytes,
+    limit: int,
+    max_distance: float,
+) -> list[Fact] | None:
+    """Live facts of these scopes near the vector, nearest first. None when the vectors are of another space."""
+    known = get_space(connection)
+    if known is None or known.name != space:
+        return None
+    use_extension(connection)
+    where, values = in_scope(owner, scopes, limit)
+    return load_all(
+        Fact,
+        connection.execute(
+            f"SELECT {columns(Fact)} FROM (SELECT facts.*, vec_distance_cosine(vector, ?4) AS distance "
+            f"FROM facts JOIN fact_vectors ON fact = seq WHERE vector IS NOT NULL AND {where}) "
+            "WHERE distance <= ?5 ORDER BY distance, seq DESC LIMIT ?3",
+            (*values, vector, max_distance),
+        ),
+    )

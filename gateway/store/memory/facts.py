@@ -1,0 +1,177 @@
+"""SQL of facts: versions of what was learned, found by words, ended but not changed.
+
+A fact lives through versions that share its ``id``. A newer one supersedes the live one of the same key in the same
+scope, a deletion ends it, and undo takes the last change back. Facts read from a conversation are erased with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import uuid4
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.store.fts import any_of, words
+from gateway.store.rows import columns, load_all, load_one
+
+Scope = Literal["owner", "channel", "project"]
+
+
+class NewFact(Struct, frozen=True, kw_only=True):
+    """A fact to store: ``scope_id`` is the conversation of a channel or the id of a project, else ""."""
+
+    owner: str
+    scope: Scope
+    scope_id: str
+    key: str
+    text: str
+    quote: str
+    conversation: str | None
+    message: int | None
+    reason: str
+    valid_from: float
+    redactions: int = 0  # secrets taken out of its text
+
+
+class Fact(NewFact, frozen=True, kw_only=True):
+    """One version of a fact; it is live until ``ended_at``."""
+
+    seq: int
+    id: str
+    ended_at: float | None
+    superseded_by: int | None
+
+
+def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
+    """Store a fact; the live one of the same key is superseded. None when that one says the same already."""
+    old = load_one(
+        Fact,
+        _select(
+            connection,
+            "owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
+            (new.owner, new.scope, new.scope_id, new.key),
+        ),
+    )
+    if old is not None and " ".join(old.text.split()).casefold() == " ".join(new.text.split()).casefold():
+        return None
+    return _insert(connection, new, old)
+
+
+def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:
+    """Delete a fact: its live version ends. Raises NotFoundError."""
+    live = get_fact(connection, fact, owner)
+    if live.ended_at is not None:
+        return live
+    connection.execute("UPDATE facts SET ended_at = ?, reason = ? WHERE seq = ?", (now, reason, live.seq))
+    return get_fact(connection, fact, owner)
+
+
+def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None:
+    """Take the last change of a fact back: a deletion, an update, or its creation (then None is left).
+
+    Raises NotFoundError, and InvalidRequestError when another fact has taken its key meanwhile.
+    """
+    last = get_fact(connection, fact, owner)
+    if last.ended_at is not None:
+        taken = connection.execute(
+            "SELECT id FROM facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
+            (owner, last.scope, last.scope_id, last.key),
+        ).get
+        if taken is not None:
+            raise InvalidRequestError(f"the fact `{taken}` has the key `{last.key}` now; delete it first")
+        connection.execute("UPDATE facts SET ended_at = NULL WHERE seq = ?", (last.seq,))
+        return get_fact(connection, fact, owner)
+    connection.execute("DELETE FROM facts WHERE seq = ?", (last.seq,))
+    connection.execute(
+        "UPDATE facts SET ended_at = NULL, superseded_by = NULL "
+        "WHERE seq = (SELECT max(seq) FROM facts WHERE id = ? AND owner = ?)",
+        (fact, owner),
+    )
+    return load_one(Fact, _select(connection, "id = ? AND owner = ? AND ended_at IS NULL", (fact, owner)))
+
+
+def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
+    """The last version of the owner's fact of that id. Raises NotFoundError."""
+    found = load_one(Fact, _select(connection, "id = ? AND owner = ?", (fact, owner), "DESC LIMIT 1"))
+    if found is None:
+        raise NotFoundError(f"there is no fact `{fact[:100]}`", param="id")
+    return found
+
+
+def list_facts(
+    connection: apsw.Connection, owner: str, *, limit: int, before: int | None = None, ended: bool = False
+) -> list[Fact]:
+    """The owner's live facts (with ``ended`` all versions), the newest first; ``before`` is the last ``seq`` seen."""
+    return load_all(
+        Fact,
+        _select(
+            connection,
+            "owner = ?1 AND (?2 OR ended_at IS NULL) AND (?3 IS NULL OR seq < ?3)",
+            (owner, ended, before, limit),
+            "DESC LIMIT ?4",
+        ),
+    )
+
+
+def facts_in_scope(
+    connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], limit: int
+) -> list[Fact]:
+    """Live facts of these scopes, the newest first."""
+    return load_all(Fact, _select(connection, *in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
+
+
+def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]]) -> int:
+    """How many live facts these scopes have."""
+    where, values = in_scope(owner, scopes, 0)
+    found: int = connection.execute(f"SELECT count(*) FROM facts WHERE {where}", values[:2]).get
+    return found
+
+
+def search_facts(
+    connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], text: str, limit: int
+) -> list[Fact]:
+    """Live facts of these scopes that share words with ``text``, the best first (BM25, then the newest)."""
+    wanted = words(text)
+    if not wanted:
+        return []
+    where, values = in_scope(owner, scopes, limit)
+    cursor = connection.execute(
+        f"SELECT {columns(Fact)} FROM (SELECT rowid, rank AS score FROM fact_words WHERE fact_words MATCH ?4) "
+        f"JOIN facts ON seq = rowid WHERE {where} ORDER BY score, seq DESC LIMIT ?3",
+        (*values, any_of(wanted)),
+    )
+    return load_all(Fact, cursor)
+
+
+def in_scope(owner: str, scopes: Sequence[tuple[Scope, str]], limit: int) -> tuple[str, tuple[str, str, int]]:
+    """A condition for live facts of these scopes, its parameters 1 and 2, and 3 for the limit."""
+    where = (
+        "owner = ?1 AND ended_at IS NULL AND scope || ':' || scope_id IN (SELECT value FROM json_each(?2))"
+    )
+    names = msgspec.json.encode([f"{scope}:{name}" for scope, name in scopes]).decode()
+    return where, (owner, names, limit)
+
+
+def _insert(connection: apsw.Connection, new: NewFact, old: Fact | None) -> Fact:
+    name = old.id if old is not None else str(uuid4())
+    if old is not None:
+        connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
+    values = {field: getattr(new, field) for field in new.__struct_fields__} | {"id": name}
+    connection.execute(
+        f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join(':' + field for field in values)})",
+        values,
+    )
+    seq = connection.last_insert_rowid()
+    if old is not None:
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
+    return get_fact(connection, name, new.owner)
+
+
+def _select(
+    connection: apsw.Connection, where: str, values: tuple[object, ...], tail: str = ""
+) -> apsw.Cursor:
+    return connection.execute(f"SELECT {columns(Fact)} FROM facts WHERE {where} ORDER BY seq {tail}", values)

@@ -1,0 +1,61 @@
+"""SQL of forgetting a speaker: their lines in a conversation, the replies, and all that was made from both."""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+
+from gateway.store.memory.conversations import Conversation, save_conversation, with_continuations
+from gateway.store.request_sources import erase_records
+
+# The speaker's lines, the replies to them, failed ones too, and each line of the assistant that follows one directly.
+_DOOMED = """
+WITH lines AS (
+  SELECT seq, role, speaker, answers, lag(role) OVER log AS role_before, lag(speaker) OVER log AS speaker_before
+  FROM messages WHERE conversation = ?1 WINDOW log AS (ORDER BY seq)
+), theirs AS (SELECT seq FROM lines WHERE role = 'user' AND speaker = ?2)
+SELECT seq FROM lines WHERE seq IN theirs OR answers IN theirs
+  OR (role = 'assistant' AND role_before = 'user' AND speaker_before = ?2)
+ORDER BY seq
+"""
+
+
+def forget_speaker(connection: apsw.Connection, conversation: Conversation, speaker: str) -> int:
+    """Erase what ``speaker`` said in a conversation; returns how many messages went, replies included.
+
+    With them go the facts and tasks read from them, every summary that may tell of them (what is left is summarized
+    anew), and the recorded prompts of the conversation and of others that list its facts or tasks; conversations that
+    continue it lose their summaries and prompts.
+    """
+    name = conversation.id
+    doomed = [seq for (seq,) in connection.execute(_DOOMED, (name, speaker))]
+    left = [each for each in conversation.participants if each != speaker]
+    if left != conversation.participants:
+        save_conversation(connection, msgspec.structs.replace(conversation, participants=left))
+    if not doomed:
+        return 0
+    # A summary tells of nothing after its span, and what it folds ends no later than it does itself.
+    connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (name, doomed[0]))
+    lines = (name, msgspec.json.encode(doomed).decode())
+    for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation = ? AND {column} IN (SELECT value FROM json_each(?))",
+            lines,
+        )
+    # What they did to a task that somebody else had named stays done.
+    connection.execute(
+        "UPDATE tasks SET message = NULL WHERE message IN (SELECT value FROM json_each(?))", lines[1:]
+    )
+    connection.execute(
+        "UPDATE messages SET summarized_by = (SELECT min(summaries.seq) FROM summaries WHERE level <> 'message' "
+        "AND summaries.conversation = messages.conversation AND messages.seq BETWEEN first AND last) "
+        "WHERE conversation = ?",
+        (name,),
+    )
+    names = with_continuations(connection, name)
+    connection.execute(
+        "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(names[1:]).decode(),),
+    )
+    erase_records(connection, names)
+    return len(doomed)

@@ -1,0 +1,240 @@
+"""SQL of tasks: OBJECTIVE > TASK > CHECKLIST item, found by day, by id, and with all that is below them.
+
+Ids sort and explain themselves: ``O-20261120-01`` and ``T-20261120-03`` carry the day they were made,
+``T-20261120-03.c2`` is the second item of a checklist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.store.rows import columns, load_all, load_one
+
+Level = Literal["objective", "task", "checklist"]
+Archetype = Literal["user", "model", "hybrid"]
+State = Literal["open", "doing", "waiting", "done", "cancelled"]
+
+# What a level may belong to; an objective stands alone.
+_PARENTS: dict[Level, Level | None] = {"objective": None, "task": "objective", "checklist": "task"}
+# What a row stands behind in lists: an item behind its task.
+_TOP = "iif(level = 'checklist', parent, id)"
+_MOST_A_DAY = 99
+_MOST_ITEMS = 999
+
+
+class NewTask(Struct, frozen=True, kw_only=True):
+    """A task to make. ``day`` is YYYY-MM-DD; an item is of its task's day.
+
+    ``tool`` is ``{"name", "arguments"}`` that a runner would call.
+    """
+
+    owner: str
+    level: Level
+    parent: str | None
+    archetype: Archetype
+    title: str
+    day: str
+    now: float
+    breakpoint: bool = False
+    tool: dict[str, Any] | None = None
+    question: str | None = None
+    conversation: str | None = None
+    message: int | None = None
+    redactions: int = 0
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """A stored task; times are Unix seconds. ``message`` is the one that caused the last change."""
+
+    id: str
+    owner: str
+    level: Level
+    parent: str | None
+    archetype: Archetype
+    title: str
+    state: State
+    day: str
+    breakpoint: bool
+    tool: dict[str, Any] | None
+    question: str | None
+    conversation: str | None
+    message: int | None
+    created_at: float
+    updated_at: float
+    redactions: int = 0  # secrets taken out of its texts
+
+
+def add_task(connection: apsw.Connection, new: NewTask) -> Task:
+    """Make a task under the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
+    wanted = _PARENTS[new.level]
+    day = new.day
+    if new.parent is not None:
+        parent = get_task(connection, new.parent, new.owner)
+        if parent.level != wanted:
+            raise InvalidRequestError(
+                f"a {new.level} cannot belong to the {parent.level} `{parent.id}`", param="parent"
+            )
+        day = parent.day if new.level == "checklist" else day
+    elif new.level == "checklist":
+        raise InvalidRequestError("a checklist item belongs to a task", param="parent")
+    task = Task(
+        id=_next_id(connection, new),
+        owner=new.owner,
+        level=new.level,
+        parent=new.parent,
+        archetype=new.archetype,
+        title=new.title,
+        state="open",
+        day=day,
+        breakpoint=new.breakpoint,
+        tool=new.tool,
+        question=new.question,
+        conversation=new.conversation,
+        message=new.message,
+        created_at=new.now,
+        updated_at=new.now,
+        redactions=new.redactions,
+    )
+    values = _stored(task)
+    connection.execute(
+        f"INSERT INTO tasks ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})", values
+    )
+    return task
+
+
+def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
+    """The owner's task of that id. Raises NotFoundError."""
+    row = load_one(_Row, _select(connection, "owner = ? AND id = ?", (owner, task)))
+    if row is None:
+        raise NotFoundError(f"there is no task `{task[:100]}`", param="id")
+    return _loaded(row)
+
+
+def save_task(connection: apsw.Connection, task: Task) -> None:
+    """Write the fields of a task that exists. The items of its checklist are of its day."""
+    values = _stored(task)
+    changes = ", ".join(f"{name} = :{name}" for name in values if name not in ("id", "owner"))
+    connection.execute(f"UPDATE tasks SET {changes} WHERE owner = :owner AND id = :id", values)
+    connection.execute(
+        "UPDATE tasks SET day = :day WHERE owner = :owner AND parent = :id AND level = 'checklist'", values
+    )
+
+
+def delete_task(connection: apsw.Connection, task: str, owner: str) -> None:
+    """Delete a task and all that is below it. Raises NotFoundError."""
+    get_task(connection, task, owner)
+    connection.execute("DELETE FROM tasks WHERE owner = ? AND id = ?", (owner, task))
+
+
+def tasks_of_day(connection: apsw.Connection, owner: str, day: str) -> list[Task]:
+    """Tasks of a day, finished ones too, each followed by its checklist; no objectives."""
+    where = (
+        "owner = ?1 AND (level = 'task' AND day = ?2 OR level = 'checklist' AND parent IN "
+        "(SELECT id FROM tasks WHERE owner = ?1 AND level = 'task' AND day = ?2))"
+    )
+    return _in_order(_select(connection, where, (owner, day)))
+
+
+def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -> list[Task]:
+    """The owner's tasks of these ids, with what is directly below each."""
+    listed = msgspec.json.encode(list(names)).decode()
+    where = "owner = ?1 AND (id IN (SELECT value FROM json_each(?2)) OR parent IN (SELECT value FROM json_each(?2)))"
+    return _in_order(_select(connection, where, (owner, listed)))
+
+
+def list_tasks(
+    connection: apsw.Connection,
+    owner: str,
+    *,
+    limit: int,
+    day: str | None = None,
+    state: State | None = None,
+    before: tuple[str, str] | None = None,
+) -> list[Task]:
+    """The owner's tasks of all levels, the newest day first, items behind their task in the order of their numbers.
+
+    ``before`` has day and id of the last one seen.
+    """
+    seen_day, seen = before or (None, "")
+    cursor = connection.execute(
+        f"SELECT {columns(Task)} FROM tasks WHERE owner = :owner AND (:day IS NULL OR day = :day) "
+        "AND (:state IS NULL OR state = :state) AND (:seen_day IS NULL OR day < :seen_day OR day = :seen_day "
+        f"AND ({_TOP}, length(id), id) > (:top, :length, :seen)) "
+        f"ORDER BY day DESC, {_TOP}, length(id), id LIMIT :limit",
+        {
+            "owner": owner,
+            "day": day,
+            "state": state,
+            "seen_day": seen_day,
+            "top": seen.partition(".c")[0],
+            "length": len(seen),
+            "seen": seen,
+            "limit": limit,
+        },
+    )
+    return [_loaded(row) for row in load_all(_Row, cursor)]
+
+
+def _next_id(connection: apsw.Connection, new: NewTask) -> str:
+    if new.level == "checklist":
+        count = connection.execute(
+            "SELECT coalesce(max(cast(substr(id, length(parent) + 3) AS INTEGER)), 0) FROM tasks "
+            "WHERE owner = ? AND parent = ?",
+            (new.owner, new.parent),
+        ).get
+        if count >= _MOST_ITEMS:
+            raise InvalidRequestError(
+                f"the checklist of `{new.parent}` has {count} items already", param="parent"
+            )
+        return f"{new.parent}.c{count + 1}"
+    start = f"{'O' if new.level == 'objective' else 'T'}-{new.day.replace('-', '')}-"
+    last = connection.execute(
+        "SELECT max(id) FROM tasks WHERE owner = ? AND id >= ? AND id < ? AND level = ?",
+        (new.owner, start, f"{start}~", new.level),
+    ).get
+    number = int(last[len(start) :]) + 1 if last else 1
+    if number > _MOST_A_DAY:
+        raise InvalidRequestError(f"{new.day} has {_MOST_A_DAY} {new.level}s already", param="day")
+    return f"{start}{number:02}"
+
+
+class _Row(Task, frozen=True, kw_only=True):
+    """As stored: SQLite has no booleans, and ``tool`` is JSON."""
+
+    breakpoint: int  # type: ignore[assignment]
+    tool: str | None  # type: ignore[assignment]
+
+
+def _stored(task: Task) -> dict[str, Any]:
+    values = {name: getattr(task, name) for name in task.__struct_fields__}
+    tool = None if task.tool is None else msgspec.json.encode(task.tool).decode()
+    return values | {"breakpoint": int(task.breakpoint), "tool": tool}
+
+
+def _loaded(row: _Row) -> Task:
+    values = {name: getattr(row, name) for name in row.__struct_fields__}
+    tool = None if row.tool is None else msgspec.json.decode(row.tool)
+    return Task(**values | {"breakpoint": bool(row.breakpoint), "tool": tool})
+
+
+def _in_order(cursor: apsw.Cursor) -> list[Task]:
+    """By id, checklist items by their number behind their task."""
+
+    def place(task: Task) -> tuple[str, int]:
+        return (
+            (task.id, 0)
+            if task.level != "checklist"
+            else (str(task.parent), int(task.id.rpartition(".c")[2]))
+        )
+
+    return sorted((_loaded(row) for row in load_all(_Row, cursor)), key=place)
+
+
+def _select(connection: apsw.Connection, where: str, values: tuple[object, ...]) -> apsw.Cursor:
+    return connection.execute(f"SELECT {columns(Task)} FROM tasks WHERE {where}", values)

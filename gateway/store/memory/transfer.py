@@ -1,0 +1,219 @@
+"""Conversations, facts and tasks out of a database and into one, as plain objects in a lasting form.
+
+Sequence numbers mean nothing elsewhere: an import gives new ones and carries the references over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.store.memory.conversations import Conversation, add_conversation, any_conversation
+from gateway.store.memory.facts import Fact, list_facts
+from gateway.store.memory.jobs import set_watermark
+from gateway.store.memory.messages import StoredMessage, messages_between
+from gateway.store.memory.summaries import Summary, list_summaries
+from gateway.store.memory.tasks import Task, get_task, tasks_named
+
+VERSION = 1
+# Tokens of a text that no model has counted; they are counted when it is used.
+UNCOUNTED = -1
+# The last moment that calendars have, in Unix seconds: the end of the year 9998, in any time zone.
+LATEST = 253_370_000_000.0
+
+
+class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversation"):
+    """A conversation with all that belongs to it; ``seq``s are those of the database it came from."""
+
+    conversation: Conversation
+    messages: list[StoredMessage]
+    summaries: list[Summary]
+
+
+class FactRow(Struct, frozen=True, tag_field="type", tag="fact"):
+    """One version of a fact."""
+
+    fact: Fact
+
+
+class TaskRow(Struct, frozen=True, tag_field="type", tag="task"):
+    """One task."""
+
+    task: Task
+
+
+class Header(Struct, frozen=True, tag_field="type", tag="header"):
+    """The first line."""
+
+    format: Literal["hearth"]
+    version: int
+    exported_at: float
+
+
+Line = Header | Archive | FactRow | TaskRow
+
+
+def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str]:
+    """Ids of the owner's conversations, of everybody's with None, the oldest first."""
+    cursor = connection.execute(
+        "SELECT id FROM conversations WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id", (owner,)
+    )
+    return [str(row[0]) for row in cursor]
+
+
+def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
+    """One conversation, whole."""
+    return Archive(
+        conversation=any_conversation(connection, conversation),
+        messages=messages_between(connection, conversation, 0, 2**62),
+        summaries=list_summaries(connection, conversation, limit=2**31)[::-1],
+    )
+
+
+def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRow | TaskRow]:
+    """Facts in all versions, then tasks, parents first."""
+    for name in _owners(connection, owner):
+        yield from map(FactRow, reversed(list_facts(connection, name, limit=2**31, ended=True)))
+        ids = [str(row[0]) for row in connection.execute("SELECT id FROM tasks WHERE owner = ?", (name,))]
+        yield from map(TaskRow, tasks_named(connection, name, ids))
+
+
+def write_archive(connection: apsw.Connection, archive: Archive, owner: str | None) -> bool:
+    """Store a conversation, under another owner if one is given; False when it is there already.
+
+    Raises InvalidRequestError for references to messages that the archive does not have.
+    """
+    conversation = archive.conversation
+    if owner is not None:
+        conversation = msgspec.structs.replace(conversation, owner=owner)
+    if connection.execute("SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (conversation.id,)).get:
+        return False
+    known = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (conversation.previous,)
+    ).get
+    add_conversation(
+        connection, conversation if known else msgspec.structs.replace(conversation, previous=None)
+    )
+    seqs: dict[int, int] = {}
+    for message in archive.messages:
+        seqs[message.seq] = _insert_message(connection, message, conversation.id, seqs)
+    names: dict[int, int] = {}
+    for summary in archive.summaries:
+        names[summary.seq] = _insert_summary(connection, summary, conversation.id, seqs)
+    for summary in archive.summaries:
+        if summary.superseded_by is not None:
+            values = (_mapped(names, summary.superseded_by), names[summary.seq])
+            connection.execute("UPDATE summaries SET superseded_by = ? WHERE seq = ?", values)
+    for message in archive.messages:
+        if message.summarized_by is not None:
+            values = (_mapped(names, message.summarized_by), seqs[message.seq])
+            connection.execute("UPDATE messages SET summarized_by = ? WHERE seq = ?", values)
+    for kind in ("facts", "tasks"):  # a history that comes at once is not read for them: that would take days
+        set_watermark(connection, conversation.id, kind, max(seqs.values(), default=0))
+    return True
+
+
+def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | None) -> bool:
+    """Store a fact's version or a task; False when it is there already.
+
+    Raises InvalidRequestError for a task whose parent is missing.
+    """
+    source: Fact | Task = row.fact if isinstance(row, FactRow) else row.task
+    values = {name: getattr(source, name) for name in source.__struct_fields__}
+    if owner is not None:
+        values["owner"] = owner
+    # Where it came from stays known only if that conversation is here too.
+    known = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (values["conversation"],)
+    ).get
+    values |= {} if known else {"conversation": None}
+    values["message"] = None
+    if isinstance(source, Fact):
+        where, table = ("id = :id AND owner = :owner AND valid_from = :valid_from", "facts")
+        values.pop("seq")
+        values["superseded_by"] = None
+        if source.ended_at is None:
+            where += (
+                " OR owner = :owner AND scope = :scope AND scope_id = :scope_id AND key = :key "
+                "AND ended_at IS NULL"
+            )
+    else:
+        where, table = "id = :id AND owner = :owner", "tasks"
+        if source.parent is not None:
+            _check_parent(connection, source.parent, values["owner"])
+        values |= {
+            "breakpoint": int(source.breakpoint),
+            "tool": None if source.tool is None else msgspec.json.encode(source.tool).decode(),
+        }
+    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {where})", values).get:
+        return False
+    columns = ", ".join(values)
+    connection.execute(
+        f"INSERT INTO {table} ({columns}) VALUES ({', '.join(':' + name for name in values)})", values
+    )
+    return True
+
+
+def _check_parent(connection: apsw.Connection, parent: str, owner: str) -> None:
+    try:
+        get_task(connection, parent, owner)
+    except NotFoundError:
+        raise InvalidRequestError(
+            f"the task belongs to `{parent[:60]}`, which is neither here nor earlier in the file",
+            param="task.parent",
+        ) from None
+
+
+def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:
+    if owner is not None:
+        return [owner]
+    return [
+        str(row[0])
+        for row in connection.execute("SELECT owner FROM facts UNION SELECT owner FROM tasks ORDER BY 1")
+    ]
+
+
+def _insert_message(
+    connection: apsw.Connection, message: StoredMessage, conversation: str, seqs: dict[int, int]
+) -> int:
+    """``seqs`` are the new numbers of the messages before it. Returns its own."""
+    values = {name: getattr(message, name) for name in message.__struct_fields__ if name != "seq"}
+    values |= {"conversation": conversation, "failed": int(message.failed), "summarized_by": None}
+    values["answers"] = None if message.answers is None else _mapped(seqs, message.answers)
+    connection.execute(
+        f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
+        values,
+    )
+    return connection.last_insert_rowid()
+
+
+def _insert_summary(
+    connection: apsw.Connection, summary: Summary, conversation: str, seqs: dict[int, int]
+) -> int:
+    values = {name: getattr(summary, name) for name in summary.__struct_fields__ if name != "seq"}
+    inherited = (
+        summary.first not in seqs and summary.last not in seqs
+    )  # of the conversation this one continues
+    values |= {
+        "conversation": conversation,
+        "pins": msgspec.json.encode(summary.pins).decode(),
+        "superseded_by": None,
+        "first": 0 if inherited else _mapped(seqs, summary.first),
+        "last": 0 if inherited else _mapped(seqs, summary.last),
+    }
+    connection.execute(
+        f"INSERT INTO summaries ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
+        values,
+    )
+    return connection.last_insert_rowid()
+
+
+def _mapped(seqs: dict[int, int], seq: int) -> int:
+    if seq not in seqs:
+        raise InvalidRequestError(f"the file is inconsistent: it refers to {seq}, which it does not have")
+    return seqs[seq]

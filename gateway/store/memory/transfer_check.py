@@ -1,0 +1,152 @@
+"""Whether what an import brings can be kept: no promise of the log and its summaries may break on somebody's file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TypeVar
+
+import msgspec
+
+from gateway.base.errors import InvalidRequestError
+from gateway.base.redact import redact_value, without_secrets
+from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.facts import Fact
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.summaries import Summary
+from gateway.store.memory.tasks import Task
+from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive, FactRow, TaskRow
+
+Row = TypeVar("Row", Conversation, StoredMessage, Fact, Task)
+
+_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TASK = re.compile(r"[OT]-[0-9]{8}-[0-9]{2}(\.c[0-9]{1,3})?")
+_MOST = 2**53  # what JSON numbers hold exactly
+# Fields with what people or the model wrote.
+_TEXTS = {
+    "title", "participants", "persona", "instructions", "speaker", "key", "text", "quote", "reason", "tool",
+    "question",
+}  # fmt: skip
+
+
+def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
+    """The line with its secrets redacted. Raises InvalidRequestError naming the field that is not sound."""
+    if isinstance(line, Archive):
+        return _archive(line)
+    if isinstance(line, FactRow):
+        fact = line.fact
+        _name("fact.id", fact.id)
+        _times("fact", [fact.valid_from, fact.ended_at or 0.0])
+        _count("fact.redactions", fact.redactions)
+        return FactRow(_redacted(fact))
+    task = line.task
+    if not _TASK.fullmatch(task.id):
+        raise _wrong("task.id", "has the form T-20261120-03 or T-20261120-03.c2")
+    if not _DAY.fullmatch(task.day):
+        raise _wrong("task.day", "is a date such as 2026-11-20")
+    if (task.level == "checklist") != (".c" in task.id) or (
+        task.level == "checklist" and task.parent is None
+    ):
+        raise _wrong("task.parent", "names the task of a checklist's item")
+    _times("task", [task.created_at, task.updated_at])
+    _count("task.redactions", task.redactions)
+    return TaskRow(_redacted(task))
+
+
+def _archive(archive: Archive) -> Archive:
+    _name("conversation.id", archive.conversation.id)
+    _count("conversation.redactions", archive.conversation.redactions)
+    _times("conversation", [archive.conversation.created_at, archive.conversation.updated_at])
+    _messages(archive.messages)
+    _summaries(archive.messages, archive.summaries)
+    return Archive(
+        conversation=_redacted(archive.conversation),
+        messages=[_redacted(message) for message in archive.messages],
+        summaries=[without_secrets(summary)[0] for summary in archive.summaries],
+    )
+
+
+def _redacted(row: Row) -> Row:
+    """The row without secrets, with those that it had counted. Names and ids are no texts: others refer to them."""
+    values = {name: getattr(row, name) for name in row.__struct_fields__ if name in _TEXTS}
+    clean, count = redact_value(values)
+    return msgspec.structs.replace(row, **clean, redactions=row.redactions + count)
+
+
+def _messages(messages: Sequence[StoredMessage]) -> None:
+    _rising("messages.seq", [message.seq for message in messages])
+    rounds = [message.round for message in messages]
+    if any(number < 1 or number > _MOST for number in rounds) or rounds != sorted(rounds):
+        raise _wrong("messages.round", "counts from 1 and never goes back")
+    if len({message.id for message in messages}) < len(messages):
+        raise _wrong("messages.id", "is another one for each message")
+    for message in messages:
+        _name("messages.id", message.id)
+        if not UNCOUNTED <= message.tokens <= _MOST:
+            raise _wrong("messages.tokens", "is a number of tokens")
+        _count("messages.redactions", message.redactions)
+    known = {message.seq for message in messages}
+    if any(
+        message.answers is not None and not (message.seq > message.answers in known) for message in messages
+    ):
+        raise _wrong("messages.answers", "is an earlier message")
+    _times("messages", (message.created_at for message in messages))
+
+
+def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> None:
+    """Live ones follow each other without overlap, from the first message on, and mark what they cover.
+
+    Those inherited from a conversation that this one continues lie before its first message.
+    """
+    _rising("summaries.seq", [summary.seq for summary in summaries])
+    seqs = {message.seq for message in messages}
+    begin = min(seqs, default=_MOST)
+    known = {summary.seq for summary in summaries}
+    for summary in summaries:
+        inherited = summary.first >= 0 and summary.last < begin
+        own = summary.first in seqs and summary.last in seqs
+        if summary.first > summary.last or not (inherited or own):
+            raise _wrong("summaries.first, .last", "are the first and the last message of a span")
+        if summary.superseded_by is not None and not (summary.seq < summary.superseded_by in known):
+            raise _wrong("summaries.superseded_by", "is a later summary")
+        if not UNCOUNTED <= summary.tokens <= _MOST or not 0 <= summary.prompt_version <= _MOST:
+            raise _wrong("summaries.tokens, .prompt_version", "are numbers")
+        _times("summaries", [summary.from_time, summary.to_time, summary.created_at])
+    live = [each for each in summaries if each.superseded_by is None and each.level != "message"]
+    spans = sorted((each.first, each.last) for each in live)
+    if any(before[1] >= after[0] for before, after in pairwise(spans)):
+        raise _wrong("summaries.first, .last", "do not overlap while they count")
+    covered = [seq for seq in sorted(seqs) if any(first <= seq <= last for first, last in spans)]
+    marked = [message.seq for message in messages if message.summarized_by is not None]
+    if covered != marked or covered != sorted(seqs)[: len(covered)]:
+        raise _wrong(
+            "messages.summarized_by", "is set for the messages that summaries cover, from the first on"
+        )
+    if any(message.summarized_by not in known | {None} for message in messages):
+        raise _wrong("messages.summarized_by", "is one of the summaries")
+
+
+def _rising(field: str, numbers: Sequence[int]) -> None:
+    if any(not 0 <= number <= _MOST for number in numbers) or any(a >= b for a, b in pairwise(numbers)):
+        raise _wrong(field, "rises from one to the next")
+
+
+def _count(field: str, number: int) -> None:
+    if not 0 <= number <= _MOST:
+        raise _wrong(field, "counts from 0")
+
+
+def _name(field: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise _wrong(field, "has 1 to 128 letters, digits, `.`, `_`, `:` and `-`")
+
+
+def _times(what: str, times: Iterable[float]) -> None:
+    if not all(0 <= time <= LATEST for time in times):
+        raise _wrong(f"{what}: a time", "is in seconds since 1970, before the year 9999")
+
+
+def _wrong(field: str, rule: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{field} {rule}", param=field)

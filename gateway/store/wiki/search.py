@@ -1,0 +1,140 @@
+"""SQL of the two searches. Expressions given as ``match`` must come from :mod:`gateway.store.fts`.
+
+Ranking costs about half a microsecond for each row that matches, and a title for each row a read from the disk. So
+rows are ranked inside the index, titles are read for the first ones only, and words that half of the wiki has are
+left out of a query that has others (:func:`text_words`).
+"""
+
+from __future__ import annotations
+
+import apsw
+from msgspec import Struct
+
+from gateway.store import fts
+from gateway.store.rows import columns, load_all
+from gateway.store.wiki.pages import Name
+
+# Weights of a match in the title, in a heading, in the text.
+_TEXT_WEIGHTS = "12.0, 3.0, 1.0"
+# Rows that one search ranks at most: about 10 ms.
+_TEXT_ROWS = 20_000
+_NAME_ROWS = 5_000
+
+
+class TextHit(Struct, frozen=True):
+    """A page found by its text. ``rank`` is SQLite's bm25: smaller is better. ``sketch`` tells near-copies."""
+
+    title: str
+    rank: float
+    sketch: bytes
+
+
+def text_words(connection: apsw.Connection, words: list[str]) -> list[str]:
+    """Those of the words that a search can afford to rank by, the rarest first; none when all are frequent."""
+    return _rarest(connection, "wiki_text", words, _TEXT_ROWS)
+
+
+def name_trigrams(connection: apsw.Connection, trigrams: list[str]) -> list[str]:
+    """Those of the trigrams that a search can afford to rank by, the rarest first."""
+    return _rarest(connection, "wiki_name_trigrams", trigrams, _NAME_ROWS)
+
+
+def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
+    """Pages whose title, headings or text match, best first."""
+    return load_all(
+        TextHit,
+        connection.execute(
+            "SELECT wiki_pages.title, found.score, wiki_pages.sketch FROM "
+            f"(SELECT rowid AS id, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text "
+            "WHERE wiki_text MATCH ? ORDER BY score LIMIT ?) AS found "
+            "JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY found.score, wiki_pages.title",
+            (match, limit),
+        ),
+    )
+
+
+def pages_with(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
+    """Pages that match, in no particular order, all with rank 0: for words that say nothing."""
+    return load_all(
+        TextHit,
+        connection.execute(
+            "SELECT wiki_pages.title, 0.0, wiki_pages.sketch FROM "
+            "(SELECT rowid AS id FROM wiki_text WHERE wiki_text MATCH ? LIMIT ?) AS found "
+            "JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY wiki_pages.id",
+            (match, limit),
+        ),
+    )
+
+
+def redirects_by_words(connection: apsw.Connection, match: str, limit: int) -> list[tuple[str, float]]:
+    """Redirects that contain words of ``match`` and their bm25, best first."""
+    rows = connection.execute(
+        "SELECT wiki_names.name, found.score FROM "
+        "(SELECT rowid AS id, bm25(wiki_name_words) AS score FROM wiki_name_words "
+        "WHERE wiki_name_words MATCH ? ORDER BY score LIMIT ?) AS found "
+        "JOIN wiki_names ON wiki_names.id = found.id WHERE wiki_names.name <> wiki_names.target "
+        "ORDER BY found.score, wiki_names.name",
+        (match, limit),
+    )
+    return [(str(name), float(str(score))) for name, score in rows]
+
+
+def names_by_prefix(connection: apsw.Connection, key: str, limit: int) -> list[Name]:
+    """Names whose key begins with ``key``, the shortest first."""
+    return load_all(
+        Name,
+        connection.execute(
+            f"SELECT {columns(Name)} FROM wiki_names WHERE id IN "
+            "(SELECT id FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
+            "ORDER BY length(key), key LIMIT ?2) ORDER BY length(key), key",
+            (key, limit),
+        ),
+    )
+
+
+def names_by_words(connection: apsw.Connection, match: str, limit: int) -> list[Name]:
+    """Names that contain the words of ``match``, best first."""
+    return _names_in(connection, "wiki_name_words", match, limit)
+
+
+def names_by_trigrams(connection: apsw.Connection, match: str, limit: int) -> list[Name]:
+    """Names that share trigrams with ``match``, best first; most are only vaguely similar."""
+    return _names_in(connection, "wiki_name_trigrams", match, limit)
+
+
+def sketch_of(connection: apsw.Connection, title: str) -> bytes:
+    """The sketch of the page of exactly this title; empty when there is none."""
+    found = connection.execute("SELECT sketch FROM wiki_pages WHERE title = ?", (title,)).get
+    return found if isinstance(found, bytes) else b""
+
+
+def _rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:
+    """Items from the rarest on, as long as their rows together stay within the budget."""
+    counted = []
+    for item in items:
+        # The limit makes counting cheap for the words that are not wanted anyway.
+        rows = connection.execute(
+            f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)",
+            (fts.all_of([item]), budget + 1),
+        ).get
+        counted.append((int(rows), item))
+    chosen, total = [], 0
+    for rows, item in sorted(counted, key=lambda pair: pair[0]):
+        total += rows
+        if total > budget:
+            break
+        chosen.append(item)
+    return chosen
+
+
+def _names_in(connection: apsw.Connection, index: str, match: str, limit: int) -> list[Name]:
+    return load_all(
+        Name,
+        connection.execute(
+            f"SELECT {columns(Name, 'wiki_names.')} FROM "
+            f"(SELECT rowid AS id, bm25({index}) AS score FROM {index} WHERE {index} MATCH ? "
+            "ORDER BY score LIMIT ?) AS found "
+            "JOIN wiki_names ON wiki_names.id = found.id ORDER BY found.score, wiki_names.name",
+            (match, limit),
+        ),
+    )

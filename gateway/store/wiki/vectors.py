@@ -1,0 +1,133 @@
+"""SQL of the vectors of wiki pages: which pages wait for theirs, storing them, and the pages nearest to one.
+
+Vectors are compared one by one with the query's. With 256 dimensions that takes three quarters of a microsecond each
+(docs/benchmarks.md). Imported pages and fetched ones have tables of the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+from msgspec import Struct
+
+from gateway.store.rows import columns, load_all
+from gateway.store.vectors import PageTables, get_space, make_table, use_extension
+from gateway.store.wiki.search import TextHit
+
+# A page may have many passages near a query: more are looked at than pages are wanted.
+_PASSAGES = 256
+_SWEPT_AT_ONCE = 2000
+_BYTES_A_NUMBER = 4  # float32
+
+
+class PendingPage(Struct, frozen=True):
+    """A page that waits for its vectors; ``sections`` is JSON. ``updated_at`` tells it from a later one of its id."""
+
+    id: int
+    title: str
+    updated_at: float
+    sections: str
+
+
+def pending_pages(
+    connection: apsw.Connection, tables: PageTables, cutter: int, after: int, limit: int
+) -> list[PendingPage]:
+    """Pages behind id ``after`` that have no vectors, or some of another ``cutter``, in the order of their ids."""
+    return load_all(
+        PendingPage,
+        connection.execute(
+            # The inner query stays within indexes; page texts are read for the rows that come out of it.
+            f"SELECT {columns(PendingPage)} FROM {tables.pages} WHERE id IN (SELECT pages.id FROM "
+            f"{tables.pages} AS pages LEFT JOIN {tables.embedded} AS done ON done.page = pages.id "
+            "WHERE pages.id > ?1 AND done.cutter IS NOT ?2 ORDER BY pages.id LIMIT ?3) ORDER BY id",
+            (after, cutter, limit),
+        ),
+    )
+
+
+def put_page_vectors(
+    connection: apsw.Connection,
+    tables: PageTables,
+    page: PendingPage,
+    cutter: int,
+    sections: Sequence[int],
+    vectors: Sequence[bytes],
+    problem: str | None,
+) -> None:
+    """Store the vectors of a page, each with the index of its section; nothing when the page is not that any more."""
+    known = connection.execute(
+        f"SELECT EXISTS (SELECT 1 FROM {tables.pages} WHERE id = ? AND title = ? AND updated_at = ?)",
+        (page.id, page.title, page.updated_at),
+    ).get
+    if not known:
+        return
+    use_extension(connection)
+    connection.execute(f"DELETE FROM {tables.embedded} WHERE page = ?", (page.id,))
+    connection.execute(f"INSERT INTO {tables.embedded} VALUES (?, ?, ?)", (page.id, cutter, problem))
+    if vectors:
+        make_table(connection, tables, len(vectors[0]) // _BYTES_A_NUMBER)
+    for section, vector in zip(sections, vectors, strict=True):
+        connection.execute(f"INSERT INTO {tables.passages} (page, section) VALUES (?, ?)", (page.id, section))
+        connection.execute(
+            f"INSERT INTO {tables.vectors} (passage, vector) VALUES (?, ?)",
+            (connection.last_insert_rowid(), vector),
+        )
+
+
+def count_embedded(connection: apsw.Connection, tables: PageTables, cutter: int) -> tuple[int, int, int]:
+    """Pages that are done, those of them that have no vectors because of a problem, and all pages."""
+    done, failed = connection.execute(
+        f"SELECT count(*), count(problem) FROM {tables.embedded} WHERE cutter = ?", (cutter,)
+    ).fetchone() or (0, 0)
+    return int(done), int(failed), int(connection.execute(f"SELECT count(*) FROM {tables.pages}").get)
+
+
+def has_pages_and_passages(connection: apsw.Connection, tables: PageTables) -> tuple[bool, bool]:
+    """Whether there are any pages, and any passages of them with a vector."""
+    pages, passages = (
+        bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").get)
+        for name in (tables.pages, tables.passages)
+    )
+    return pages, passages
+
+
+def sweep_vectors(connection: apsw.Connection, tables: PageTables) -> bool:
+    """Remove some vectors of passages that are gone; False when none is left."""
+    gone = [row[0] for row in connection.execute(f"SELECT id FROM {tables.gone} LIMIT ?", (_SWEPT_AT_ONCE,))]
+    if not gone:
+        return False
+    use_extension(connection)
+    connection.executemany(f"DELETE FROM {tables.vectors} WHERE passage = ?", ((each,) for each in gone))
+    connection.executemany(f"DELETE FROM {tables.gone} WHERE id = ?", ((each,) for each in gone))
+    return True
+
+
+def pages_near(
+    connection: apsw.Connection,
+    tables: PageTables,
+    space: str,
+    vector: bytes,
+    limit: int,
+    max_distance: float,
+) -> list[TextHit] | None:
+    """Pages with a passage near the vector, nearest first; ``rank`` is the cosine distance, from 0 to 2.
+
+    None when the stored vectors are of another space.
+    """
+    known = get_space(connection)
+    if known is None or known.name != space:
+        return None
+    use_extension(connection)
+    return load_all(
+        TextHit,
+        connection.execute(
+            "SELECT pages.title, min(found.distance), pages.sketch FROM "
+            f"(SELECT passage, distance FROM {tables.vectors} WHERE vector MATCH ? AND k = ?) AS found "
+            f"JOIN {tables.passages} AS passages ON passages.id = found.passage "
+            f"JOIN {tables.pages} AS pages ON pages.id = passages.page "
+            "WHERE found.distance <= ? GROUP BY pages.id "
+            "ORDER BY min(found.distance), pages.title LIMIT ?",
+            (vector, _PASSAGES, max_distance, limit),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""MediaWiki XML dumps: decompressed, parsed and imported in batches."""

@@ -1,0 +1,111 @@
+"""Dump files as a stream of plain bytes, whatever they are compressed with.
+
+The format is told by the first bytes, not by the name. All is read in pieces of a fixed size, so that a small file
+that unpacks to a huge one takes time but no memory.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, Literal, cast
+
+import zstandard
+
+from gateway.wiki.dumps.page import DumpError
+
+Format = Literal["xml", "gz", "bz2", "zst"]
+
+_MAGIC: list[tuple[bytes, Format]] = [
+    (b"\x1f\x8b", "gz"),
+    (b"BZh", "bz2"),
+    (b"\x28\xb5\x2f\xfd", "zst"),
+]
+_NOT_READ = [(b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"PK\x03\x04", "zip")]
+_HEAD_BYTES = 64 * 1024
+_PIECE_BYTES = 64 * 1024
+# A frame is unpacked into a window of this size at most; `zstd --long=27` needs all of it, every other level less.
+_MAX_ZSTD_WINDOW = 1 << 27
+
+
+class DumpFile:
+    """An open dump. ``size`` and ``position`` are bytes of the file as it lies on the disk."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        stat = path.stat()
+        head = file.read(_HEAD_BYTES)
+        file.seek(0)
+        self._file = file
+        self.size = stat.st_size
+        self.format = _format_of(head)
+        self.identity = f"{self.size}:{stat.st_mtime_ns}:{hashlib.blake2b(head, digest_size=16).hexdigest()}"
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read."""
+        return self._file.tell()
+
+    def pieces(self) -> Iterator[bytes]:
+        """The unpacked bytes. Raises DumpError when the packed ones are damaged, EOFError when they end early."""
+        source = self._unpacked()
+        while True:
+            try:
+                piece = source.read(_PIECE_BYTES)
+            except zstandard.ZstdError as error:
+                if "too much memory" in str(error) or "window" in str(error).lower():
+                    raise DumpError(
+                        "it was packed with a window over 128 MiB: unpack it with `zstd -d --long=31` first"
+                    ) from None
+                raise self._damaged(error) from None
+            except (zlib.error, gzip.BadGzipFile) as error:
+                raise self._damaged(error) from None
+            except OSError as error:
+                if error.errno is None:  # bz2's own, not the disk's
+                    raise self._damaged(error) from None
+                raise DumpError(f"the file cannot be read: {error.strerror}") from None
+            if not piece:
+                return
+            yield piece
+
+    def _unpacked(self) -> IO[bytes]:
+        if self.format == "gz":
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=self._file, mode="rb"))
+        if self.format == "bz2":
+            return bz2.BZ2File(self._file)
+        if self.format == "zst":
+            unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+            return cast("IO[bytes]", unpacker.stream_reader(self._file, read_across_frames=True))
+        return self._file
+
+    def _damaged(self, error: Exception) -> DumpError:
+        return DumpError(f"the .{self.format} file is damaged near byte {self.position}: {error}")
+
+
+@contextmanager
+def open_dump(path: Path) -> Iterator[DumpFile]:
+    """The dump at ``path``. Raises DumpError when there is none or it is packed in a way that is not read here."""
+    if not path.is_file():
+        what = "this is no regular file" if path.exists() else "there is no such file"
+        raise DumpError(f"{what}: give the path or the address of a MediaWiki XML export")
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise DumpError(f"it cannot be read: {error.strerror or error}") from error
+    with file:
+        yield DumpFile(file, path)
+
+
+def _format_of(head: bytes) -> Format:
+    if not head:
+        raise DumpError("the file is empty")
+    for magic, name in _NOT_READ:
+        if head.startswith(magic):
+            raise DumpError(
+                f"it is packed with {name}: unpack it first (.xml, .gz, .bz2 and .zst are read as is)"
+            )
+    return next((found for magic, found in _MAGIC if head.startswith(magic)), "xml")

@@ -1,0 +1,1 @@
+"""MediaWiki's HTML as plain text with sections."""

@@ -1,0 +1,1 @@
+"""A MediaWiki on another machine: requests, checked addresses, politeness, page cache."""

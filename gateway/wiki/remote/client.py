@@ -1,0 +1,181 @@
+"""GET requests to one ``api.php``: redirects by hand, bounded replies, bounded retries, polite waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import httpx2
+import structlog
+
+from gateway import __version__
+from gateway.config.settings import WikiSettings
+from gateway.wiki.remote.addresses import Addresses, api_address, is_plain
+from gateway.wiki.remote.politeness import REQUESTS_AT_ONCE, Politeness, backoff, retry_after
+from gateway.wiki.remote.transport import PinnedTransport
+from gateway.wiki.remote.trouble import TroubleKind, WikiReplyError, WikiUnavailableError
+
+MAX_REPLY_BYTES = 8 * 1024 * 1024
+
+_ATTEMPTS = 3
+_MAX_REDIRECTS = 3
+_CONNECT_SECONDS = 5.0
+_RETRY_SECONDS = 10.0  # what clients are told when the wiki did not say
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TOO_MANY = 429
+_SERVER_ERROR = 500
+# Of the time that a search or fetch may take: what ends here has a reason, what ends there has none.
+_SHARE_OF_TIMEOUT = 0.9
+_GZIP = 16 + zlib.MAX_WBITS
+
+log = structlog.get_logger(__name__)
+
+
+class Reply(NamedTuple):
+    """The body of a reply with status 200, and the seconds that its Retry-After header names."""
+
+    body: bytes
+    retry_after: float | None
+
+
+class Busy(Exception):  # noqa: N818 - a signal to try again, not an error that anybody sees
+    """The wiki did not serve the request, and may if asked again. ``wait`` is what it asked for, in seconds."""
+
+    def __init__(self, reason: str, wait: float | None, kind: TroubleKind) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.wait = wait
+        self.kind = kind
+
+
+class Client:
+    """One wiki's API. Raises ConfigurationError when ``settings.api_url`` is no address of one."""
+
+    def __init__(self, settings: WikiSettings) -> None:
+        self._url = api_address(settings)
+        self._timeout = settings.fetch_timeout_seconds * _SHARE_OF_TIMEOUT
+        # Half the time of a search or fetch: what waits longer would only be stopped later.
+        self._politeness = Politeness(settings.fetch_timeout_seconds / 2)
+        host = self._url.raw_host.decode("ascii")
+        self._http = httpx2.AsyncClient(
+            transport=PinnedTransport(
+                host,
+                Addresses(host, private=settings.private_address, meant=is_plain(settings.api_url)),
+                REQUESTS_AT_ONCE,
+                ssl.create_default_context(),
+            ),
+            headers={"User-Agent": user_agent(settings), "Accept-Encoding": "gzip"},
+            timeout=httpx2.Timeout(self._timeout, connect=_CONNECT_SECONDS, pool=None),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    async def get(self, parameters: Mapping[str, str]) -> Reply:
+        """One attempt, in one of the slots. Raises Busy, WikiUnavailableError and WikiReplyError."""
+        async with self._politeness.slot():
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return await self._follow(self._url.copy_merge_params(dict(parameters)))
+            except (TimeoutError, httpx2.TimeoutException):
+                raise WikiUnavailableError(
+                    f"{self._url} did not reply within {self._timeout:g} seconds",
+                    retry_after=_RETRY_SECONDS,
+                    kind="timeout",
+                ) from None
+            except httpx2.TransportError as error:
+                reason = str(error) or type(error).__name__
+                raise Busy(f"the connection to {self._url} failed: {reason}", None, "connection") from None
+
+    async def wait(self, busy: Busy, attempt: int) -> None:
+        """Wait before the next attempt; raises WikiUnavailableError after the last. ``attempt`` counts from 0."""
+        if busy.wait is not None:
+            self._politeness.pause(busy.wait)
+        if attempt + 1 >= _ATTEMPTS:
+            raise WikiUnavailableError(busy.reason, retry_after=busy.wait or _RETRY_SECONDS, kind=busy.kind)
+        log.info("the wiki did not serve a request", reason=busy.reason, asked_to_wait=busy.wait)
+        if busy.wait is None:
+            await asyncio.sleep(backoff(attempt))
+
+    @property
+    def address(self) -> str:
+        """Of the API."""
+        return str(self._url)
+
+    @property
+    def paused(self) -> float:
+        """Seconds for which the wiki asked to be left alone."""
+        return self._politeness.paused
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def _follow(self, url: httpx2.URL) -> Reply:
+        for _ in range(_MAX_REDIRECTS + 1):
+            async with self._http.stream("GET", url) as response:
+                if response.status_code not in _REDIRECTS:
+                    return await self._read(response)
+                url = self._next(url, response.headers.get("location", ""))
+        raise WikiReplyError(
+            f"{self._url} redirects in a circle or more than {_MAX_REDIRECTS} times", kind="elsewhere"
+        )
+
+    def _next(self, url: httpx2.URL, location: str) -> httpx2.URL:
+        """Where a redirect leads: same host and port, or from http to https on their usual ports."""
+        try:
+            target = url.join(location)
+        except httpx2.InvalidURL:
+            raise WikiReplyError(
+                f"{self._url} redirects to something that is no address", kind="elsewhere"
+            ) from None
+        upgrade = (url.scheme, target.scheme) == ("http", "https")
+        same_port = target.port == url.port and (upgrade or target.scheme == url.scheme)
+        same_host = target.raw_host == self._url.raw_host and not target.userinfo
+        if not (location and same_host and same_port):
+            shown = target.copy_with(query=None, fragment=None, username=None, password=None)
+            raise WikiReplyError(
+                f"{self._url} redirects to {shown}, and only the configured host is contacted: "
+                "set wiki.api_url to the address of its api.php",
+                kind="elsewhere",
+            )
+        return target
+
+    async def _read(self, response: httpx2.Response) -> Reply:
+        wait = retry_after(response.headers.get("retry-after"))
+        if response.status_code == _TOO_MANY or response.status_code >= _SERVER_ERROR:
+            raise Busy(f"{self._url} answered with status {response.status_code}", wait, "overload")
+        if response.status_code != 200:
+            raise WikiReplyError(
+                f"{self._url} answered with status {response.status_code}: wiki.api_url must be the address of "
+                "a MediaWiki's api.php that may be read without login",
+                kind="refused",
+            )
+        return Reply(await _bounded(response), wait)
+
+
+async def _bounded(response: httpx2.Response) -> bytes:
+    """The body, unpacked here so that a small reply cannot become a large one unnoticed."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip"):
+        raise WikiReplyError(f"the wiki answered in the encoding `{encoding[:40]}`, which was not asked for")
+    unpack = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        try:
+            body += unpack.decompress(chunk, MAX_REPLY_BYTES + 1 - len(body)) if unpack else chunk
+        except zlib.error:
+            raise WikiReplyError("the wiki's reply is damaged: it cannot be unpacked") from None
+        if len(body) > MAX_REPLY_BYTES:
+            raise WikiReplyError(f"the wiki's reply is larger than {MAX_REPLY_BYTES // 1024**2} MiB")
+    if unpack and not unpack.eof:
+        raise Busy("the wiki's reply ended early", None, "connection")
+    return bytes(body)
+
+
+def user_agent(settings: WikiSettings) -> str:
+    """Program and version, whom to ask about it, and the library: what Wikimedia wants to know of its clients."""
+    contact = settings.user_agent_contact or "self-hosted question answering; no contact configured"
+    return f"hearth/{__version__} ({contact}) httpx2/{httpx2.__version__}"

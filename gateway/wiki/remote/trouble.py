@@ -1,0 +1,33 @@
+"""What can go wrong with a wiki on another machine."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gateway.base.errors import HearthError
+
+# For counting: no connection or a broken one; no reply in time; lag, rate limits and 5xx; a reply that is none of
+# MediaWiki's; a refusal; an address that may not be contacted.
+TroubleKind = Literal["connection", "timeout", "overload", "reply", "refused", "elsewhere"]
+
+
+class WikiUnavailableError(HearthError):
+    """The wiki cannot serve now: no connection, no reply in time, overloaded. ``retry_after`` is set."""
+
+    status = 503
+    code = "wiki_unavailable"
+
+    def __init__(self, message: str, *, retry_after: float, kind: TroubleKind = "connection") -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.kind = kind
+
+
+class WikiReplyError(HearthError):
+    """The wiki's reply is of no use: not an API, a refusal, a redirect elsewhere. Trying again cannot help."""
+
+    status = 502
+    code = "wiki_reply"
+
+    def __init__(self, message: str, *, param: str | None = None, kind: TroubleKind = "reply") -> None:
+        super().__init__(message, param=param)
+        self.kind = kind

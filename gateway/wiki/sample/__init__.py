@@ -1,0 +1,1 @@
+"""The sample wiki: pages written for this project, and their loader."""

@@ -1,0 +1,108 @@
+"""The embedded sample wiki: loaded into an empty store, kept up to date, never mixed with imported pages."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import zlib
+from pathlib import Path
+from urllib.parse import unquote
+
+import apsw
+
+from gateway.base.errors import ConfigurationError
+from gateway.store.db import Database
+from gateway.store.wiki import pages as store
+from gateway.wiki.ingest import NewRedirect, prepare, put
+from gateway.wiki.wikitext import extract
+
+ORIGIN = "sample"
+_MARKER = "sample"
+_REPLACED = "replaced"  # by an import; the sample stays away for good
+_SUFFIX = ".wiki"
+
+
+async def load_sample(database: Database, folder: Path) -> int:
+    """Bring the store in line with ``folder/*.wiki``; returns how many pages and redirects changed.
+
+    Does nothing when the same sample is already there, when an import has replaced it, or when the store has
+    pages from elsewhere. Raises ConfigurationError when the folder cannot be read or is empty.
+    """
+    files = await asyncio.to_thread(_read, folder)
+    marker = _digest(files)
+    present = await database.read(lambda connection: _present(connection, marker))
+    if present is None:
+        return 0
+    changed = {title: text for title, text in files.items() if present.get(title) != _revision(text)}
+    items = await asyncio.to_thread(
+        lambda: [prepare(title, _revision(text), text) for title, text in changed.items()]
+    )
+    return await database.write(lambda connection: _store(connection, items, set(files), marker))
+
+
+def replace_sample(connection: apsw.Connection) -> int:
+    """Remove the sample, and keep it away, because real pages come; returns how many pages and redirects went."""
+    names = store.names_of(connection, ORIGIN)
+    for title in names:
+        store.delete_title(connection, title)
+    store.set_state(connection, _MARKER, _REPLACED)
+    return len(names)
+
+
+def _present(connection: apsw.Connection, marker: str) -> dict[str, int] | None:
+    """Revisions of the sample pages in the store that are still good; None when there is nothing to do."""
+    stored = store.get_state(connection, _MARKER)
+    if stored in (marker, _REPLACED) or store.has_other_origin(connection, ORIGIN):
+        return None
+    if stored is None or stored.partition(":")[0] != marker.partition(":")[0]:
+        return {}  # extracted by another version of the program
+    return store.revisions_of(connection, ORIGIN)
+
+
+def _store(
+    connection: apsw.Connection, items: list[store.NewPage | NewRedirect], titles: set[str], marker: str
+) -> int:
+    if store.has_other_origin(connection, ORIGIN) or store.get_state(connection, _MARKER) == _REPLACED:
+        return 0  # an import came first
+    names = store.names_of(connection, ORIGIN)
+    gone = names.keys() - titles
+    new = [
+        item for item in items if not (isinstance(item, NewRedirect) and names.get(item.title) == item.target)
+    ]
+    for title in gone:
+        store.delete_title(connection, title)
+    for item in new:
+        put(connection, item, ORIGIN)
+    store.set_state(connection, _MARKER, marker)
+    return len(gone) + len(new)
+
+
+def _read(folder: Path) -> dict[str, str]:
+    """Wikitext by title."""
+    try:
+        files = {
+            unquote(file.name.removesuffix(_SUFFIX)).replace("_", " "): file.read_text(encoding="utf-8")
+            for file in sorted(folder.glob("*" + _SUFFIX))
+        }
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the sample wiki in {folder} cannot be read: {error}") from error
+    if not files:
+        raise ConfigurationError(
+            f"the sample wiki is missing from {folder}: install hearth again, or set wiki.load_sample to false"
+        )
+    return files
+
+
+def _revision(text: str) -> int:
+    """A number that changes with the text, and only with it."""
+    return 1 + (zlib.crc32(text.encode("utf-8")) & 0x7FFFFFFF)
+
+
+def _digest(files: dict[str, str]) -> str:
+    """``VERSION:hash`` of the whole sample."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for title, text in sorted(files.items()):
+        for part in (title, text):
+            data = part.encode("utf-8")
+            hashed.update(len(data).to_bytes(8, "big") + data)
+    return f"{extract.VERSION}:{hashed.hexdigest()}"

@@ -1,0 +1,1 @@
+"""Finding pages: by title, by text, by vectors, and by both fused."""

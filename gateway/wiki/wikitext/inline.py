@@ -1,0 +1,62 @@
+"""Markup inside a line: quotes for bold and italics, HTML tags, external links, entities."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.wiki.wikitext.protect import decode_entities
+
+# With spaces after the address, the text of an external link; bounded, for a bracket that is never closed.
+_EXTERNAL = re.compile(
+    r"\[((?:https?:|ftps?:|ircs?:|mailto:|news:)?(?://|(?<=mailto:))[^\s\[\]<>\"]{1,2000})"
+    r"(?:[ \t]{1,8}([^\[\]\n]{0,1000}))?\]",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile(r"'{2,}")
+_SHOWN_QUOTES = {2: "", 3: "", 4: "'", 5: ""}
+_MAGIC = re.compile(
+    r"__(?:NO|FORCE)?TOC__|__NOEDITSECTION__|__NEWSECTIONLINK__|__(?:NO)?INDEX__|__HIDDENCAT__|__NOGALLERY__"
+    r"|__NOTITLECONVERT__|__NOCONTENTCONVERT__|__DISAMBIG__|__STATICREDIRECT__|__EXPECTUNUSEDCATEGORY__"
+)
+_LINE_BREAK = re.compile(
+    r"[ \t]{0,8}<(?:br|hr)\s{0,8}/?>[ \t]{0,8}\n?|</(?:p|div|tr|ul|ol|dl|blockquote)\s{0,8}>", re.I
+)
+_ITEM = re.compile(r"<li(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_CELL = re.compile(r"</t[dh]\s{0,8}>\s{0,80}<t[dh](?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_ORDINAL = re.compile(r"<sup>(st|nd|rd|th)</sup>", re.IGNORECASE)
+_RAISED = re.compile(r"<sup(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_LOWERED = re.compile(r"<sub(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+# Only the tags MediaWiki knows: anything else in angle brackets is text, and often a program.
+_TAG = re.compile(
+    r"</?(?:abbr|bdi|bdo|big|blockquote|b|caption|center|cite|code|data|dd|del|dfn|div|dl|dt|em|font|h[1-6]|ins|i|kbd"
+    r"|li|mark|noinclude|nowiki|ol|onlyinclude|poem|pre|p|q|ruby|rb|rp|rt|samp|section|small|span|strike|strong"
+    r"|sub|sup|s|table|tbody|td|thead|th|time|tr|tt|ul|u|var|wbr)(?:[\s/][^<>]{0,1000})?>",
+    re.IGNORECASE,
+)
+_SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
+
+
+def plain(text: str, *, keep_spaces: bool = False) -> str:
+    """One line or paragraph without markup; ``<br>`` becomes a newline.
+
+    Runs of spaces become one, as in a browser, unless ``keep_spaces``. Linear in the length of the text.
+    """
+    if "[" in text:
+        text = _EXTERNAL.sub(lambda match: (match[2] or "").strip() or match[1], text)
+    if "<" in text:
+        text = _tags(text)
+    if "__" in text:
+        text = _MAGIC.sub("", text)
+    if "''" in text:
+        text = _QUOTES.sub(lambda match: _SHOWN_QUOTES.get(len(match[0]), "'" * (len(match[0]) - 5)), text)
+    text = decode_entities(text)
+    return text if keep_spaces else _SPACES.sub(" ", text).strip()
+
+
+def _tags(text: str) -> str:
+    text = _LINE_BREAK.sub("\n", text)
+    text = _ITEM.sub("\n- ", text)
+    text = _CELL.sub(" | ", text)
+    text = _ORDINAL.sub(r"\1", text)
+    text = _LOWERED.sub("_", _RAISED.sub("^", text))
+    return _TAG.sub("", text)

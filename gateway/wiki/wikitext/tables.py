@@ -1,0 +1,107 @@
+"""Wikitext tables as lines of cells: ``cell | cell | cell``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gateway.wiki.wikitext.protect import Kept, block_of
+
+_MAX_DEPTH = 4
+_CELLS = re.compile(r"\|\|")
+_HEADER_CELLS = re.compile(r"\|\||!!")
+_HEADING = re.compile(r"={2,6}[^=]")
+
+
+def opens_table(line: str) -> bool:
+    """Whether a table starts here; it may be indented with colons."""
+    return line.lstrip(" \t:").startswith("{|")
+
+
+def read_table(
+    lines: list[str], start: int, text: Callable[[str], str], kept: list[Kept], depth: int = 1
+) -> tuple[list[str], int]:
+    """Rows of the table that starts at ``lines[start]``, and the index of the line after it.
+
+    ``text`` turns wikitext into plain text. A caption comes first, on a line of its own. A table inside a cell
+    becomes part of that cell, its rows joined by ``; ``. Cells that span rows or columns appear once. A
+    heading ends a table whose end is missing. Each line is looked at once.
+    """
+    table = _Table(kept)
+    index = start + 1
+    while index < len(lines):
+        line = lines[index].strip()
+        if _HEADING.match(line) and line.endswith("=="):
+            break
+        index += 1
+        if line.startswith("|}"):
+            break
+        if opens_table(line):
+            if depth < _MAX_DEPTH:
+                rows, index = read_table(lines, index - 1, text, kept, depth + 1)
+                table.add_text("; ".join(rows))
+        else:
+            table.add_line(line)
+    return table.rows(text), index
+
+
+class _Table:
+    def __init__(self, kept: list[Kept]) -> None:
+        self._kept = kept
+        self._rows: list[list[list[str]]] = [[]]  # rows of cells of lines
+        self._caption: list[str] = []
+        self._in_caption = False
+
+    def add_line(self, line: str) -> None:
+        if line.startswith("|-"):
+            self._rows.append([])
+            self._in_caption = False
+        elif line.startswith("|+"):
+            self._caption.append(_without_attributes(line[2:]))
+            self._in_caption = True
+        elif line.startswith("|"):
+            self._add_cells(_CELLS.split(line[1:]))
+        elif line.startswith("!"):
+            self._add_cells(_HEADER_CELLS.split(line[1:]))
+        else:
+            self.add_text(line)
+
+    def add_text(self, line: str) -> None:
+        """A further line of the cell or caption that was begun last."""
+        if self._in_caption:
+            self._caption.append(line)
+        elif self._rows[-1]:
+            self._rows[-1][-1].append(line)
+        elif line:
+            self._rows[-1].append([line])
+
+    def rows(self, text: Callable[[str], str]) -> list[str]:
+        caption = text(" ".join(self._caption))
+        found = [caption] if caption else []
+        for row in self._rows:
+            cells = [text(self._joined(cell)) for cell in row]
+            if any(cells):
+                found.append(" | ".join(cells))
+        return found
+
+    def _add_cells(self, cells: list[str]) -> None:
+        self._in_caption = False
+        self._rows[-1] += [[_without_attributes(cell)] for cell in cells]
+
+    def _joined(self, cell: list[str]) -> str:
+        """Lines of a cell as one, except around code, whose lines must stay lines."""
+        out = ""
+        parts: list[str] = []
+        for line in cell:
+            around_code = block_of(line, self._kept) is not None or out == "code"
+            if line:
+                parts += ["\n" if around_code and parts else " ", line]
+                out = "code" if block_of(line, self._kept) is not None else "text"
+        return "".join(parts)
+
+
+def _without_attributes(cell: str) -> str:
+    """``style="…" | text`` without its attributes. A bar after anything else is part of the text."""
+    before, bar, after = cell.partition("|")
+    is_attributes = not before.strip() or "=" in before or before.strip().lower() == "nowrap"
+    return after if bar and is_attributes else cell

@@ -1,0 +1,102 @@
+"""A generation as the scheduler sees it: plain values, no model code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from model_host.batching.drafts import Drafter
+from model_host.grammar.gbnf.syntax import GrammarError
+from model_host.protocol import Failed, Lane
+from model_host.replies.delta_buffer import HeldText
+from model_host.replies.reply import Reply
+
+if TYPE_CHECKING:
+    from model_host.batching.slots import Slot
+
+LANE_RANK: dict[Lane, int] = {"interactive": 0, "retrieval": 1, "background": 2}
+AGING_SECONDS = 20.0
+
+
+def aged_lane(lane: Lane, arrived: float, now: float) -> int:
+    """Rank of a request's lane, smaller first; waiting raises it by one lane every :data:`AGING_SECONDS`."""
+    return max(0, LANE_RANK[lane] - int(max(0.0, now - arrived) / AGING_SECONDS))
+
+
+class Sampler(Protocol):
+    """Chooses tokens for one sequence; holds the state of its penalties, grammar and random numbers."""
+
+    seed: int
+
+    def sample(self, row: int) -> int:
+        """The next token from row ``row`` of the last batch's outputs."""
+        ...
+
+    def constrain(self) -> None:
+        """From the next token on a grammar that waits holds."""
+        ...
+
+    def logprobs(self, row: int, token: int, top: int) -> tuple[float, list[tuple[int, float]]]:
+        """The log-probability of ``token``, and the ``top`` likeliest tokens with theirs, from row ``row``."""
+        ...
+
+    def close(self) -> None:
+        """Free what the sampler holds outside Python."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """One request on its way through the batch loop.
+
+    ``tokens`` is the prompt followed by what was generated. The first ``done`` of them are in the KV cache, the
+    others are pending: a sequence that decodes has exactly one pending token, one that prefills has many. A
+    preempted sequence simply has many pending tokens again.
+    """
+
+    id: str
+    lane: Lane
+    owner: str
+    tokens: list[int]
+    shared: int  # leading tokens that come from shared text only
+    max_tokens: int
+    sampler: Sampler
+    reply: Reply
+    arrived: float  # monotonic seconds
+    logprobs: int | None = None  # alternatives to report for each token; None: report nothing
+    shaper: str = "grammar"  # the field of the request that its grammar comes from
+    prompt_length: int = 0
+    slot: Slot | None = None
+    done: int = 0
+    cached: int = 0
+    looked_up: bool = False  # a snapshot of its prompt was looked for
+    unreported: int = 0  # tokens sampled since the last delta
+    held: HeldText = field(default_factory=HeldText)
+    position: int | None = None  # in the queue, as last reported
+    admitted: float | None = None
+    first_token: float | None = None
+    cancelled: bool = False
+    drafter: Drafter = field(default_factory=Drafter)
+
+    def __post_init__(self) -> None:
+        self.prompt_length = len(self.tokens)
+
+    @property
+    def pending(self) -> int:
+        """Tokens that still have to go through the model."""
+        return len(self.tokens) - self.done
+
+    @property
+    def generated(self) -> int:
+        """Tokens sampled so far."""
+        return len(self.tokens) - self.prompt_length
+
+    @property
+    def decoding(self) -> bool:
+        """True when one token is fed a step; False while the prompt is being read."""
+        return self.pending == 1 and self.done > 0
+
+
+def bad_grammar(request_id: str, error: GrammarError, field: str) -> Failed:
+    """The end of a request whose grammar, or what one is made from in ``field``, cannot be used."""
+    return Failed(request_id, "bad_grammar", str(error)[:1000], details={"field": field})

@@ -1,0 +1,1 @@
+"""The embedding host: its queue, its loop, its engine."""

@@ -1,0 +1,146 @@
+"""An embedding model: tokens of several texts in, one vector each out, through llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from model_host import protocol
+from model_host.engine.weights import LoadError, Weights
+
+Vector = NDArray[np.float32]
+
+# Ways to make one vector of a text. A reranker's score (RANK) is none.
+_POOLING = (
+    llama_cpp.LLAMA_POOLING_TYPE_MEAN,
+    llama_cpp.LLAMA_POOLING_TYPE_CLS,
+    llama_cpp.LLAMA_POOLING_TYPE_LAST,
+)
+
+
+class EmbeddingEngine:
+    """A model whose context takes texts of up to ``n_ctx`` tokens, ``sequences`` of them side by side.
+
+    Not thread-safe, except :meth:`abort`, :meth:`tokenize` and :meth:`whole`. Raises LoadError.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        context: int,
+        sequences: int,
+        threads: int,
+        progress: Callable[[float], bool],
+    ) -> None:
+        self.weights = Weights(path, progress)
+        self.threads = threads
+        self._context = self._make_context(min(context, self.weights.n_ctx_train), sequences, threads)
+        if llama_cpp.llama_pooling_type(self._context) not in _POOLING:
+            raise LoadError(
+                "model_unsupported",
+                f"{path} is no embedding model: it does not make one vector of a text; choose another one",
+            )
+        self.weights.abort.install(self._context)
+        self.n_ctx = min(
+            int(llama_cpp.llama_n_ctx(self._context)),
+            int(llama_cpp.llama_n_ubatch(self._context)),
+            self.weights.n_ctx_train,
+        )
+        self.dimensions = int(llama_cpp.llama_model_n_embd_out(self.weights.handle))
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(self.n_ctx, 0, 1)
+
+    def tokenize(self, text: str) -> list[int]:
+        """Tokens of a text with those that the model wants at its ends; control tokens in it are just text."""
+        return self.weights.vocabulary.tokenize_whole(text)
+
+    def whole(self, tokens: list[int]) -> list[int]:
+        """Tokens of a text with those that the model wants at its ends. Raises ValueError for one that is no text."""
+        return self.weights.vocabulary.whole(tokens)
+
+    def embed(self, texts: Sequence[Sequence[int]]) -> list[Vector] | None:
+        """One float32 vector for each text, as the model gives it; None when :meth:`abort` ended the computation.
+
+        Raises RuntimeError when llama.cpp fails.
+        """
+        self._fill(texts)
+        if self._memory:  # a causal model keeps what it read
+            llama_cpp.llama_memory_clear(self._memory, False)
+        status = llama_cpp.llama_decode(self._context, self._batch)
+        if status == 2:
+            return None
+        if status != 0:
+            raise RuntimeError(f"llama_decode failed with status {status}: {self.weights.log.last()}")
+        return [self._vector(sequence) for sequence in range(len(texts))]
+
+    def arm(self) -> None:
+        """Forget an earlier :meth:`abort`."""
+        self.weights.abort.reset()
+
+    def abort(self) -> None:
+        """Make a running or the next :meth:`embed` return early, until :meth:`arm`. Any thread may call it."""
+        self.weights.abort.throw()
+
+    def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
+        """What the gateway is told about the loaded model."""
+        return self.weights.ready(
+            pid=pid,
+            n_ctx=self.n_ctx,
+            n_parallel=n_parallel,
+            threads=self.threads,
+            dimensions=self.dimensions,
+        )
+
+    def _make_context(self, context: int, sequences: int, threads: int) -> Any:
+        params = llama_cpp.llama_context_default_params()
+        params.embeddings = True
+        params.n_ctx = context
+        # Every token may look at every other of its text, so a text cannot be cut into batches.
+        params.n_batch = params.n_ubatch = context
+        params.n_seq_max = sequences
+        params.n_threads = params.n_threads_batch = threads
+        params.kv_unified = True
+        params.no_perf = True
+        handle = llama_cpp.llama_init_from_model(self.weights.handle, params)
+        if not handle:
+            raise LoadError(
+                "out_of_memory",
+                f"no context of {context} tokens could be made ({self.weights.log.last()}); "
+                "set a smaller embedding.context",
+            )
+        return handle
+
+    def _fill(self, texts: Sequence[Sequence[int]]) -> None:
+        batch = self._batch
+        row = 0
+        for sequence, tokens in enumerate(texts):
+            for position, token in enumerate(tokens):
+                batch.token[row] = token
+                batch.pos[row] = position
+                batch.n_seq_id[row] = 1
+                batch.seq_id[row][0] = sequence
+                batch.logits[row] = 1
+                row += 1
+        batch.n_tokens = row
+
+    def _vector(self, sequence: int) -> Vector:
+        found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
+        return np.ctypeslib.as_array(found, shape=(self.dimensions,)).astype(np.float32)
+
+
+def shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
+    """The first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
+
+    None for a vector that has no direction: one with infinite numbers, or with nothing but zeros.
+    """
+    kept = vector[:dimensions]
+    length = float(np.linalg.norm(kept))
+    if not np.isfinite(length) or length == 0.0:
+        return None
+    return (kept / np.float32(length) if normalize else kept).astype("<f4").tobytes()

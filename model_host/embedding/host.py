@@ -1,0 +1,128 @@
+"""An embedding host put together: engine, queue, intake and loop around one model file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from model_host import protocol
+from model_host.embedding.engine import EmbeddingEngine, shaped
+from model_host.embedding.loop import EmbedLoop
+from model_host.embedding.queue import EmbedQueue, Job, Piece
+from model_host.host import Host, HostOptions, start_thread
+from model_host.wire.output import Ticket
+
+# Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.
+_BESIDES = 256
+_ONLY_VECTORS = "this host makes vectors only; it was started with --embedding"
+
+
+class EmbeddingHost(Host[Job]):
+    """Makes vectors with one model. ``options.chunk`` is the token budget of a batch."""
+
+    def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
+        super().__init__(options, read=read, write=write)
+        self._engine: EmbeddingEngine | None = None
+        self._loop: EmbedLoop | None = None
+
+    def serve(self) -> None:
+        """See :meth:`Host.serve`."""
+        self.start_reading()
+        options = self.options
+        engine = self._engine = EmbeddingEngine(
+            options.model,
+            context=options.context,
+            sequences=options.parallel,
+            threads=options.threads,
+            progress=self.progress(),
+        )
+        queue = EmbedQueue(budget=min(options.chunk, engine.n_ctx), sequences=options.parallel)
+        self._loop = EmbedLoop(_LoopModel(engine), queue, self.intake, self.output)
+        start_thread("preparer", lambda: self.intake.prepare_with(JobMaker(engine).prepare))
+        self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
+        self._loop.run()
+
+    def cancelled(self, request_id: str) -> None:
+        """Stop the present batch if it has a text of this request, or on shutdown."""
+        if (
+            self._engine is not None
+            and self._loop is not None
+            and (not request_id or request_id in self._loop.computing)
+        ):
+            self._engine.abort()
+
+
+class JobMaker:
+    """Turns accepted requests into jobs, or into the reason why not."""
+
+    def __init__(self, engine: EmbeddingEngine) -> None:
+        self._engine = engine
+
+    def prepare(self, ticket: Ticket) -> Job | protocol.Event:
+        """See :class:`model_host.wire.intake.Intake`. A text that is too long is refused, never cut."""
+        request = ticket.request
+        if not isinstance(request, protocol.Embed):
+            return protocol.Failed(request.id, "wrong_host", _ONLY_VECTORS)
+        wanted = request.dimensions or self._engine.dimensions
+        if failure := self._too_much(request, wanted):
+            return failure
+        texts = []
+        given: list[str | list[int]] = [*request.texts, *request.tokens]
+        for index, text in enumerate(given):
+            if ticket.cancelled:
+                return protocol.Failed(request.id, "cancelled", "the request was cancelled")
+            try:
+                tokens = self._engine.tokenize(text) if isinstance(text, str) else self._engine.whole(text)
+            except ValueError as error:
+                return _bad(request.id, f"text {index}: {error}", "tokens", index=index)
+            if failure := self._refusal(request.id, index, len(tokens)):
+                return failure
+            texts.append(tokens)
+        return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
+
+    def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:
+        """Why the vectors cannot be sent."""
+        most = self._engine.dimensions
+        if wanted > most:
+            text = f"`dimensions` is {wanted}; the model's vectors have {most}"
+            return _bad(request.id, text, "dimensions")
+        count = len(request.texts or request.tokens)
+        if count * (wanted * 4 * 4 // 3 + _BESIDES) > protocol.MAX_LINE_BYTES - _BESIDES:
+            text = f"{count} vectors of {wanted} dimensions do not fit a line; send fewer texts"
+            return _bad(request.id, text, "texts" if request.texts else "tokens")
+        return None
+
+    def _refusal(self, request_id: str, index: int, tokens: int) -> protocol.Failed | None:
+        limit = self._engine.n_ctx
+        if tokens > limit:
+            return protocol.Failed(
+                request_id,
+                "prompt_too_long",
+                f"text {index} has {tokens} tokens; the embedding model takes {limit}",
+                details={"index": index, "tokens": tokens, "limit": limit},
+            )
+        if not tokens:
+            return _bad(request_id, f"text {index} is empty", "texts", index=index)
+        return None
+
+
+def _bad(request_id: str, message: str, field: str, **details: int) -> protocol.Failed:
+    return protocol.Failed(request_id, "bad_request", message, details={"field": field, **details})
+
+
+class _LoopModel:
+    """The engine as the loop sees it."""
+
+    def __init__(self, engine: EmbeddingEngine) -> None:
+        self._engine = engine
+        self.arm = engine.arm
+
+    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
+        """See :class:`model_host.embedding.loop.Model`."""
+        vectors = self._engine.embed([piece.tokens for piece in pieces])
+        if vectors is None:
+            return None
+        return [
+            shaped(vector, piece.job.dimensions, normalize=piece.job.normalize)
+            for vector, piece in zip(vectors, pieces, strict=True)
+        ]

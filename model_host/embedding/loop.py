@@ -1,0 +1,121 @@
+"""The loop of an embedding host: take in, plan one batch, compute, answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from model_host import protocol
+from model_host.batching.meter import Meter
+from model_host.embedding.queue import EmbedQueue, Job, Piece
+from model_host.wire.intake import Intake
+from model_host.wire.output import Output
+
+
+class Model(Protocol):
+    """What the loop needs of the engine."""
+
+    def arm(self) -> None:
+        """Forget an earlier abort; from now on one stops the next :meth:`run`."""
+        ...
+
+    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
+        """Vectors in the form each job wants, None for a text that has none; None after an abort."""
+        ...
+
+
+class EmbedLoop:
+    """Runs until the intake closes. Everything here happens in one thread."""
+
+    def __init__(self, model: Model, queue: EmbedQueue, intake: Intake[Job], output: Output) -> None:
+        self.computing: frozenset[str] = frozenset()  # ids in the present batch
+        self._model = model
+        self._queue = queue
+        self._intake = intake
+        self._output = output
+        self._meter = Meter()
+
+    def run(self) -> None:
+        """Serve until shutdown or end of input; then end every open request."""
+        while self._intake.closing is None:
+            self.step()
+        self._close()
+
+    def step(self) -> None:
+        """One turn of the loop. Blocks only when there is nothing to compute."""
+        self._take_in()
+        pieces = self._queue.plan(time.monotonic())
+        vectors = self._compute(pieces)
+        if vectors is not None:
+            self._advance(pieces, vectors)
+        for job in [job for job in self._queue.jobs if job.done]:
+            counts = [len(tokens) for tokens in job.texts]
+            self._end(job, protocol.Embedded(job.id, job.vectors, counts))
+
+    def _take_in(self) -> None:
+        for job in self._intake.take(wait=not self._queue.jobs):
+            self._queue.add(job)
+        for job in list(self._queue.jobs):
+            if self._gone(job):
+                self._end(job, protocol.Failed(job.id, "cancelled", "the request was cancelled"))
+        while self._intake.stats_asked:
+            request_id = self._intake.stats_asked.popleft()
+            open_jobs = self._queue.jobs
+            running = sum(1 for job in open_jobs if job.vectors)
+            stats = self._meter.stats(request_id, waiting=len(open_jobs) - running, running=running)
+            self._output.finish(request_id, stats)
+        while self._intake.forget_asked:  # nothing is kept of a text
+            request_id = self._intake.forget_asked.popleft().id
+            self._output.finish(request_id, protocol.Forgotten(request_id))
+
+    def _advance(self, pieces: list[Piece], vectors: list[bytes | None]) -> None:
+        failed = {
+            piece.job.id: piece.job for piece, vector in zip(pieces, vectors, strict=True) if not vector
+        }
+        good = [
+            (piece, vector)
+            for piece, vector in zip(pieces, vectors, strict=True)
+            if vector is not None and piece.job.id not in failed
+        ]
+        self._queue.advance([piece for piece, _ in good], [vector for _, vector in good])
+        for job in failed.values():
+            self._end(job, protocol.Failed(job.id, "internal", "the model made a vector without a direction"))
+
+    def _compute(self, pieces: list[Piece]) -> list[bytes | None] | None:
+        """The vectors of a batch; None when there are none: nothing to do, stopped, or failed and answered."""
+        if not pieces:
+            return None
+        started = time.monotonic()
+        self._model.arm()
+        self.computing = frozenset(piece.job.id for piece in pieces)
+        try:
+            if self._intake.closing is not None or any(self._gone(piece.job) for piece in pieces):
+                return None  # cancelled between the look at the intake and now
+            vectors = self._model.run(pieces)
+        except Exception as error:
+            for job in {piece.job.id: piece.job for piece in pieces}.values():
+                self._end(job, protocol.Failed(job.id, "internal", f"embedding failed: {error}"[:500], True))
+            return None
+        finally:
+            self.computing = frozenset()
+        if vectors is not None:
+            self._meter.count(sum(len(piece.tokens) for piece in pieces), 0, time.monotonic() - started)
+        return vectors
+
+    def _gone(self, job: Job) -> bool:
+        ticket = self._output.ticket(job.id)
+        return ticket is None or ticket.cancelled
+
+    def _end(self, job: Job, event: protocol.Event) -> None:
+        self._queue.remove(job)
+        self._meter.requests += 1
+        self._output.finish(job.id, event)
+
+    def _close(self) -> None:
+        request_id = self._intake.closing or ""
+        for open_id in self._output.open_ids():
+            if open_id != request_id:
+                failure = protocol.Failed(open_id, "shutting_down", "the host is ending", True)
+                self._output.finish(open_id, failure)
+        self._output.finish(request_id or None, protocol.Closing(request_id))

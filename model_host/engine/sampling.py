@@ -1,0 +1,200 @@
+"""Per-request sampler chains on llama.cpp's samplers, with optional grammar.
+
+Order: end-of-text ban, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best token.
+Where the best k tokens are all that can be chosen, the chain sees only a short list that holds them.
+With a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``. Only when the grammar
+rejects it are tokens looked for that it allows, from the likeliest on, and one of them drawn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import secrets
+from typing import Any
+
+import llama_cpp
+import numpy as np
+
+from model_host import protocol
+from model_host.engine.constraint import Constraint, Logits, Search
+from model_host.engine.vocabulary import Vocabulary
+
+LARGE_VOCABULARY = 16_384  # with fewer tokens the list costs more than it saves (docs/benchmarks.md)
+_LONGEST = 1024  # a longer list would save little
+_FIRST_DISTANCE = 10.0  # between the best logit and the least that is looked for; changes while sampling
+_FARTHER, _NEARER = 1.5, 0.9
+_TRIES = 3
+_ENOUGH = 16  # times as many as wanted: the distance may be smaller
+
+_TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
+
+
+class Shortlist:
+    """Finds lists that hold the ``wanted`` likeliest tokens for certain, and not many more.
+
+    llama.cpp's samplers begin with a list of all tokens: 3 MB to write and to search for 262,144 of them, at each token
+    of each sequence. Top-k needs the k best alone, and what is close to the best token is found with two passes over
+    the logits.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._distance = _FIRST_DISTANCE
+
+    @staticmethod
+    def pays(wanted: int, vocabulary: int) -> bool:
+        """Whether finding a list takes less time than to do without."""
+        return 0 < wanted <= _LONGEST and vocabulary >= LARGE_VOCABULARY
+
+    def find(self, logits: Logits) -> np.ndarray[Any, np.dtype[np.intp]] | None:
+        """Ids in ascending order; None when logits are not numbers, or so flat that the list would be long.
+
+        Of tokens that are excluded (minus infinity) there are none in the list, even where it has fewer than wanted.
+        """
+        best = logits.max()
+        if not np.isfinite(best):
+            return None
+        distance = self._distance
+        for _ in range(_TRIES):
+            ids = np.flatnonzero(logits >= best - distance)
+            if len(ids) >= self._wanted:
+                self._distance = distance * (_NEARER if len(ids) > _ENOUGH * self._wanted else 1.0)
+                return ids
+            distance *= _FARTHER
+        ids = np.flatnonzero(logits > -np.inf)
+        if len(ids) > _ENOUGH * self._wanted:
+            self._distance = distance
+            return None
+        return ids
+
+
+class SamplerChain:
+    """The sampler of one sequence. Create it anywhere; call :meth:`sample` between decode steps only."""
+
+    def __init__(
+        self,
+        context: llama_cpp.llama_context_p,
+        vocabulary: Vocabulary,
+        settings: protocol.Sampling,
+        *,
+        grammar: str | None = None,
+        grammar_waits: bool = False,
+        ignore_eos: bool = False,
+    ) -> None:
+        self.seed = settings.seed if settings.seed is not None else secrets.randbelow(2**32 - 1)
+        self._context = context
+        self._size = vocabulary.size
+        self._constraint = Constraint(vocabulary, grammar) if grammar is not None else None
+        self._constrained = self._constraint is not None and not grammar_waits
+        self._ignore_eos = ignore_eos
+        self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        banned = vocabulary.ending_ids if ignore_eos else []
+        if banned:
+            self._add(self._ban(banned))
+        self._shortlist: Shortlist | None = None
+        self._build(settings, len(banned))
+
+    def sample(self, row: int) -> int:
+        """Choose and accept the next token from output ``row`` of the last batch."""
+        if not self._constrained and self._shortlist is None:
+            return int(llama_cpp.llama_sampler_sample(self._chain, self._context, row))
+        token = self._draw(self._logits(row))
+        if self._constrained:
+            assert self._constraint is not None
+            if not self._constraint.allows(token):
+                token = self._draw_allowed(self._constraint, self._logits(row).copy())
+            self._constraint.accept(token)
+        llama_cpp.llama_sampler_accept(self._chain, token)
+        return token
+
+    def constrain(self) -> None:
+        """From the next token on the grammar holds, if there is one that waits."""
+        self._constrained = self._constraint is not None
+
+    def logprobs(self, row: int, token: int, top: int) -> tuple[float, list[tuple[int, float]]]:
+        """Natural logarithms of the model's probabilities: of ``token``, and of the ``top`` likeliest tokens.
+
+        They come from the raw logits, before penalties, temperature and grammar.
+        """
+        logits = self._logits(row).astype(np.float64)
+        logits -= logits.max()
+        logits -= np.log(np.exp(logits).sum())
+        top = min(top, self._size)
+        best = np.argpartition(-logits, top - 1)[:top] if top else np.empty(0, np.int64)
+        best = best[np.argsort(-logits[best], kind="stable")]
+        return float(logits[token]), [(int(one), float(logits[one])) for one in best]
+
+    def close(self) -> None:
+        """Free the C side."""
+        if self._chain is not None:
+            llama_cpp.llama_sampler_free(self._chain)
+        self._chain = self._constraint = None
+
+    def _build(self, settings: protocol.Sampling, banned: int) -> None:
+        neutral = not settings.penalty_last_n or (
+            settings.repeat_penalty == 1.0
+            and not settings.presence_penalty
+            and not settings.frequency_penalty
+        )
+        wanted = 1 if settings.temperature <= 0.0 else settings.top_k
+        if neutral and Shortlist.pays(wanted, self._size):
+            self._shortlist = Shortlist(wanted + banned)
+        if not neutral:
+            self._add(
+                llama_cpp.llama_sampler_init_penalties(
+                    self._size,
+                    settings.penalty_last_n,
+                    settings.repeat_penalty,
+                    settings.frequency_penalty,
+                    settings.presence_penalty,
+                )
+            )
+        if settings.temperature <= 0.0:
+            self._add(llama_cpp.llama_sampler_init_greedy())
+            return
+        if settings.top_k:
+            self._add(llama_cpp.llama_sampler_init_top_k(settings.top_k))
+        if settings.top_p < 1.0:
+            self._add(llama_cpp.llama_sampler_init_top_p(settings.top_p, 1))
+        if settings.min_p > 0.0:
+            self._add(llama_cpp.llama_sampler_init_min_p(settings.min_p, 1))
+        self._add(llama_cpp.llama_sampler_init_temp(settings.temperature))
+        self._add(llama_cpp.llama_sampler_init_dist(self.seed))
+
+    def _add(self, sampler: llama_cpp.llama_sampler_p) -> None:
+        llama_cpp.llama_sampler_chain_add(self._chain, sampler)
+
+    def _ban(self, tokens: list[int]) -> Any:
+        biases = (llama_cpp.llama_logit_bias * max(1, len(tokens)))()
+        for bias, token in zip(biases, tokens, strict=False):
+            bias.token, bias.bias = token, -math.inf
+        return llama_cpp.llama_sampler_init_logit_bias(self._size, len(tokens), biases)
+
+    def _logits(self, row: int) -> Logits:
+        """Output ``row`` of the last batch, in llama.cpp's own memory."""
+        logits = llama_cpp.llama_get_logits_ith(self._context, row)
+        return np.ctypeslib.as_array(logits, shape=(self._size,))
+
+    def _draw(self, logits: Logits) -> int:
+        """A token as the chain chooses it; the logits stay as they are."""
+        ids = self._shortlist.find(logits) if self._shortlist is not None else None
+        data = np.zeros(self._size if ids is None else len(ids), _TOKEN_DATA)
+        data["id"] = np.arange(self._size, dtype=np.int32) if ids is None else ids
+        data["logit"] = logits if ids is None else logits[ids]
+        pointer = data.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
+        array = llama_cpp.llama_token_data_array(data=pointer, size=len(data), selected=-1, sorted=False)
+        llama_cpp.llama_sampler_apply(self._chain, ctypes.byref(array))
+        assert 0 <= array.selected < array.size, "the sampler chain selected nothing"
+        return int(array.data[array.selected].id)
+
+    def _draw_allowed(self, constraint: Constraint, logits: Logits) -> int:
+        """A token among those that the grammar allows; changes ``logits``."""
+        search = Search(constraint, logits, endings=not self._ignore_eos)
+        while True:
+            token = search.look()
+            if token is not None:
+                return token
+            token = self._draw(logits)
+            if search.allows(token):
+                return token

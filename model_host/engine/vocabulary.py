@@ -1,0 +1,225 @@
+"""The model's vocabulary: text to token ids and back, through llama.cpp."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+import llama_cpp
+import numpy as np
+
+from model_host.engine.long_text import PART_CHARS, in_parts
+
+_CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
+_SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+_TOKENIZED_IN_PARTS = (llama_cpp.LLAMA_VOCAB_TYPE_SPM, llama_cpp.LLAMA_VOCAB_TYPE_BPE)
+_NO_CHARACTER = "\ufdd0"  # Unicode assigns it to nothing
+_PIECE_BYTES = 64  # longer ones are rare
+_END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
+
+
+class Vocabulary:
+    """Tokenizer over a loaded model. Safe to use from several threads: llama.cpp only reads here."""
+
+    def __init__(self, model: llama_cpp.llama_model_p, template: str | None) -> None:
+        self.handle = llama_cpp.llama_model_get_vocab(model)
+        self.size: int = llama_cpp.llama_vocab_n_tokens(self.handle)
+        self._template = template or ""
+        self._model = model
+        # Looking at every token takes a while in a large vocabulary: it is done beside what comes after the load.
+        self._scan = threading.Thread(target=self._look_at_all, name="vocabulary", daemon=True)
+        self._scan.start()
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Token ids of ``text``, with no BOS added. Without ``special`` no control token can come out.
+
+        llama.cpp leaves control tokens alone in plain text, but not those that a model file types as
+        user-defined; where the chat template uses such a token as a marker, it is taken apart here.
+        """
+        tokens = self._tokenize(text, special)
+        if special or self._reserved.isdisjoint(tokens):
+            return tokens
+        plain: list[int] = []
+        for token in tokens:
+            if token not in self._reserved:
+                plain.append(token)
+                continue
+            marker = self.text(token)
+            plain += [t for half in (marker[:1], marker[1:]) for t in self.tokenize(half, special=False)]
+        return plain
+
+    def tokenize_whole(self, text: str) -> list[int]:
+        """Token ids of ``text`` with the tokens that the model wants at its ends. None comes from the text itself."""
+        if self._is_long(text):
+            return self._with_ends(self._tokenize(text, special=False))
+        return self._call(text, special=False, ends=True)
+
+    def whole(self, tokens: list[int]) -> list[int]:
+        """Tokens of a text with those that the model wants at its ends.
+
+        Raises ValueError for an id outside the vocabulary, or of a control token.
+        """
+        for token in tokens:
+            if not 0 <= token < self.size:
+                raise ValueError(f"token {token} is outside the vocabulary of {self.size}")
+            if token in self._reserved:
+                raise ValueError(f"token {token} is a control token; only text has a vector")
+        return self._with_ends(tokens)
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token adds to the output; empty for control tokens."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._piece(token)
+        return known
+
+    def token_of(self, spelling: str) -> int | None:
+        """The token of exactly this spelling, control tokens among them."""
+        tokens = self._tokenize(spelling, special=True)
+        return tokens[0] if len(tokens) == 1 else None
+
+    @cached_property
+    def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:
+        """By token: the first of its bytes, -1 where it has none. Takes a while in a large vocabulary."""
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        view = memoryview(buffer).cast("B")
+        first = np.full(self.size, -1, np.int16)
+        for token in range(self.size):
+            written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, _PIECE_BYTES, 0, False)
+            if written:
+                first[token] = view[0] if written > 0 else self.piece(token)[0]
+        return first
+
+    def text(self, token: int) -> str:
+        """The token as the vocabulary spells it, ``""`` for an id outside it."""
+        if not 0 <= token < self.size:
+            return ""
+        raw = llama_cpp.llama_vocab_get_text(self.handle, token)
+        return raw.decode("utf-8", "replace") if raw else ""
+
+    def ends(self, token: int) -> bool:
+        """Whether the token ends a generation (end of turn, end of text, …)."""
+        return bool(llama_cpp.llama_vocab_is_eog(self.handle, token))
+
+    def control(self, spelling: str) -> int | None:
+        """The control token of this spelling, where there is one."""
+        token = self.token_of(spelling)
+        return token if token in self._reserved else None
+
+    @cached_property
+    def control_pattern(self) -> re.Pattern[str]:
+        """Matches the spelling of any control token."""
+        spellings = sorted({self.text(token) for token in self._reserved} - {""}, key=len, reverse=True)
+        first = "".join(sorted({re.escape(spelling[0]) for spelling in spellings}))
+        # Looking at the first character first: there are thousands of spellings, and they rarely begin here.
+        return re.compile(f"(?=[{first}])(?:{'|'.join(map(re.escape, spellings))})" if spellings else "(?!)")
+
+    @property
+    def bos(self) -> str:
+        """Text of the token that begins a prompt."""
+        return self.text(llama_cpp.llama_vocab_bos(self.handle))
+
+    @property
+    def bos_id(self) -> int | None:
+        """The id that a plain prompt starts with, where the model wants one."""
+        token = llama_cpp.llama_vocab_bos(self.handle)
+        return token if token >= 0 and llama_cpp.llama_vocab_get_add_bos(self.handle) else None
+
+    @property
+    def eos(self) -> str:
+        """Text of the end-of-text token."""
+        return self.text(llama_cpp.llama_vocab_eos(self.handle))
+
+    @property
+    def ending_ids(self) -> list[int]:
+        """Every token that ends a generation."""
+        self._scan.join()
+        return self._endings
+
+    @property
+    def _reserved(self) -> frozenset[int]:
+        """Tokens that plain text must not become: control tokens, and what the template uses as a marker."""
+        self._scan.join()
+        return self._markers
+
+    def _look_at_all(self) -> None:
+        attributes = list(map(llama_cpp.llama_vocab_get_attr, repeat(self.handle), range(self.size)))
+        special = {token for token, attribute in enumerate(attributes) if attribute & _SPECIAL}
+        self._endings = sorted(token for token in special | self._named() if self.ends(token))
+        self._markers = frozenset(self._endings) | {
+            token for token in special if attributes[token] & _CONTROL or self._marks(token)
+        }
+
+    def _marks(self, token: int) -> bool:
+        spelling = self.text(token)
+        return len(spelling) > 1 and not spelling.isspace() and spelling in self._template
+
+    def _named(self) -> set[int]:
+        """The tokens that the file names as ends, whatever type it gives them. llama.cpp adds no others."""
+        known = (
+            llama_cpp.llama_vocab_eos,
+            llama_cpp.llama_vocab_eot,
+            llama_cpp.llama_vocab_fim_pad,
+            llama_cpp.llama_vocab_fim_rep,
+            llama_cpp.llama_vocab_fim_sep,
+        )
+        named = {int(of(self.handle)) for of in known}
+        buffer = ctypes.create_string_buffer(32)  # the one without a function of its own
+        if llama_cpp.llama_model_meta_val_str(self._model, _END_OF_MESSAGE, buffer, len(buffer)) > 0:
+            named.add(int(buffer.value))
+        return named - {-1}
+
+    @cached_property
+    def _pieces(self) -> dict[int, bytes]:
+        return {}
+
+    def _piece(self, token: int) -> bytes:
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
+        if written < 0:
+            buffer = ctypes.create_string_buffer(-written)
+            written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, len(buffer), 0, False)
+        return buffer.raw[: max(0, written)]
+
+    def _with_ends(self, tokens: list[int]) -> list[int]:
+        eos = llama_cpp.llama_vocab_eos(self.handle)
+        wants_eos = eos >= 0 and llama_cpp.llama_vocab_get_add_eos(self.handle)
+        bos = self.bos_id
+        return [*([] if bos is None else [bos]), *tokens, *([eos] if wants_eos else [])]
+
+    def _is_long(self, text: str) -> bool:
+        return len(text) > PART_CHARS and llama_cpp.llama_vocab_type(self.handle) in _TOKENIZED_IN_PARTS
+
+    @cached_property
+    def _lead(self) -> tuple[str, int]:
+        """What goes before the later parts of a text, and its tokens: nothing, or a character that merges with none.
+
+        It receives the space that some tokenizers put before every text.
+        """
+        if not self.piece(self._call("a", special=False)[0]).startswith(b" "):
+            return "", 0
+        return _NO_CHARACTER, len(self._call(_NO_CHARACTER, special=False))
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
+        if special or not self._is_long(text):
+            return self._call(text, special)
+        first, *others = in_parts(text)
+        tokens = self._call(first, special)
+        lead, length = self._lead
+        for part in others:
+            tokens += self._call(lead + part, special)[length:]
+        return tokens
+
+    def _call(self, text: str, special: bool, ends: bool = False) -> list[int]:
+        raw = text.encode("utf-8", "surrogatepass")
+        room = len(raw) + 4
+        tokens = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, room, ends, special)
+        if count < 0:
+            tokens = (llama_cpp.llama_token * -count)()
+            count = llama_cpp.llama_tokenize(self.handle, raw, len(raw), tokens, -count, ends, special)
+        return list(tokens[:count])

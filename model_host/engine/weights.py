@@ -1,0 +1,128 @@
+"""A model file in memory: loading it, what its header says, and why it may not load. No context, no computing."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.metadata
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import llama_cpp
+
+from model_host import protocol
+from model_host.engine.load import LoadError, take_load
+from model_host.engine.vocabulary import Vocabulary
+
+__all__ = ["AbortSwitch", "LoadError", "Weights"]
+
+
+class Weights:
+    """A loaded GGUF. ``progress`` is told the share that is loaded; returning False ends the load. Raises LoadError."""
+
+    def __init__(self, path: Path, progress: Callable[[float], bool]) -> None:
+        self.path = path
+        self.abort = AbortSwitch()
+        load = take_load(path)
+        self._started = load.started
+        self.log = load.log
+        self.log.quiet = lambda: self.abort.thrown
+        self.handle = load.wait(progress)
+        self.template = self._meta_template()
+        self.vocabulary = Vocabulary(self.handle, self.template)
+        self.build = f"llama-cpp-python {importlib.metadata.version('llama-cpp-python')}"
+        self.fingerprint = _fingerprint(path)
+        self.n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(self.handle))
+
+    @property
+    def name(self) -> str:
+        """What the model file calls itself, else the file's name."""
+        return self.meta("general.name") or self.path.stem
+
+    @property
+    def architecture(self) -> str:
+        """Such as ``gemma3``."""
+        return self.meta("general.architecture") or "unknown"
+
+    @property
+    def pools(self) -> bool:
+        """Whether the file says that it makes one vector of a text: then it is an embedding model."""
+        return (self.meta(f"{self.architecture}.pooling_type") or "0") != "0"
+
+    def ready(
+        self, *, pid: int, n_ctx: int, n_parallel: int, threads: int, tools: bool = False, dimensions: int = 0
+    ) -> protocol.Ready:
+        """What the gateway is told about the loaded model."""
+        return protocol.Ready(
+            protocol=protocol.PROTOCOL_VERSION,
+            pid=pid,
+            model=self.name,
+            architecture=self.architecture,
+            description=self._description(),
+            parameters=int(llama_cpp.llama_model_n_params(self.handle)),
+            size_bytes=int(llama_cpp.llama_model_size(self.handle)),
+            vocabulary=self.vocabulary.size,
+            n_ctx=n_ctx,
+            n_ctx_train=self.n_ctx_train,
+            n_parallel=n_parallel,
+            threads=threads,
+            build=self.build,
+            load_seconds=round(time.monotonic() - self._started, 3),
+            fingerprint=self.fingerprint,
+            tools=tools,
+            dimensions=dimensions,
+        )
+
+    def meta(self, key: str) -> str | None:
+        """A value of the header as text."""
+        buffer = ctypes.create_string_buffer(1024)
+        length = llama_cpp.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace") if length >= 0 else None
+
+    def _meta_template(self) -> str | None:
+        raw = llama_cpp.llama_model_chat_template(self.handle, None)
+        return raw.decode("utf-8", "replace") if raw else None
+
+    def _description(self) -> str:
+        buffer = ctypes.create_string_buffer(256)
+        llama_cpp.llama_model_desc(self.handle, buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace")
+
+
+class AbortSwitch:
+    """Ends a computation from another thread."""
+
+    def __init__(self) -> None:
+        self._flag = ctypes.create_string_buffer(2)
+        # llama.cpp asks its abort callback before every graph node. libc's strlen serves as that callback: it
+        # returns 0 for an empty string and 1 once throw() writes a byte, and it never needs Python's lock.
+        self._callback = ctypes.cast(ctypes.CDLL(None).strlen, llama_cpp.ggml_abort_callback)
+
+    @property
+    def thrown(self) -> bool:
+        """Whether the present or next computation is to end early."""
+        return self._flag[0] == b"\1"
+
+    def install(self, context: llama_cpp.llama_context_p) -> None:
+        """Let the switch act on what ``context`` computes."""
+        llama_cpp.llama_set_abort_callback(context, self._callback, ctypes.cast(self._flag, ctypes.c_void_p))
+
+    def throw(self) -> None:
+        """Make a running or the next computation return early, until :meth:`reset`. Any thread may call it."""
+        self._flag[0] = b"\1"
+
+    def reset(self) -> None:
+        """Forget an earlier :meth:`throw`."""
+        self._flag[0] = b"\0"
+
+
+def _fingerprint(path: Path) -> str:
+    """BLAKE2b over size, first and last MiB: tells model files apart without reading gigabytes."""
+    size = path.stat().st_size
+    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+    with path.open("rb") as file:
+        digest.update(file.read(1 << 20))
+        file.seek(max(0, size - (1 << 20)))
+        digest.update(file.read())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Constrained output: grammars followed byte by byte, JSON schemas turned into grammars. No llama_cpp."""

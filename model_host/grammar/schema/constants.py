@@ -1,0 +1,86 @@
+"""`enum` and `const`: the values that are listed, less those that something else rules out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from model_host.grammar.schema.bounds import bounds_of
+from model_host.grammar.schema.keywords import ANYWHERE, BOUNDS, HONOURED, greatest, least, types_of
+from model_host.grammar.schema.parts import Part
+from model_host.grammar.schema.rules import Rules
+
+_CHECKED = ANYWHERE | BOUNDS | {"minLength", "maxLength"}
+
+
+def listed(parts: list[Part]) -> list[Any] | None:
+    """The values that every `enum` and `const` lists; None where there is neither."""
+    found: list[Any] | None = None
+    for part in parts:
+        for key in ("enum", "const"):
+            if key not in part.schema:
+                continue
+            values = part.schema[key] if key == "enum" else [part.schema[key]]
+            if not isinstance(values, list):
+                raise part.error("has an `enum` that is no list", key)
+            allowed = {canonical(value) for value in values}
+            found = [value for value in (values if found is None else found) if canonical(value) in allowed]
+    return found
+
+
+def canonical(value: Any) -> str:
+    """The same text for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(canonical, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{json.dumps(key)}:{canonical(value[key])}' for key in sorted(value))}}}"
+    return json.dumps(value)
+
+
+def expression(rules: Rules, parts: list[Part], values: list[Any]) -> str:
+    """One of the listed values that fits what is said besides."""
+    part = next(part for part in parts if "enum" in part.schema or "const" in part.schema)
+    key = "enum" if "enum" in part.schema else "const"
+    if not rules.lenient:
+        for other in parts:
+            for word in other.schema:
+                if word in HONOURED and word not in _CHECKED:
+                    raise other.error(f"has `{word}` beside `enum` or `const`, which is not supported", word)
+    fitting = [value for value in values if _fits(value, parts)]
+    if not fitting:
+        raise part.error("leaves no value to choose", key)
+    try:
+        return " | ".join(rules.notation.constant(value) for value in fitting)
+    except ValueError as error:
+        raise part.error(str(error), key) from None
+
+
+def _fits(value: Any, parts: list[Part]) -> bool:
+    kinds = kinds_of(value)
+    for part in parts:
+        types = types_of(part)
+        if types is not None and types.isdisjoint(kinds):
+            return False
+    if "string" in kinds:
+        most = least(parts, "maxLength")
+        return greatest(parts, "minLength") <= len(value) and (most is None or len(value) <= most)
+    return "number" not in kinds or bounds_of(parts).holds(value)
+
+
+def kinds_of(value: Any) -> set[str]:
+    """The names of a value's type: a whole number is an integer and a number."""
+    match value:
+        case None:
+            return {"null"}
+        case bool():
+            return {"boolean"}
+        case int() | float():
+            return {"number", "integer"} if value % 1 == 0 else {"number"}
+        case str():
+            return {"string"}
+        case list():
+            return {"array"}
+        case _:
+            return {"object"}

@@ -1,0 +1,78 @@
+"""`oneOf`: its branches must be told apart by something that the grammar keeps to."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from model_host.grammar.schema.constants import canonical, kinds_of, listed
+from model_host.grammar.schema.keywords import TYPES, types_of
+from model_host.grammar.schema.parts import Document, Part
+
+MAX_BRANCHES = 200
+_DEPTH = 3  # properties within properties that are looked at
+
+
+def check(document: Document, beside: list[Part], branches: list[Part], owner: Part) -> None:
+    """Raise GrammarError unless no value satisfies two of the branches."""
+    if len(branches) > MAX_BRANCHES:
+        raise owner.error(f"has more than {MAX_BRANCHES} branches of `oneOf`; use `anyOf`", "oneOf")
+    unfolded = [[*beside, *document.unfold((branch,))[0]] for branch in branches]
+    for (first, ones), (second, others) in combinations(zip(branches, unfolded, strict=True), 2):
+        if not _apart(document, ones, others, _DEPTH):
+            raise owner.error(
+                f"has a `oneOf` in which a value might satisfy both {first.path[-60:]} and {second.path[-60:]}; use "
+                "`anyOf`, or give both a required property with different values of `const`",
+                "oneOf",
+            )
+
+
+def _apart(document: Document, ones: list[Part], others: list[Part], depth: int) -> bool:
+    """Whether no value satisfies all of ``ones`` and all of ``others``, as far as can be seen easily."""
+    if any(part.schema is False for part in (*ones, *others)):
+        return True
+    ones, others = ([part for part in parts if part.schema is not True] for parts in (ones, others))
+    one, other = listed(ones), listed(others)
+    if one is not None and other is not None:
+        return {canonical(value) for value in one}.isdisjoint(map(canonical, other))
+    common = _types(ones) & _types(others)
+    return not common or (
+        common == {"object"} and depth > 0 and _objects_apart(document, ones, others, depth)
+    )
+
+
+def _types(parts: list[Part]) -> set[str]:
+    found = set(TYPES)
+    for part in parts:
+        found &= types_of(part) or found
+    values = listed(parts)
+    return found if values is None else found & set().union(*map(kinds_of, values))
+
+
+def _objects_apart(document: Document, ones: list[Part], others: list[Part], depth: int) -> bool:
+    for here, there in ((ones, others), (others, ones)):
+        for name in _required(here):
+            if any(_bars(part, name) for part in there):
+                return True
+    for name in _required(ones) & _required(others):
+        inner = [document.unfold(tuple(_property(parts, name)))[0] for parts in (ones, others)]
+        if _apart(document, inner[0], inner[1], depth - 1):
+            return True
+    return False
+
+
+def _required(parts: list[Part]) -> set[str]:
+    return set().union(*(_names(part, "required") for part in parts))
+
+
+def _property(parts: list[Part], name: str) -> list[Part]:
+    return [part.at("properties", name) for part in parts if name in _names(part, "properties")]
+
+
+def _bars(part: Part, name: str) -> bool:
+    return part.schema.get("additionalProperties") is False and name not in _names(part, "properties")
+
+
+def _names(part: Part, key: str) -> set[str]:
+    """The names that a keyword lists; none where it is malformed, which is for others to say."""
+    value = part.schema.get(key)
+    return {name for name in value if isinstance(name, str)} if isinstance(value, list | dict) else set()

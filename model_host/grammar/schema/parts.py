@@ -1,0 +1,119 @@
+"""A schema in pieces: where each one is, what `$ref` points to, and what holds at the same place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from model_host.grammar.gbnf.syntax import GrammarError
+
+MAX_CHAIN = 64  # schemas that lead to one another by `$ref` and `allOf` without anything between
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A schema and its JSON pointer in the document. ``without`` are keywords that were taken out of it."""
+
+    schema: Any
+    path: str
+    without: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """What stands for the part when parts are compared."""
+        return " ".join((self.path, *self.without))
+
+    def less(self, *keys: str) -> Part:
+        """The part without some keywords."""
+        removed = {key for key in keys if key in self.schema}
+        schema = {key: value for key, value in self.schema.items() if key not in removed}
+        return Part(schema, self.path, tuple(sorted({*self.without, *removed})))
+
+    def at(self, key: str, number: int | str | None = None) -> Part:
+        """The schema under a keyword; with ``number`` the item or member of it."""
+        inner, path = self.schema[key], f"{self.path}/{_escaped(key)}"
+        return Part(inner, path) if number is None else Part(inner[number], f"{path}/{_escaped(str(number))}")
+
+    def error(self, problem: str, key: str | None = None) -> GrammarError:
+        """The error for this part, or for its keyword ``key``."""
+        path = self.path if key is None else f"{self.path}/{_escaped(key)}"
+        return GrammarError(f"the JSON schema {problem} (at {path[:200]})")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The branches of an `anyOf` or `oneOf`."""
+
+    key: str
+    branches: list[Part]
+    owner: Part
+
+
+class Document:
+    """A whole schema."""
+
+    def __init__(self, schema: Any) -> None:
+        self.root = Part(schema, "#")
+
+    def target(self, part: Part) -> Part:
+        """What the `$ref` of ``part`` points to."""
+        reference = part.schema["$ref"]
+        if not isinstance(reference, str) or reference[:1] != "#" or reference[1:2] not in ("", "/"):
+            raise part.error("can only refer to its own parts, as in `#/$defs/name`", "$ref")
+        found, path = self.root.schema, "#"
+        for step in unquote(reference[1:]).split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict) and key in found:
+                found = found[key]
+            elif isinstance(found, list) and key.isdecimal() and int(key[:9]) < len(found):
+                found = found[int(key[:9])]
+            else:
+                raise part.error(f"refers to {reference[:100]!r}, which is not there", "$ref")
+            path += f"/{_escaped(key)}"
+        return Part(found, path)
+
+    def unfold(self, parts: tuple[Part, ...]) -> tuple[list[Part], list[Choice]]:
+        """All that must hold where ``parts`` hold: with what they refer to, and all of `allOf`; and the choices."""
+        plain: dict[str, Part] = {}
+        choices: dict[str, Choice] = {}
+        for part in parts:
+            self._unfold(part, plain, choices, ())
+        return list(plain.values()), list(choices.values())
+
+    def _unfold(
+        self, part: Part, plain: dict[str, Part], choices: dict[str, Choice], chain: tuple[str, ...]
+    ) -> None:
+        schema = part.schema
+        if part.path in chain:
+            raise part.error("refers to itself without anything between")
+        if len(chain) > MAX_CHAIN:
+            raise part.error(f"is nested deeper than {MAX_CHAIN} levels of `$ref` and `allOf`")
+        if part.identity in plain:
+            return
+        if not isinstance(schema, dict | bool):
+            raise part.error(f"needs an object, true or false, not {str(schema)[:40]!r}")
+        plain[part.identity] = part
+        if isinstance(schema, bool):
+            return
+        chain = (*chain, part.path)
+        if "$ref" in schema:
+            self._unfold(self.target(part), plain, choices, chain)
+        for inner in _schemas(part, "allOf"):
+            self._unfold(inner, plain, choices, chain)
+        for key in ("anyOf", "oneOf"):
+            if branches := _schemas(part, key):
+                choices[f"{part.path}/{key}"] = Choice(key, branches, part)
+
+
+def _schemas(part: Part, key: str) -> list[Part]:
+    if key not in part.schema:
+        return []
+    listed = part.schema[key]
+    if not isinstance(listed, list) or not listed:
+        raise part.error(f"has `{key}` without a list of schemas", key)
+    return [part.at(key, number) for number in range(len(listed))]
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,1 @@
+"""Prompts from chat templates, rendered in a worker process of their own."""

@@ -1,0 +1,304 @@
+"""Chat prompts as tokens, with template text and other people's text kept apart.
+
+The model file's chat template is rendered with placeholders in the place of messages, tools and tool calls
+(:mod:`model_host.prompts.placeholders`), so that it decides about turns and markers but never sees what people
+wrote. Only
+the text around the placeholders is tokenized with control tokens; the rest is tokenized as plain text, so that
+nothing in it can become ``<end_of_turn>``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+import msgspec
+
+from model_host.prompts.placeholders import NestingError, Placeholders, Slot, cut, field_texts
+from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
+from model_host.protocol import Message, TextPart, Tool, ToolCall
+from model_host.replies.tool_forms import ToolForm, find_form
+
+_CACHED_SKELETONS = 256
+
+# A message, or a stretch of text: the template's own, or the template's joined with what stands in placeholders.
+Segment = Slot | str | list[str | Slot]
+
+
+class ToolsUnsupportedError(ValueError):
+    """The chat template knows no tools, or writes calls in a form that is not understood."""
+
+
+class Tokenizer(Protocol):
+    """Text to token ids; with ``special`` control tokens are recognised in the text."""
+
+    @property
+    def control_pattern(self) -> re.Pattern[str]:
+        """Matches the spelling of any control token."""
+        ...
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Token ids of ``text``, nothing added before or after."""
+        ...
+
+
+class PromptBuilder:
+    """Turns messages into prompt tokens, and tells how many of the first ones come from shared text only.
+
+    ``form`` is how the template writes tool calls, None where it has no tools. ``name`` is the model's, for errors.
+    """
+
+    def __init__(
+        self,
+        template: str | None,
+        tokenizer: Tokenizer,
+        worker: TemplateWorker,
+        bos: str,
+        eos: str,
+        name: str = "this model",
+    ) -> None:
+        self._template = template
+        self._tokenizer = tokenizer
+        self._worker = worker
+        self._bos, self._eos = bos, eos
+        self._name = name
+        self._nonce = f"{secrets.randbelow(10**18):018d}"
+        # One rendering per shape of conversation: the placeholders make it independent of the text.
+        self._skeletons: OrderedDict[bytes, list[Segment]] = OrderedDict()
+        self.form: ToolForm | None = None
+        self.form = self._find_form()
+
+    def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[int], int]:
+        """Token ids of the whole prompt, and the length of its shared beginning.
+
+        Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError, and
+        ToolsUnsupportedError for tools or tool calls where there is no ``form``.
+        """
+        uses_tools = bool(tools) or any(message.tool_calls or message.role == "tool" for message in messages)
+        if uses_tools and self.form is None:
+            raise ToolsUnsupportedError(
+                f"the chat template of {self._name} has no tools, or writes calls in a form that is not understood; "
+                "leave out the tools and tool messages, or choose another model"
+            )
+        try:
+            return self._build(messages, tools)
+        except ChatTemplateError:
+            if messages[0].role != "system" or len(messages) < 2 or messages[1].role != "user":
+                raise
+            # Some Gemma templates know no system role: its text then opens the first user message.
+            return self._build([_joined(messages[0], messages[1]), *messages[2:]], tools)
+
+    def _build(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[list[int], int]:
+        bodies = [_Body.of(message) for message in messages]
+        try:
+            marks = Placeholders(self._nonce, messages, tools)
+        except NestingError as error:
+            raise ChatTemplateError(str(error)) from None
+        tokens: list[int] = []
+        shared = 0
+        for segment in self._skeleton(messages, tools, marks, bodies):
+            all_shared = shared == len(tokens)
+            if isinstance(segment, str):
+                new = self._tokenizer.tokenize(segment, special=True)
+                shared += len(new) if all_shared else 0
+            elif isinstance(segment, Slot):
+                new = self._tokenizer.tokenize(bodies[segment.index].text, special=False)
+                shared += self._shared_tokens(bodies[segment.index], new) if all_shared else 0
+            else:
+                text = "".join(
+                    part if isinstance(part, str) else _filled(part, bodies, marks.fields) for part in segment
+                )
+                new = self._tokenizer.tokenize(text, special=False)
+            tokens += new
+        return tokens, shared
+
+    def _shared_tokens(self, body: _Body, tokens: list[int]) -> int:
+        if body.shared == len(body.text):
+            return len(tokens)
+        if not body.shared:
+            return 0
+        alone = self._tokenizer.tokenize(body.text[: body.shared], special=False)
+        same = 0
+        for ours, theirs in zip(tokens, alone, strict=False):
+            if ours != theirs:
+                break
+            same += 1
+        return same
+
+    # ------------------------------------------------------------------ rendering
+
+    def _skeleton(
+        self, messages: Sequence[Message], tools: Sequence[Tool], marks: Placeholders, bodies: Sequence[_Body]
+    ) -> list[Segment]:
+        """The template's text for this shape of conversation, cut into segments; known ones are not rendered again."""
+        request = {
+            "messages": self._turns(messages, marks, bodies),
+            "tools": [marks.tool(tool) for tool in tools] or None,
+        }
+        # Templates may print the date.
+        key = msgspec.json.encode([request, str(datetime.datetime.now().astimezone().date())])
+        digest = hashlib.blake2b(key, digest_size=16).digest()
+        known = self._skeletons.get(digest)
+        if known is None:
+            pieces = self._render(request)
+            _check_complete(pieces, messages, tools, marks)
+            known = self._skeletons[digest] = list(_segments(pieces, self._tokenizer.control_pattern))
+            if len(self._skeletons) > _CACHED_SKELETONS:
+                self._skeletons.popitem(last=False)
+        self._skeletons.move_to_end(digest)
+        return known
+
+    def _turns(
+        self, messages: Sequence[Message], marks: Placeholders, bodies: Sequence[_Body]
+    ) -> list[dict[str, Any]]:
+        """The messages as the template knows them."""
+        turns: list[dict[str, Any]] = []
+        calls: dict[str, str] = {}  # of the last assistant's turn: name by id
+        for index, message in enumerate(messages):
+            turn = marks.message(index, message, empty=not bodies[index].text)
+            if message.role != "tool":
+                calls = {call.id: call.name for call in message.tool_calls}
+            elif self.form is not None and self.form.responses_with_calls:
+                name = calls.get(message.tool_call_id or "", message.name or "")
+                if not calls or not name:
+                    raise ChatTemplateError(
+                        f"message {index + 1} is a tool's result that answers no call before it"
+                    )
+                response = {"name": marks.field(name), "response": turn["content"]}
+                turns[-1].setdefault("tool_responses", []).append(response)
+                continue
+            turns.append(turn)
+        return turns
+
+    def _render(self, request: dict[str, Any]) -> list[str | Slot]:
+        if self._template is None:
+            raise ChatTemplateError("this model file has no chat template; use a plain prompt instead")
+        text = self._worker.render(
+            {
+                "template": self._template,
+                "add_generation_prompt": True,
+                "bos_token": self._bos,
+                "eos_token": self._eos,
+                "enable_thinking": False,
+                **request,
+            }
+        )
+        return cut(text, self._nonce)
+
+    def _find_form(self) -> ToolForm | None:
+        """How the template writes a call: read off a conversation that has one."""
+        marks = Placeholders(self._nonce, PROBE_MESSAGES, [PROBE_TOOL])
+        turns = [
+            marks.message(i, message, empty=not message.content) for i, message in enumerate(PROBE_MESSAGES)
+        ]
+        try:
+            without = self._render({"messages": turns[:1], "tools": None})
+            request = {"messages": turns[:1], "tools": [marks.tool(PROBE_TOOL)]}
+            if without == (offered := self._render(request)):
+                return None
+            _check_complete(offered, PROBE_MESSAGES[:1], [PROBE_TOOL], marks)
+            called = self._render({**request, "messages": turns})
+        except ChatTemplateError:
+            return None
+        bodies = [_Body.of(message) for message in PROBE_MESSAGES]
+        return find_form(
+            "".join(p if isinstance(p, str) else _filled(p, bodies, marks.fields) for p in called)
+        )
+
+
+def _check_complete(
+    pieces: Sequence[str | Slot], messages: Sequence[Message], tools: Sequence[Tool], marks: Placeholders
+) -> None:
+    """A template must not swallow a message, a tool or a call."""
+    bodies = {piece.index for piece in pieces if isinstance(piece, Slot) and piece.body}
+    fields = {piece.index for piece in pieces if isinstance(piece, Slot) and not piece.body}
+    for index, message in enumerate(messages):
+        silent = not _Body.of(message).text and message.tool_calls
+        if index not in bodies and not silent:
+            raise ChatTemplateError(f"the model's chat template leaves out message {index + 1}")
+        if not all(marks.number(text) in fields for text in field_texts(message)):
+            raise ChatTemplateError(f"the model's chat template leaves out tool calls of message {index + 1}")
+    for tool in tools:
+        if marks.number(tool.name) not in fields:
+            raise ChatTemplateError(f"the model's chat template leaves out the tool {tool.name}")
+
+
+def _segments(pieces: Sequence[str | Slot], control: re.Pattern[str]) -> Iterator[Segment]:
+    """Messages alone, so that their tokens do not depend on what is around them. Template text between fields goes
+    together with them, as it stood in the training text; only control tokens are taken out of it."""
+    for alone, group in groupby(
+        pieces, key=lambda piece: isinstance(piece, Slot) and piece.body and not piece.escapes
+    ):
+        parts = list(group)
+        if alone or all(isinstance(part, str) for part in parts):
+            yield from parts
+            continue
+        run: list[str | Slot] = []
+        for part in parts:
+            if isinstance(part, Slot):
+                run.append(part)
+                continue
+            at = 0
+            for match in control.finditer(part):
+                run += [part[at : match.start()]] if match.start() > at else []
+                if run:
+                    yield run
+                yield match[0]
+                run, at = [], match.end()
+            run += [part[at:]] if at < len(part) else []
+        if run:
+            yield run
+
+
+def _filled(slot: Slot, bodies: Sequence[_Body], fields: Sequence[str]) -> str:
+    text = bodies[slot.index].text if slot.body else fields[slot.index]
+    for _ in range(slot.escapes):
+        text = json.dumps(text, ensure_ascii=False)[1:-1]
+    return text
+
+
+def _joined(system: Message, first: Message) -> Message:
+    """One message of both texts; it is shared as far as their parts are."""
+    between = TextPart("\n\n", shared=True)
+    return Message("user", [*_parts(system), between, *_parts(first)])
+
+
+def _parts(message: Message) -> list[TextPart]:
+    """The parts of a message without white space at its ends."""
+    body = _Body.of(message)
+    return [TextPart(body.text[: body.shared], shared=True), TextPart(body.text[body.shared :])]
+
+
+class _Body(msgspec.Struct, frozen=True):
+    """The text of a message and how many of its first characters are shared."""
+
+    text: str
+    shared: int
+
+    @staticmethod
+    def of(message: Message) -> _Body:
+        parts = [TextPart(message.content)] if isinstance(message.content, str) else message.content
+        whole = "".join(part.text for part in parts)
+        shared = 0
+        for part in parts:
+            if not part.shared and part.text:
+                break
+            shared += len(part.text)
+        lead = len(whole) - len(whole.lstrip())
+        text = whole.strip()
+        return _Body(text, min(max(0, shared - lead), len(text)))
+
+
+PROBE_TOOL = Tool("probe_tool", "probe", {"type": "object", "properties": {"probe_key": {"type": "string"}}})
+PROBE_MESSAGES = [
+    Message("user", "probe question"),
+    Message("assistant", "", tool_calls=[ToolCall("probe00id", "probe_tool", {"probe_key": "probe value"})]),
+    Message("tool", "probe result", tool_call_id="probe00id", name="probe_tool"),
+]

@@ -1,0 +1,1 @@
+"""Generated text as replies: text, tool calls, thoughts, stop strings."""

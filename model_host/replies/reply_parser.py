@@ -1,0 +1,210 @@
+"""Splits what a model writes into the reply's text, tool calls, and thoughts that are not shown. Pure.
+
+It reads a stream in which control tokens are single characters (:mod:`model_host.replies.markers`). How the stream
+is cut into pieces makes no difference to what comes out.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from model_host.replies.markers import Markers
+from model_host.replies.text import overlap
+from model_host.replies.tool_arguments import MalformedCallError
+from model_host.replies.tool_forms import THOUGHTS, ToolForm
+from model_host.replies.tool_readers import CallReader, reader_for
+
+
+class Content(Struct, frozen=True):
+    """Text of the reply, made of the characters ``start`` to ``end`` of the stream."""
+
+    text: str
+    start: int
+    end: int
+
+
+class CallPiece(Struct, frozen=True):
+    """A piece of the call ``index``; the first one has the call's id and the tool's name."""
+
+    index: int
+    call_id: str | None
+    name: str | None
+    arguments: str
+
+
+class ReplyParser:
+    """One reply. Calls are looked for when there are ``form`` and ``tools``; ``parallel`` allows more than one."""
+
+    def __init__(
+        self,
+        markers: Markers,
+        form: ToolForm | None = None,
+        tools: Collection[str] = (),
+        *,
+        parallel: bool = True,
+        thoughts: Sequence[tuple[str, str]] = THOUGHTS,
+    ) -> None:
+        self.markers = markers
+        self.calls = 0  # complete ones
+        self.over = False  # the one call that is allowed is complete
+        self._form = form if tools else None
+        self._tools = tools
+        self._parallel = parallel
+        self._thoughts = [(markers.sign(start), markers.sign(end)) for start, end in thoughts]
+        self._open = markers.sign(form.open) if form and form.open else ""
+        self._mode: Literal["content", "thought", "call"] = "content"
+        self._thought_end = ""
+        self._buffer = ""
+        self._total = 0  # characters of the stream so far
+        self._may_open = True  # without an opening marker: nothing was said yet but calls
+        self._after_call = False
+        self._reader: CallReader | None = None
+        self._opening = ""  # of the present call: its marker, and the white space before it
+        self._raw = ""  # the present call, as long as it may turn out to be text
+
+    @property
+    def in_call(self) -> bool:
+        """Whether a call has been opened, and nothing of it was read yet but white space."""
+        return self._mode == "call" and not self._raw.strip()
+
+    def push(self, text: str) -> list[Content | CallPiece]:
+        """More of the stream in, what it tells out. Raises MalformedCallError for a call that broke off."""
+        self._buffer += text
+        self._total += len(text)
+        made: list[Content | CallPiece] = []
+        while self._step(made):
+            pass
+        return made
+
+    def finish(self, *, ended: bool) -> list[Content | CallPiece]:
+        """What was held back. ``ended``: the model ended the reply itself, so that a call must be complete."""
+        made: list[Content | CallPiece] = []
+        while self._reader is not None and self._mode == "call":
+            if self._reader.name is None:
+                self._take_back(made)
+                while self._step(made):
+                    pass
+                continue
+            try:
+                self._reader.end()
+            except MalformedCallError as error:
+                if ended:
+                    raise _explained(self._reader.name, error) from None
+            else:
+                self._complete()
+            return made
+        if self._mode == "content":
+            self._say(len(self._buffer), made)
+        return made
+
+    # ------------------------------------------------------------------ one thing at a time
+
+    def _step(self, made: list[Content | CallPiece]) -> bool:
+        """Read on; False when there is nothing more to tell from the text so far."""
+        if self.over or not self._buffer:
+            return False
+        if self._mode == "thought":
+            return self._skip_thought()
+        if self._mode == "call":
+            return self._read_call(made)
+        if self._form is not None and not self._open and self._may_open:
+            start = self._buffer.lstrip()[:1]
+            if start in ("", "{"):
+                return bool(start) and self._begin_call("")
+        return self._read_content(made)
+
+    def _read_content(self, made: list[Content | CallPiece]) -> bool:
+        openings = [start for start, _ in self._thoughts] + (
+            [self._open] if self._open and self._form else []
+        )
+        found = [(at, marker) for marker in openings if (at := self._buffer.find(marker)) >= 0]
+        if not found:
+            sure = len(self._buffer) - max((overlap(self._buffer, marker) for marker in openings), default=0)
+            if self._form is not None:  # white space before a call does not belong to the reply
+                sure = len(self._buffer[:sure].rstrip())
+            self._say(sure, made)
+            return False
+        at, marker = min(found)
+        is_call = marker == self._open and self._form is not None
+        self._say(len(self._buffer[:at].rstrip()) if is_call else at, made)
+        opening, _, self._buffer = self._buffer.partition(marker)
+        if is_call:
+            return self._begin_call(opening + marker)
+        self._mode = "thought"
+        self._thought_end = next(end for start, end in self._thoughts if start == marker)
+        return True
+
+    def _skip_thought(self) -> bool:
+        _, found, rest = self._buffer.partition(self._thought_end)
+        self._buffer = rest if found else self._buffer[-max(1, len(self._thought_end) - 1) :]
+        if found:
+            self._mode = "content"
+        return bool(found)
+
+    def _begin_call(self, opening: str) -> bool:
+        assert self._form is not None
+        self._mode, self._raw = "call", ""
+        self._opening = opening
+        self._reader = reader_for(self._form, self.markers, self._tools)
+        return True
+
+    def _read_call(self, made: list[Content | CallPiece]) -> bool:
+        reader = self._reader
+        assert reader is not None
+        text, self._buffer = self._buffer, ""
+        first = reader.name is None
+        if first:
+            self._raw += text
+        try:
+            arguments = reader.push(text)
+        except MalformedCallError as error:
+            if reader.name is not None:  # somebody may have been told already
+                raise _explained(reader.name, error) from None
+            self._take_back(made)
+            return True
+        if reader.name is None:
+            return False
+        if first:
+            call_id = f"call_{secrets.token_hex(12)}"
+            made.append(CallPiece(self.calls, call_id, reader.name, arguments))
+        elif arguments:
+            made.append(CallPiece(self.calls, None, None, arguments))
+        if reader.done:
+            self._buffer = reader.rest
+            self._complete()
+        return reader.done
+
+    def _complete(self) -> None:
+        self.calls += 1
+        self._mode, self._reader = "content", None
+        self._after_call = True
+        self.over = not self._parallel
+
+    def _take_back(self, made: list[Content | CallPiece]) -> None:
+        """What looked like a call is text: its opening marker is said, the rest is read again."""
+        opening = self._opening or self._raw[: len(self._raw) - len(self._raw.lstrip()) + 1]
+        self._buffer = self._raw if self._opening else self._raw[len(opening) :]
+        self._mode, self._reader, self._raw = "content", None, ""
+        end = self._total - len(self._buffer)
+        text = self.markers.spelled(opening)
+        made.append(Content(text.lstrip() if self._after_call else text, end - len(opening), end))
+        self._may_open = self._after_call = False
+
+    def _say(self, length: int, made: list[Content | CallPiece]) -> None:
+        """The first characters of the buffer belong to the reply."""
+        raw, self._buffer = self._buffer[:length], self._buffer[length:]
+        end = self._total - len(self._buffer)
+        text = self.markers.hidden(raw)
+        if self._after_call:
+            text = text.lstrip()
+        if text:
+            self._after_call = self._may_open = False
+            made.append(Content(text, end - length, end))
+
+
+def _explained(name: str | None, error: MalformedCallError) -> MalformedCallError:
+    return MalformedCallError(f"the model wrote a call of {name} that is none: {error}")

@@ -1,0 +1,1 @@
+"""KV sequences saved to disk and restored."""

@@ -1,0 +1,142 @@
+"""The file of a saved KV sequence: an envelope that proves it whole before llama.cpp sees it.
+
+magic, version, sizes | header: owner, shared length, tokens | BLAKE2b of all that | llama.cpp's state | its BLAKE2b
+
+llama.cpp aborts the process on a truncated state and believes flipped bits, so a file that does not verify is never
+handed to it: it counts as not saved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+import sys
+import tempfile
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from model_host.protocol import owner_digest
+
+SUFFIX = ".kv"
+State = bytes | bytearray  # what llama.cpp says of a sequence
+_MAGIC = b"HEARTHKV"
+_VERSION = 1
+_SIZES = struct.Struct("<8sIIQ")  # magic, version, bytes of the header, bytes of the state
+_DIGEST_BYTES = 32
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    owner: str
+    shared: int
+    tokens: bytes  # little-endian int32
+
+
+_HEADER = msgspec.msgpack.Decoder(
+    _Header
+)  # made here: threads use it (docs/decisions/0010-first-conversion.md)
+
+
+@dataclass(slots=True, eq=False)
+class Snapshot:
+    """One saved sequence. Its first ``shared`` tokens may be reused by any owner."""
+
+    path: Path
+    owner: str
+    shared: int
+    tokens: list[int] = field(repr=False)
+
+
+def file_name(owner: str, tokens: Sequence[int]) -> str:
+    """The name of a sequence's file: begins with :func:`model_host.protocol.parts.owner_digest`."""
+    return f"{owner_digest(owner)}-{hashlib.blake2b(_packed(tokens), digest_size=16).hexdigest()}{SUFFIX}"
+
+
+def file_size(snapshot: Snapshot, state: State) -> int:
+    """Bytes that :func:`write_file` will take."""
+    return len(_head(snapshot, state)) + len(state) + 2 * _DIGEST_BYTES
+
+
+def write_file(snapshot: Snapshot, state: State) -> None:
+    """Write durably under a temporary name, then rename. Only the owner of the process may read it. Raises OSError."""
+    head = _head(snapshot, state)
+    handle, name = tempfile.mkstemp(dir=snapshot.path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(head + _digest(head))
+            file.write(state)
+            file.write(_digest(state))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(snapshot.path)
+    except OSError:
+        delete_file(Path(name))
+        raise
+
+
+def read_header(path: Path) -> Snapshot | None:
+    """What a file says it is; None when it is damaged, of another version, or gone."""
+    try:
+        with path.open("rb") as file:
+            sizes = file.read(_SIZES.size)
+            magic, version, header_bytes, state_bytes = _SIZES.unpack(sizes)
+            whole = _SIZES.size + header_bytes + state_bytes + 2 * _DIGEST_BYTES
+            if (magic, version) != (_MAGIC, _VERSION) or os.fstat(file.fileno()).st_size != whole:
+                return None
+            raw = file.read(header_bytes)
+            if file.read(_DIGEST_BYTES) != _digest(sizes + raw):
+                return None
+        header = _HEADER.decode(raw)
+        return Snapshot(path, header.owner, header.shared, _unpacked(header.tokens))
+    except (OSError, struct.error, msgspec.MsgspecError, ValueError):
+        return None
+
+
+def read_state(snapshot: Snapshot) -> bytes | None:
+    """llama.cpp's state, if the file still is the one that was indexed, bit for bit."""
+    fresh = read_header(snapshot.path)
+    if fresh is None or (fresh.owner, fresh.tokens) != (snapshot.owner, snapshot.tokens):
+        return None
+    try:
+        with snapshot.path.open("rb") as file:
+            _, _, header_bytes, state_bytes = _SIZES.unpack(file.read(_SIZES.size))
+            file.seek(header_bytes + _DIGEST_BYTES, os.SEEK_CUR)
+            state = file.read(state_bytes)
+            return state if file.read(_DIGEST_BYTES) == _digest(state) else None
+    except (OSError, struct.error):
+        return None
+
+
+def delete_file(path: Path) -> None:
+    """Delete, if it can be."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _head(snapshot: Snapshot, state: State) -> bytes:
+    header = msgspec.msgpack.encode(_Header(snapshot.owner, snapshot.shared, _packed(snapshot.tokens)))
+    return _SIZES.pack(_MAGIC, _VERSION, len(header), len(state)) + header
+
+
+def _digest(data: State) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+
+def _packed(tokens: Sequence[int]) -> bytes:
+    numbers = array("i", tokens)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _unpacked(data: bytes) -> list[int]:
+    numbers = array("i")
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tolist()

@@ -1,0 +1,1 @@
+"""Lines in and events out: the reader and preparer threads, the writer."""

@@ -1,0 +1,313 @@
+"""What a conversation's event stream tells: compaction, how it yields to a message and goes on, facts, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from gateway.config.settings import Settings
+from gateway.inference.interface import GenerateCall
+from gateway.store.db import Database
+from gateway.store.keys import create_key, revoke_key
+from gateway.store.memory.conversations import any_conversation
+from model_host.protocol import Delta, Finished
+from tests.gateway.api.conftest import Client, changed, live, make_key
+from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
+from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
+
+News = list[tuple[str, dict[str, Any]]]
+
+
+def summarizing(call: GenerateCall) -> bool:
+    return text_of(call).startswith("Summarize the conversation") or "Pause the conversation" in text_of(call)
+
+
+class Patient(ScriptedInference):
+    """Summaries wait until they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__(self.answer)
+        self.may_go_on = asyncio.Event()
+        self.summaries_begun = 0
+
+    def answer(self, call: GenerateCall) -> list[str]:
+        if "list facts worth remembering" in text_of(call):
+            fact = {
+                "op": "add",
+                "key": "fruit",
+                "text": "Has apples.",
+                "quote": "has 10 apples",
+                "reason": "said",
+            }
+            return [msgspec.json.encode([fact]).decode()]
+        return ["[]"] if "list changes to the tasks" in text_of(call) else talker(call)
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[Any]:
+        if summarizing(call):
+            self.summaries_begun += 1
+            await self.may_go_on.wait()
+        async for event in super().generate(call):
+            yield event
+
+
+@pytest.fixture
+def inference() -> Patient:
+    return Patient()
+
+
+@asynccontextmanager
+async def listening(client: Client, name: str) -> AsyncIterator[News]:
+    """The events of a conversation, as they come."""
+    news: News = []
+    heard = asyncio.Event()
+
+    async def listen() -> None:
+        async with client.stream("GET", f"/v1/conversations/{name}/events", timeout=60) as reply:
+            kind = ""
+            async for line in reply.aiter_lines():
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    news.append((kind, msgspec.json.decode(line.removeprefix("data: "))))
+                    heard.set()
+
+    task = asyncio.create_task(listen())
+    try:
+        await asyncio.wait_for(heard.wait(), 20)
+        yield news
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def until(news: News, kind: str, times: int = 1) -> dict[str, Any]:
+    for _ in range(1000):
+        found = [detail for name, detail in news if name == kind]
+        if len(found) >= times:
+            return found[times - 1]
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{kind} was not told: {news}")
+
+
+async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, inference: Patient) -> None:
+    small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            assert news[0] == ("state", {"compacting": False})
+            for number in range(60):
+                said = await say(client, name, f"Ann has {number % 7 + 10} apples " * 5)
+                if said["compaction"] == "queued":
+                    break
+            told = await until(news, "compacting")
+            assert told["tokens"] > 300 and told["levels"] == ["now"]
+            async with listening(client, name) as late:
+                assert late[0] == ("state", {"compacting": True})
+            said = await say(client, name, "Who has apples?")  # while the summary is being made
+            assert said["message"]["text"] == "So be it."
+            await until(news, "compaction_stopped")
+            assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"] == []
+            await until(news, "compacting", 2)  # by itself, behind the reply
+            assert inference.summaries_begun == 2
+            inference.may_go_on.set()
+            assert (await until(news, "compacted"))["summaries"] >= 1
+            assert (await until(news, "facts"))["changed"] == ["fruit"]
+            kinds = [kind for kind, _ in news if kind.startswith("compact")]
+            assert kinds[:4] == ["compacting", "compaction_stopped", "compacting", "compacted"], kinds
+            assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+            await client.delete(f"/v1/conversations/{name}")
+            await until(news, "erased")
+
+
+async def test_who_listens_just_after_the_end_hears_of_it(settings: Settings, inference: Patient) -> None:
+    """Between the look for the conversation and the first event it was erased."""
+    async with (
+        live(settings, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        services = server.server.config.app.state.services  # type: ignore[union-attr]
+        conversation = await services.database.read(lambda c: any_conversation(c, name))
+        await client.delete(f"/v1/conversations/{name}")
+        async with asyncio.timeout(PATIENCE):
+            assert [news.kind async for news in services.conversations.news(conversation)] == [
+                "state",
+                "erased",
+            ]
+
+
+async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
+    settings: Settings, inference: Patient
+) -> None:
+    small = changed(
+        settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, facts=False, tasks=False
+    )
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                    "compaction"
+                ] == "queued":
+                    break
+            await until(news, "compacting")
+            for number in range(3):
+                said = await say(client, name, f"Overheard line {number}", reply=False, speaker="Bob")
+                assert said["message"] is None
+            assert inference.summaries_begun == 1
+            inference.may_go_on.set()
+            await until(news, "compacted")
+            assert not [kind for kind, _ in news if kind == "compaction_stopped"]
+            [summary] = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+            assert summary["last"] < said["accepted"]["seq"] - 3
+            context = (await client.get(f"/v1/conversations/{name}/context")).json()
+            assert "Overheard line 2" in context["blocks"][-1]["text"]
+
+
+class Measured(Patient):
+    """The model host tells its speeds: it writes ``speed`` tokens a second. Summaries wait after their first piece."""
+
+    speed = 100.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_piece = asyncio.Event()
+
+    async def generate(self, call: GenerateCall) -> AsyncIterator[Any]:
+        async for event in ScriptedInference.generate(self, call):
+            if isinstance(event, Finished):
+                spent = event.completion_tokens / self.speed
+                event = msgspec.structs.replace(event, prefill_seconds=0.01, decode_seconds=spent)
+            yield event
+            if summarizing(call) and isinstance(event, Delta):
+                self.first_piece.set()
+                await self.may_go_on.wait()
+
+
+@pytest.mark.parametrize(("speed", "stopped"), [(1000.0, False), (1.0, True)])
+async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_that_does_not(
+    settings: Settings, speed: float, stopped: bool
+) -> None:
+    small = changed(
+        settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, patience_seconds=30.0
+    )
+    inference = Measured()
+    inference.speed = speed
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                    "compaction"
+                ] == "queued":
+                    break
+            await asyncio.wait_for(inference.first_piece.wait(), 20)
+            asked = asyncio.create_task(say(client, name, "Who has apples?"))
+            if not stopped:
+                await asyncio.sleep(0.2)
+                assert not asked.done() and not any(kind == "compaction_stopped" for kind, _ in news)
+                inference.may_go_on.set()
+            said = await asked
+            assert said["message"]["text"] == "So be it."
+            assert ("now" in said["budget"]["blocks"]) == (not stopped)
+            inference.may_go_on.set()
+            await until(news, "compacted")
+            kinds = [kind for kind, _ in news if kind.startswith("compact")]
+            begun = ["compacting", "compaction_stopped"] if stopped else []
+            assert kinds[: len(begun) + 2] == [*begun, "compacting", "compacted"]
+
+
+async def test_a_rejected_summary_is_told_and_keeps_everything(
+    settings: Settings, inference: Patient
+) -> None:
+    inference.script = lambda call: ["Nothing."] if summarizing(call) else ["So be it."]
+    inference.may_go_on.set()
+    small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(60):
+                said = await say(
+                    client, name, f"Ann{number} has {number * 37 + 1000} apples for Bob{number} " * 3
+                )
+                if said["compaction"] == "queued":
+                    break
+            told = await until(news, "compaction_failed")
+            assert told["code"] == "summary_rejected"
+            again = await client.post(f"/v1/conversations/{name}/compact")
+            assert (again.status_code, again.json()["error"]["code"]) == (502, "summary_rejected")
+            for number in range(20):  # the conversation goes on; what has no room is listed
+                said = await say(client, name, f"More of {number * 41 + 5000} pears for Eve{number} " * 6)
+                assert said["budget"]["total"] <= said["budget"]["limit"]
+            assert any(left["why"].startswith("no room") for left in said["budget"]["left_out"])
+
+
+@pytest.mark.parametrize("first", ["revoked", "made"])
+async def test_the_stream_ends_with_the_right_to_it(
+    settings: Settings, inference: Patient, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """Its key is revoked, or it was opened without one and keys are needed now: by the command, in another process."""
+    monkeypatch.setattr("gateway.api.streaming.streams._RECHECK_SECONDS", 0.05)
+    key = make_key(settings, "ann", "user") if first == "revoked" else ""
+    async with live(settings, inference) as server:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx2.AsyncClient(base_url=server.url, timeout=30, headers=headers) as client:
+            name = await start(client)
+            async with listening(client, name) as news:
+                await asyncio.to_thread(hearth_key, settings, first)
+                told = await until(news, "error")
+                assert (told["error"]["type"], told["error"]["code"]) == (
+                    "authentication_error",
+                    "unauthorized",
+                )
+                assert [kind for kind, _ in news] == ["state", "error"]
+            assert (await client.get(f"/v1/conversations/{name}/events")).status_code == 401
+
+
+def hearth_key(settings: Settings, what: str) -> None:
+    command = ["revoke", "ann"] if what == "revoked" else ["create", "eve"]
+    flags = ["--data-dir", str(settings.data_dir)]
+    subprocess.run(
+        [sys.executable, "-m", "gateway.cli.main", "key", *command, *flags], check=True, capture_output=True
+    )
+
+
+async def test_no_news_reaches_a_revoked_key(settings: Settings, inference: Patient) -> None:
+    """Between two looks at the key neither: it is looked up before each piece of news, too."""
+    database = Database(settings.data_dir / "hearth.db")
+    database.open()
+    keys = [
+        database.write_sync(lambda c, name=name: create_key(c, name, "user", "ann"))[1] for name in ("a", "b")
+    ]
+    async with (
+        live(settings, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30, headers={"x-api-key": keys[0]}) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            database.write_sync(lambda connection: revoke_key(connection, "a"))
+            database.close()
+            await client.delete(f"/v1/conversations/{name}", headers={"x-api-key": keys[1]})
+            await until(news, "error")
+            assert [kind for kind, _ in news] == ["state", "error"]

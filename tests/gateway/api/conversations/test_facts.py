@@ -1,0 +1,110 @@
+"""Facts over HTTP: read after an exchange, put into prompts, corrected, forgotten, restored."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.config.settings import Settings
+from gateway.inference.interface import GenerateCall
+from tests.gateway.api.conftest import Client, changed, in_process, make_key
+from tests.gateway.api.conversations.test_conversations import say, start, text_of
+from tests.gateway.api.scripted import ScriptedInference
+
+PROPOSED = [
+    {"op": "add", "key": "home_city", "text": "Lives in Huế.", "quote": "I live in Huế", "reason": "said so"},
+    {
+        "op": "add",
+        "key": "bicycle",
+        "text": "Has a bicycle.",
+        "quote": "you have a bicycle",
+        "reason": "invented",
+    },
+]
+
+
+def learner(call: GenerateCall) -> list[str]:
+    """Proposes the same facts whenever it is asked for facts; one of them only the assistant has said."""
+    if "list facts worth remembering" in text_of(call):
+        return [msgspec.json.encode(PROPOSED).decode()]
+    return ["I think ", "you have a bicycle."]
+
+
+@pytest.fixture
+def inference() -> ScriptedInference:
+    return ScriptedInference(learner)
+
+
+async def facts(client: Client, want: int) -> list[dict[str, Any]]:
+    for _ in range(500):
+        found = (await client.get("/v1/facts")).json()["data"]
+        if len(found) >= want:
+            return list(found)
+        await asyncio.sleep(0.02)
+    raise AssertionError("no fact was learned")
+
+
+async def test_what_a_user_says_is_remembered_in_other_conversations(
+    client: Client, inference: ScriptedInference
+) -> None:
+    name = await start(client)
+    await say(client, name, "Hello, I live in Huế.")
+    [learned] = await facts(client, 1)
+    assert (learned["key"], learned["conversation"], learned["quote"]) == ("home_city", name, "I live in Huế")
+    other = await start(client)
+    said = await say(client, other, "Where am I?")
+    assert said["budget"]["blocks"]["facts"] > 0
+    reply = next(call for call in reversed(inference.calls) if call.lane == "interactive")
+    assert "home_city: Lives in Huế." in text_of(reply)
+
+
+async def test_corrected_forgotten_restored(client: Client) -> None:
+    made = await client.post("/v1/facts", json={"key": "preference: tea", "text": "Likes tea."})
+    assert made.status_code == 201
+    url = f"/v1/facts/{made.json()['id']}"
+    assert (await client.patch(url, json={"text": "Likes green tea."})).json()["text"] == "Likes green tea."
+    assert (await client.delete(url)).json()["ended_at"] is not None
+    assert (await client.get("/v1/facts")).json()["data"] == []
+    assert (await client.patch(url, json={"text": "x"})).status_code == 400
+    assert (await client.post(f"{url}/undo")).json()["fact"]["text"] == "Likes green tea."
+    assert (await client.post(f"{url}/undo")).json()["fact"]["text"] == "Likes tea."
+    assert (await client.post(f"{url}/undo")).json()["fact"] is None
+    for body in ({"key": "Bad Key", "text": "x"}, {"key": "good", "text": ""}, {"key": "good"}):
+        assert (await client.post("/v1/facts", json=body)).status_code == 400
+
+
+async def test_facts_belong_to_their_owner(settings: Settings, inference: ScriptedInference) -> None:
+    ann, bob = make_key(settings, "ann", "user"), make_key(settings, "bob", "user")
+    async with in_process(settings, inference) as client:
+        client.headers["Authorization"] = f"Bearer {ann}"
+        await client.post("/v1/facts", json={"key": "pet", "text": "Has a cat."})
+        client.headers["Authorization"] = f"Bearer {bob}"
+        conversation = await start(client)
+        await say(client, conversation, "What pet do I have?")
+        assert not any("Has a cat" in text_of(call) for call in inference.calls)
+
+
+async def test_facts_without_room_are_recalled_when_asked_for_and_else_listed(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    """A word is a token here: of forty-eight, two long facts leave no room for the older one."""
+    async with in_process(changed(settings, "memory", fact_tokens=48), inference) as client:
+        for key, text in (
+            ("pet", "Has a cat named Miu."),
+            ("work", "word " * 18),
+            ("home", "word " * 16),
+            ("trip", "Goes."),
+        ):
+            assert (await client.post("/v1/facts", json={"key": key, "text": text})).status_code == 201
+        name = await start(client)
+        said = await say(client, name, "Hello there")
+        assert {"what": "1 fact", "why": said["budget"]["left_out"][0]["why"]} in said["budget"]["left_out"]
+        assert "memory.fact_tokens (48)" in said["budget"]["left_out"][0]["why"]
+        assert said["budget"]["blocks"]["facts"] <= 48 and "recalled" not in said["budget"]["blocks"]
+        said = await say(client, name, "What is my cat called?")
+        assert said["budget"]["blocks"]["recalled"] <= 12 and not said["budget"]["left_out"]
+        replies = [call for call in inference.calls if call.lane == "interactive"]
+        assert "Miu" not in text_of(replies[0]) and "You also know:\n- pet: Has a cat" in text_of(replies[1])

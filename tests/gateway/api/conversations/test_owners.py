@@ -1,0 +1,196 @@
+"""Two owners and every route that names a thing by its id: what is not one's own does not exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.api.http.endpoint import Endpoint
+from gateway.config.settings import Settings
+from tests.gateway.api.conftest import Client, in_process, make_key
+from tests.gateway.api.conversations.test_conversations import say, start, text_of
+from tests.gateway.api.routes import ENDPOINTS, route_id
+from tests.gateway.api.scripted import ScriptedInference
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+# Ids of these are everybody's.
+SHARED = {"/v1/models/{id:path}", "/assets/{name}"}
+ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoint.path not in SHARED]
+# A body that each of them takes, so that no refusal of a body is mistaken for one of an id.
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/conversations/{id}/messages": {"text": "x"},
+    "/v1/conversations/{id}/convert": {},
+    "/v1/facts/{id}": {"text": "Mallory's."},
+    "/v1/tasks/{id}": {"title": "Mallory's", "state": "done"},
+}
+SECRET = "xylophone"  # in everything that Ann has
+
+
+class Owners:
+    """Ann's things by the collection that they are in, and a client for each owner."""
+
+    def __init__(self, client: Client, keys: dict[str, str]) -> None:
+        self.client = client
+        self._keys = keys
+        self.ids: dict[str, list[str]] = {}
+
+    async def ask(self, who: str, method: str, path: str, **more: Any) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {self._keys[who]}", "X-Request-ID": "same"}
+        return await self.client.request(method, path, headers=headers, **more)
+
+    async def make(self, path: str, **body: Any) -> str:
+        reply = await self.ask("ann", "POST", path, **({} if path.endswith("/rollover") else {"json": body}))
+        assert reply.status_code == 201, reply.text
+        made = str(reply.json()["id"])
+        self.ids.setdefault("/" + "/".join(path.split("/")[1:3]), []).append(made)
+        return made
+
+    async def fill(self) -> None:
+        """Things in every state that an id can be in."""
+        talk = await self.make("/v1/conversations", title=SECRET)
+        await self.ask(
+            "ann", "POST", f"/v1/conversations/{talk}/messages", json={"text": SECRET, "id": "m-1"}
+        )
+        await self.make(f"/v1/conversations/{talk}/rollover")
+        await self.make("/v1/facts", key="pet", text=f"Has a {SECRET}.")
+        ended = await self.make("/v1/facts", key="food", text=f"Eats a {SECRET}.")
+        assert (await self.ask("ann", "DELETE", f"/v1/facts/{ended}")).status_code == 200
+        objective = await self.make("/v1/tasks", title=SECRET, level="objective", day="2026-11-20")
+        task = await self.make("/v1/tasks", title=SECRET, parent=objective, day="2026-11-20")
+        await self.make("/v1/tasks", title=SECRET, level="checklist", parent=task)
+
+    async def everything(self) -> list[str]:
+        """All that Ann can read, without what changes by itself."""
+        paths = ["/v1/conversations?archived=true", "/v1/facts?ended=true", "/v1/tasks"]
+        for endpoint in ROUTES:
+            if endpoint.method == "GET" and not endpoint.path.endswith("/events"):
+                paths += [endpoint.path.replace("{id}", each) for each in self.ids[collection(endpoint)]]
+        replies = [await self.ask("ann", "GET", path) for path in paths]
+        assert all(reply.status_code == 200 for reply in replies)
+        return [reply.text for reply in replies]
+
+
+def collection(endpoint: Endpoint) -> str:
+    return endpoint.path.partition("/{")[0]
+
+
+def body_of(path: str, method: str) -> dict[str, Any]:
+    return {"json": BODIES[path]} if path in BODIES and method in ("POST", "PUT", "PATCH") else {}
+
+
+@pytest.fixture
+async def owners(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Owners]:
+    keys = {
+        name: make_key(settings, name, "admin" if name == "root" else "user")
+        for name in ("ann", "bob", "root")
+    }
+    async with _filled(settings, inference, keys) as made:
+        yield made
+
+
+@asynccontextmanager
+async def _filled(
+    settings: Settings, inference: ScriptedInference, keys: dict[str, str]
+) -> AsyncIterator[Owners]:
+    async with in_process(settings, inference) as client:
+        made = Owners(client, keys)
+        await made.fill()
+        yield made
+
+
+async def test_every_id_of_somebody_else_with_every_method(owners: Owners) -> None:
+    """Also for admins; and the reply is the one for an id that nobody has, to the byte."""
+    before = await owners.everything()
+    paths = sorted({endpoint.path for endpoint in ROUTES})
+    served = {(endpoint.method, endpoint.path) for endpoint in ROUTES}
+    served |= {("HEAD", path) for method, path in served if method == "GET"}
+    checked = 0
+    for path in paths:
+        ids = owners.ids[path.partition("/{")[0]]  # a KeyError: teach `fill` to make one
+        for method in METHODS:
+            for who in ("bob", "root"):
+                for each in ids:
+                    reply, none = [
+                        await owners.ask(who, method, path.replace("{id}", name), **body_of(path, method))
+                        for name in (each, "0" * len(each))
+                    ]
+                    expected = 404 if (method, path) in served else 405
+                    assert reply.status_code == expected, (who, method, path, reply.text)
+                    assert reply.text.replace(each, "") == none.text.replace("0" * len(each), "")
+                    assert SECRET not in reply.text
+                    checked += 1
+    assert checked > 300
+    assert await owners.everything() == before
+
+
+async def test_bodies_of_endpoints_are_known() -> None:
+    """A new route with an id and a body has to tell a good one here."""
+    needing = {endpoint.path for endpoint in ROUTES if endpoint.accepts}
+    assert needing == set(BODIES), "add a good body"
+
+
+async def test_an_id_is_no_other_kind_s_id(owners: Owners) -> None:
+    for endpoint in ROUTES:
+        for kind, ids in owners.ids.items():
+            if kind != collection(endpoint):
+                for each in ids:
+                    path = endpoint.path.replace("{id}", each)
+                    reply = await owners.ask(
+                        "ann", endpoint.method, path, **body_of(endpoint.path, endpoint.method)
+                    )
+                    assert reply.status_code == 404, route_id(endpoint)
+
+
+async def test_lists_have_one_s_own_only(owners: Owners) -> None:
+    for who in ("bob", "root"):
+        for path in (
+            "/v1/conversations?archived=true",
+            "/v1/facts?ended=true",
+            "/v1/tasks",
+            "/v1/tasks?state=open",
+        ):
+            assert (await owners.ask(who, "GET", path)).json()["data"] == [], path
+
+
+async def test_ids_in_bodies_are_one_s_own_too(owners: Owners) -> None:
+    objective, task, item = owners.ids["/v1/tasks"]
+    before = await owners.everything()
+    for level, parent in (("checklist", task), ("task", objective), ("checklist", item)):
+        for name in (parent, "T-20991231-09"):
+            body = {"title": "x", "level": level, "parent": name}
+            reply = await owners.ask("bob", "POST", "/v1/tasks", json=body)
+            assert reply.status_code in (400, 404), reply.text
+            assert SECRET not in reply.text
+    assert await owners.everything() == before
+
+
+async def test_equal_ids_are_different_things(owners: Owners, inference: ScriptedInference) -> None:
+    """Tasks are numbered by owner, and callers choose the ids of messages and requests."""
+    before = await owners.everything()
+    body = {"title": "Bob's", "day": "2026-11-20"}
+    task = (await owners.ask("bob", "POST", "/v1/tasks", json=body)).json()["id"]
+    assert task in owners.ids["/v1/tasks"]
+    assert (await owners.ask("bob", "PATCH", f"/v1/tasks/{task}", json={"state": "done"})).status_code == 200
+    assert (await owners.ask("bob", "DELETE", f"/v1/tasks/{task}")).status_code == 200
+    talk = (await owners.ask("bob", "POST", "/v1/conversations", json={})).json()["id"]
+    said = await owners.ask(
+        "bob", "POST", f"/v1/conversations/{talk}/messages", json={"text": "Hi", "id": "m-1"}
+    )
+    assert said.status_code == 200
+    assert json.dumps(said.json()).count(SECRET) == 0
+    assert await owners.everything() == before
+
+
+async def test_nothing_of_ann_s_is_in_bob_s_prompts(owners: Owners, inference: ScriptedInference) -> None:
+    ann = {call.owner for call in inference.calls}
+    assert ann and "" not in ann
+    owners.client.headers["Authorization"] = f"Bearer {owners._keys['bob']}"
+    await say(owners.client, await start(owners.client), "What pet do I have, and what is there to do?")
+    calls = [call for call in inference.calls if call.owner not in ann]  # her facts may still be looked for
+    assert calls
+    assert not any(SECRET in text_of(call) for call in calls)

@@ -1,0 +1,139 @@
+"""Tasks over HTTP: ids, levels, prompt block, mentions, updates read from a conversation, ownership."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.config.settings import Settings
+from gateway.inference.interface import GenerateCall
+from gateway.tasks.values import Change, accept, mentions
+from tests.gateway.api.conftest import Client, changed, in_process, make_key
+from tests.gateway.api.conversations.test_conversations import say, start, text_of
+from tests.gateway.api.scripted import ScriptedInference
+from tests.gateway.memory.test_compose import line
+
+PROPOSED = [
+    {"op": "add", "id": "", "title": "Buy milk", "quote": "buy milk"},
+    {"op": "add", "id": "", "title": "Sell the house", "quote": "sell the house"},
+    {"op": "done", "id": "T-19990101-01", "title": "", "quote": "buy milk"},
+]
+
+
+def keeper(call: GenerateCall) -> list[str]:
+    """Proposes one task that the user named, one that nobody did, and the end of one that does not exist."""
+    text = text_of(call)
+    if "list changes to the tasks" in text:
+        return [msgspec.json.encode(PROPOSED).decode()]
+    return ["[]"] if "list facts" in text else ["Fine."]
+
+
+@pytest.fixture
+def inference() -> ScriptedInference:
+    return ScriptedInference(keeper)
+
+
+async def make(client: Client, title: str, **fields: Any) -> dict[str, Any]:
+    reply = await client.post("/v1/tasks", json={"title": title, **fields})
+    assert reply.status_code == 201, reply.text
+    return dict(reply.json())
+
+
+async def test_ids_sort_and_explain_themselves(client: Client) -> None:
+    objective = await make(client, "Move house", level="objective", day="2026-11-20")
+    task = await make(client, "Pack", parent=objective["id"], day="2026-11-20", archetype="hybrid")
+    second = await make(client, "Call the movers", day="2026-11-20")
+    items = [await make(client, f"box {n}", level="checklist", parent=task["id"]) for n in range(12)]
+    assert (objective["id"], task["id"], second["id"]) == ("O-20261120-01", "T-20261120-01", "T-20261120-02")
+    assert [item["id"] for item in items][-1] == "T-20261120-01.c12"
+    for wrong in (
+        {"level": "checklist"},
+        {"level": "checklist", "parent": objective["id"]},
+        {"parent": task["id"]},
+        {"parent": "T-20991231-01"},
+        {"day": "2026-13-01"},
+        {"level": "epic"},
+    ):
+        reply = await client.post("/v1/tasks", json={"title": "x", **wrong})
+        assert reply.status_code in (400, 404), wrong
+    done = await client.patch(f"/v1/tasks/{task['id']}", json={"state": "done"})
+    assert done.json()["state"] == "done"
+    listed = (await client.get("/v1/tasks?day=2026-11-20&state=done")).json()["data"]
+    assert [each["id"] for each in listed] == [task["id"]]
+    assert (await client.delete(f"/v1/tasks/{objective['id']}")).status_code == 200
+    left = (await client.get("/v1/tasks?day=2026-11-20")).json()["data"]
+    assert [each["id"] for each in left] == [second["id"]], "what is below goes with it"
+
+
+async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
+    client: Client, inference: ScriptedInference
+) -> None:
+    today = await make(client, "Water the plants")
+    await make(
+        client, "Ask which ones", level="checklist", parent=today["id"], breakpoint=True, question="Which?"
+    )
+    old = await make(client, "File the taxes", day="2020-04-01")
+    await client.patch(f"/v1/tasks/{today['id']}", json={"state": "done"})
+    name = await start(client)
+    said = await say(client, name, "Hello")
+    assert said["budget"]["blocks"]["tasks"] > 0
+    prompt = text_of(next(call for call in inference.calls if call.lane == "interactive"))
+    assert f"[x] {today['id']} (user) Water the plants" in prompt
+    assert "BREAKPOINT: Which?" in prompt and "taxes" not in prompt
+    await say(client, name, f"What about @{old['id']}?")
+    prompt = text_of([call for call in inference.calls if call.lane == "interactive"][-1])
+    assert "File the taxes" in prompt
+
+
+async def test_updates_are_read_from_what_the_user_says(client: Client) -> None:
+    name = await start(client)
+    await say(client, name, "Please remind me to buy milk today.")
+    for _ in range(500):
+        found = (await client.get("/v1/tasks?day=today")).json()["data"]
+        if found:
+            break
+        await asyncio.sleep(0.02)
+    assert [each["title"] for each in found] == ["Buy milk"]
+    assert (found[0]["conversation"], found[0]["message"]) == (name, 1)
+
+
+async def test_numbers_of_tasks_are_each_owners_own(settings: Settings, inference: ScriptedInference) -> None:
+    ann, bob = make_key(settings, "ann", "user"), make_key(settings, "bob", "user")
+    async with in_process(settings, inference) as client:
+        client.headers["Authorization"] = f"Bearer {ann}"
+        task = (await make(client, "secret"))["id"]
+        client.headers["Authorization"] = f"Bearer {bob}"
+        assert (await make(client, "mine"))["id"] == task, "numbers are each owner's own"
+
+
+@given(st.text(max_size=200))
+def test_mentions_are_ids(text: str) -> None:
+    assert (
+        mentions(f"{text} @T-20261120-03, @O-20250101-01 @T-20261120-03")[-2:]
+        == mentions("@T-20261120-03 @O-20250101-01")
+        or "@" in text
+    )
+
+
+def test_only_users_make_tasks() -> None:
+    talk = [line(1, text="hello"), line(2, "assistant", "You should buy milk.")]
+    assert accept([Change("add", "", "Buy milk", "buy milk")], talk, []) == []
+
+
+async def test_tasks_without_room_are_counted_in_the_prompt_and_listed(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(changed(settings, "memory", task_tokens=40), inference) as client:
+        for number in range(9):
+            await make(client, f"Pack box number {number}")
+        said = await say(client, await start(client), "Hello")
+        [left] = said["budget"]["left_out"]
+        assert left["why"] == "no room: memory.task_tokens is 40"
+        number = int(left["what"].removesuffix(" lines of tasks"))
+        prompt = text_of(next(call for call in inference.calls if call.lane == "interactive"))
+        assert f"({number} more)" in prompt and prompt.count("Pack box") == 9 - number

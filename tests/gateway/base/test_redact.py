@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gateway.base.redact
+from gateway.base.redact import redact, redact_aside, redact_value
+
+RULES = tomllib.loads(Path(gateway.base.redact.__file__).with_suffix(".toml").read_text())["secret"]
+
+SECRETS = [
+    ("token hk_" + "aB3-" * 10 + " end", "token [redacted] end"),
+    ("sk-proj-" + "x1" * 20, "[redacted]"),
+    ("sk-ant-api03-" + "x1_-" * 20, "[redacted]"),
+    ("hf_" + "aZ9" * 11, "[redacted]"),
+    ("ghp_" + "a1" * 18, "[redacted]"),
+    ("AKIA" + "ABCD1234" * 2, "[redacted]"),
+    ("Authorization: Bearer abc.def-ghi_123", "Authorization: Bearer [redacted]"),
+    ("authorization: basic dXNlcjpwYXNz", "authorization: basic [redacted]"),
+    ("https://user:pa%20ss@example.org/x", "https://user:[redacted]@example.org/x"),
+    ("postgresql+psycopg://:secret@db/x", "postgresql+psycopg://:[redacted]@db/x"),
+    ('{"api_key": "abcdef123"}', '{"api_key": "[redacted]"}'),
+    ("PASSWORD=hunter2hunter2\nnext", "PASSWORD=[redacted]\nnext"),
+    (
+        "x\n-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\ny",
+        "x\n[redacted]\ny",
+    ),
+    ("-----BEGIN PRIVATE KEY-----\nnever ends", "[redacted]"),
+    ("use Zx81kQ0vLm5tYb7RwNc3HsJd9PgFuA2e now", "use [redacted] now"),
+]
+
+
+@pytest.mark.parametrize(("text", "clean"), SECRETS)
+def test_secrets_go(text: str, clean: str) -> None:
+    assert redact(text) == (clean, 1)
+    assert redact(clean) == (clean, 0), "redacting twice changes nothing"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Befunge was created by Chris Pressey in 1993.",
+        "https://esolangs.org/wiki/Befunge?a=b:c@d",
+        "the bearer of bad news",
+        "+++++[>+++++<-]>. sk-short hk_x",
+        "password: none",
+        "-----BEGIN CERTIFICATE-----",
+        "time 12:30 user@example.org",
+    ],
+)
+def test_ordinary_text_stays(text: str) -> None:
+    assert redact(text) == (text, 0)
+
+
+def test_values_keep_their_shape() -> None:
+    secret = "hk_" + "a" * 43
+    assert redact_value({"a": [secret, 1, None, {"b": secret}], "c": 2.5}) == (
+        {"a": ["[redacted]", 1, None, {"b": "[redacted]"}], "c": 2.5},
+        2,
+    )
+
+
+def plainly(text: str) -> tuple[str, int]:
+    """What the rules mean, each pattern tried at each place."""
+    total = 0
+    for rule in RULES:
+        pattern = rule["pattern"]
+        if "until" in rule:
+            pattern += f"(?s:.*?)(?:{rule['until']}|\\Z)"
+        text, count = re.subn(pattern, rule.get("replace", "[redacted]"), text)
+        total += count
+    return text, total
+
+
+PIECES = [word for rule in RULES for word in rule["near"]] + [
+    "Bearer ", "API_KEY=", "apikey: '", "client-secret=", "secret_access_key =", "AUTH_TOKEN: ", "passwd=", "Password:",
+    "PRIVATE KEY-----", "-----END EC PRIVATE KEY-----", "https://me:", "@", "abcdefgh" * 3, "ABCD1234" * 2, "1", ".",
+    "-", "ı", "ſ", "é", "\U0001f600", " ", "\n", "[redacted]",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_looking_near_words_finds_what_looking_everywhere_does(text: str) -> None:
+    assert redact(text) == plainly(text)
+
+
+@given(st.text())
+def test_any_text_is_taken(text: str) -> None:
+    redact(text)
+
+
+async def test_others_go_on_while_a_long_text_is_searched() -> None:
+    text = "ab://" * 200_000 + "hk_" + "a" * 43
+    task = asyncio.create_task(redact_aside(text))
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert (await task)[1] == 1 and turns > 2
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a", "a+", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "Bearer ", "http://a:", "://", "sk-", "eyJa.",
+        "password= ", "auth",
+    ],
+)  # fmt: skip
+def test_hostile_text_is_quick(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    start = time.perf_counter()
+    redact(text)
+    assert time.perf_counter() - start < 5

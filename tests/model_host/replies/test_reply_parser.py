@@ -1,0 +1,348 @@
+"""What a model writes, split into text, tool calls and thoughts: the same however it is cut, and never a crash."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model_host.protocol import TokenLogprob
+from model_host.replies.markers import Markers
+from model_host.replies.reply import Reply, Text
+from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
+from model_host.replies.text import StopMatcher
+from model_host.replies.tool_arguments import MalformedCallError
+from model_host.replies.tool_forms import THOUGHTS, ToolForm, find_form
+
+GEMMA = ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>')
+HERMES = ToolForm("json", "<tool_call>", "</tool_call>", key="arguments")
+LLAMA = ToolForm("json", key="parameters")
+TOOLS = frozenset({"get", "set"})
+MARKERS = [*GEMMA.markers, *HERMES.markers, *THOUGHTS[0]]
+
+
+def markers(*, tokens: bool) -> Markers:
+    """A vocabulary that has every marker as a control token, or none."""
+    return Markers(MARKERS, lambda text: 100 + MARKERS.index(text) if tokens else None)
+
+
+def in_stream(text: str, known: Markers) -> str:
+    """``text`` as the stream has it when the model writes markers as tokens."""
+    for spelling in MARKERS:
+        text = text.replace(spelling, known.sign(spelling))
+    return text
+
+
+def read(
+    form: ToolForm, text: str, cuts: list[int], *, tokens: bool, parallel: bool = True, ended: bool = True
+) -> tuple[str, list[tuple[str | None, str]], bool]:
+    """The text, the calls (name, arguments), and whether the reply broke off."""
+    known = markers(tokens=tokens)
+    parser = ReplyParser(known, form, TOOLS, parallel=parallel)
+    stream = in_stream(text, known)
+    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    said, calls = "", {}  # type: ignore[var-annotated]
+    try:
+        pieces = [piece for begin, end in pairwise(bounds) for piece in parser.push(stream[begin:end])]
+        pieces += parser.finish(ended=ended)
+    except MalformedCallError:
+        return "", [], True
+    for piece in pieces:
+        if isinstance(piece, Content):
+            said += piece.text
+            continue
+        name, arguments = calls.get(piece.index, (None, ""))
+        assert (piece.name is None) == (name is not None), "the first piece, and it alone, has the name"
+        assert (piece.call_id is None) == (piece.name is None)
+        calls[piece.index] = (name or piece.name, arguments + piece.arguments)
+    assert list(calls) == list(range(len(calls)))
+    assert parser.calls <= len(calls)
+    return said, list(calls.values()), False
+
+
+def one(form: ToolForm, text: str, **kinds: Any) -> tuple[str, list[tuple[str | None, Any]], bool]:
+    """Read in one piece; arguments as values."""
+    said, calls, broken = read(form, text, [], **({"tokens": True} | kinds))
+    return said, [(name, json.loads(arguments)) for name, arguments in calls], broken
+
+
+def test_gemma_calls_become_json() -> None:
+    text = (
+        '<|tool_call>call:get{city:<|"|>Rom "x" \\<|"|>,deep:{a:[1,-2.5e3,true,None],<|"|>b c<|"|>:{}},n:null}'
+        "<tool_call|><|tool_call>call:set{}<tool_call|>"
+    )
+    expected = {"city": 'Rom "x" \\', "deep": {"a": [1, -2500.0, True, None], "b c": {}}, "n": None}
+    for tokens in (True, False):
+        assert one(GEMMA, text, tokens=tokens) == ("", [("get", expected), ("set", {})], False)
+
+
+def test_json_calls_between_text() -> None:
+    text = (
+        'Let me see.\n<tool_call>\n{"name": "get", "arguments": {"a": "}\n</tool_call>"}}\n</tool_call>\n'
+        '<tool_call>{"arguments": {"b": [1]}, "name": "set", "id": 3}</tool_call>\nDone.'
+    )
+    expected = [("get", {"a": "}\n</tool_call>"}), ("set", {"b": [1]})]
+    assert one(HERMES, text, tokens=False) == ("Let me see.Done.", expected, False)
+
+
+def test_json_without_markers_is_a_call_only_as_the_whole_reply() -> None:
+    call = '{"name": "get", "parameters": {"a": 1}}'
+    assert one(LLAMA, f" {call}") == ("", [("get", {"a": 1})], False)
+    assert one(LLAMA, f"{call}\n{call}")[1] == [("get", {"a": 1})] * 2
+    for text in (f"See {call}", '{"name": "other", "parameters": {}}', '{"a": 1}', "{", "[1]", "{]"):
+        assert one(LLAMA, text) == (text, [], False)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (HERMES, "<tool_call>no"),
+        (HERMES, '<tool_call>{"name": "other", "arguments": {}}</tool_call>'),
+        (HERMES, '<tool_call>{"name": 3, "arguments": {}}</tool_call>'),
+        (HERMES, '<tool_call>{"name": "get", "arguments": "x"}</tool_call>'),
+        (GEMMA, "<|tool_call>get{}<tool_call|>"),
+        (GEMMA, "<|tool_call>call:other{}<tool_call|>"),
+        (GEMMA, "a \n<|tool_call>call:ge"),
+    ],
+)
+def test_what_does_not_begin_as_a_call_is_text(form: ToolForm, text: str) -> None:
+    said, calls, broken = one(form, text, tokens=False)
+    assert (said, calls, broken) == (text, [], False)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (HERMES, '<tool_call>{"name": "get", "arguments": {"a": tru}}</tool_call>'),
+        (HERMES, '<tool_call>{"name": "get", "arguments": {"a": 1'),
+        (HERMES, '<tool_call>{"name": "get", "arguments": {}} and so on'),
+        (GEMMA, "<|tool_call>call:get{a:bare}<tool_call|>"),
+        (GEMMA, "<|tool_call>call:get{a:1"),
+        (GEMMA, "<|tool_call>call:get{a:1]<tool_call|>"),
+        (GEMMA, "<|tool_call>call:get" + "{a:" * 70),
+    ],
+)
+def test_a_call_that_breaks_off_is_an_error(form: ToolForm, text: str) -> None:
+    assert one(form, text) == ("", [], True)
+
+
+def test_a_call_without_its_closing_marker_counts_when_the_model_stopped_there() -> None:
+    assert one(HERMES, '<tool_call>{"name": "get", "arguments": {"a": 1}}')[1] == [("get", {"a": 1})]
+    assert one(GEMMA, "<|tool_call>call:get{a:1}")[1] == [("get", {"a": 1})]
+
+
+def test_a_limit_leaves_the_arguments_so_far() -> None:
+    said, calls, broken = read(GEMMA, '<|tool_call>call:get{a:<|"|>ab', [], tokens=True, ended=False)
+    assert (said, calls, broken) == ("", [("get", '{"a":"ab')], False)
+
+
+def test_without_parallel_calls_the_first_one_ends_the_reply() -> None:
+    text = "<|tool_call>call:get{}<tool_call|><|tool_call>call:set{}<tool_call|>"
+    assert one(GEMMA, text, parallel=False)[1] == [("get", {})]
+
+
+def test_thoughts_are_not_said() -> None:
+    for tokens in (True, False):
+        text = "<|channel>thought\nHm <|tool_call>call:get{}<tool_call|><channel|>Yes.<|channel>more"
+        assert one(GEMMA, text, tokens=tokens) == ("Yes.", [], False)
+
+
+def test_a_marker_spelled_out_is_text_where_it_is_a_token() -> None:
+    parser = ReplyParser(markers(tokens=True), HERMES, TOOLS)
+    text = '<tool_call>{"name": "get", "arguments": {}}</tool_call>'
+    pieces = [*parser.push(text), *parser.finish(ended=True)]
+    assert "".join(piece.text for piece in pieces if isinstance(piece, Content)) == text
+
+
+def test_stray_control_tokens_are_hidden_and_spelled_out_in_arguments() -> None:
+    assert one(GEMMA, "a<tool_call|>b") == ("ab", [], False)
+    text = '<|tool_call>call:get{a:<|"|>x<tool_call|>y<|"|>}<tool_call|>'
+    assert one(GEMMA, text)[1] == [("get", {"a": "x<tool_call|>y"})]
+    text = '<tool_call>{"name": "get", "arguments": {"a": "x</tool_call>\ny"}}</tool_call>'
+    assert one(HERMES, text)[1] == [("get", {"a": "x</tool_call>\ny"})]
+
+
+# --------------------------------------------------------------------------- any cut, any text
+
+SCRAPS = st.sampled_from(
+    [
+        *MARKERS,
+        "call:get{",
+        "call:set{",
+        '{"name": "get", "arguments": ',
+        '{"name":"set","parameters":',
+        "{}",
+        "}",
+        "}}",
+        "{",
+        "[",
+        "]",
+        '"',
+        "\\",
+        ":",
+        ",",
+        "a:",
+        "1",
+        "-2.5",
+        "true",
+        "None",
+        " ",
+        "\n",
+        "é",
+        "thought",
+    ]
+)
+WRITTEN = st.lists(SCRAPS | st.text(max_size=4), max_size=16).map("".join)
+FORMS = st.sampled_from([GEMMA, HERMES, LLAMA])
+
+
+@given(
+    FORMS, WRITTEN, st.lists(st.integers(0, 120), max_size=12), st.booleans(), st.booleans(), st.booleans()
+)
+def test_how_the_stream_is_cut_makes_no_difference(
+    form: ToolForm, text: str, cuts: list[int], tokens: bool, parallel: bool, ended: bool
+) -> None:
+    whole = read(form, text, [], tokens=tokens, parallel=parallel, ended=ended)
+    assert read(form, text, cuts, tokens=tokens, parallel=parallel, ended=ended) == whole
+    every = list(range(len(text) + 1))
+    assert read(form, text, every, tokens=tokens, parallel=parallel, ended=ended) == whole
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    # Without their tokens, markers cannot be told from the same text in an argument.
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<"), max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text("abcXYZ_", min_size=1, max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+ARGUMENTS = st.dictionaries(st.text("abcXYZ_", min_size=1, max_size=8), JSON, max_size=4)
+
+
+def gemma(value: Any) -> str:
+    if isinstance(value, str):
+        return f'<|"|>{value}<|"|>'
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{gemma(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(gemma, value)) + "]"
+    return json.dumps(value)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(TOOLS)), ARGUMENTS), min_size=1, max_size=3),
+    st.booleans(),
+    st.data(),
+)
+def test_every_call_comes_through(calls: list[tuple[str, Any]], tokens: bool, data: st.DataObject) -> None:
+    form = data.draw(st.sampled_from([GEMMA, HERMES]))
+    written = "".join(
+        f"<|tool_call>call:{name}{gemma(arguments)}<tool_call|>"
+        if form is GEMMA
+        else f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>\n"
+        for name, arguments in calls
+    )
+    cuts = data.draw(st.lists(st.integers(0, len(written)), max_size=10))
+    said, found, broken = read(form, written, cuts, tokens=tokens)
+    assert (said, broken) == ("", False)
+    assert [(name, json.loads(arguments)) for name, arguments in found] == calls
+
+
+# --------------------------------------------------------------------------- replies: tokens in, text out
+
+
+def pieces_of(text: str, lengths: list[int]) -> list[bytes]:
+    raw, made = text.encode(), []
+    while raw:
+        length = lengths[len(made) % len(lengths)]
+        made.append(raw[:length])
+        raw = raw[length:]
+    return made
+
+
+@given(
+    st.text("abß€😀x", max_size=30),
+    st.lists(st.integers(1, 5), min_size=1, max_size=6),
+    st.lists(st.text("abx€", min_size=1, max_size=3), max_size=2),
+)
+def test_log_probabilities_go_with_the_text_that_is_shown(
+    text: str, lengths: list[int], stops: list[str]
+) -> None:
+    reply = Reply(StopMatcher(stops))
+    shown, told = "", []
+    for number, piece in enumerate(pieces_of(text, lengths)):
+        for made in reply.push(7, piece, TokenLogprob(str(number), list(piece), -1.0, [])):
+            assert isinstance(made, Text)
+            shown += made.text
+            told += made.logprobs
+        if reply.complete:
+            break
+    for made in reply.finish(ended=True):
+        assert isinstance(made, Text)
+        shown += made.text
+        told += made.logprobs
+    assert text.startswith(shown)
+    assert [logprob.token for logprob in told] == [str(i) for i in range(len(told))]
+    joined = bytes(byte for logprob in told for byte in logprob.bytes)
+    if reply.stop_string is None:
+        assert (shown, joined) == (text, text.encode())
+    else:  # the last token may reach into the stop string; no token behind it is told
+        assert joined.startswith(shown.encode())
+        assert len(joined) < len(shown.encode()) + max(lengths)
+
+
+def test_log_probabilities_of_calls_and_thoughts_are_left_out() -> None:
+    known = markers(tokens=True)
+    reply = Reply(parser=ReplyParser(known, GEMMA, TOOLS))
+    written = [
+        "<|channel>",
+        "hm",
+        "<channel|>",
+        "Hi",
+        " you",
+        "<|tool_call>",
+        "call:get{",
+        "}",
+        "<tool_call|>",
+    ]
+    told, calls = [], []
+    for word in written:
+        token = known.tokens.get(word, 7)
+        for made in reply.push(token, word.encode(), TokenLogprob(word, [], -1.0, [])):
+            if isinstance(made, CallPiece):
+                calls.append(made)
+            else:
+                told += [(made.text, [logprob.token for logprob in made.logprobs])]
+    assert reply.finish(ended=True) == []
+    assert told == [("Hi", ["Hi"]), (" you", [" you"])]
+    assert "".join(piece.arguments for piece in calls) == "{}"
+    assert reply.calls == 1
+
+
+def test_stop_strings_count_in_the_text_alone() -> None:
+    reply = Reply(StopMatcher(["}", "END"]), ReplyParser(markers(tokens=False), GEMMA, TOOLS))
+    made = reply.push(7, b"one<|tool_call>call:get{a:1}<tool_call|>two E")
+    assert [piece.text for piece in made if isinstance(piece, Text)] == ["one", "two "]
+    assert not reply.complete
+    assert reply.push(7, b"ND three") == []
+    assert reply.stop_string == "END"
+
+
+def test_forms_are_told_by_what_a_template_prints() -> None:
+    gemma_text = 'x<|tool_call>call:probe_tool{probe_key:<|"|>probe value<|"|>}<tool_call|>'
+    call = '{"name": "probe_tool", "arguments": {"probe_key": "probe value"}}'
+    assert find_form(gemma_text) == GEMMA
+    assert find_form(f"<tool_call>\n{call}\n</tool_call>") == HERMES
+    llama = call.replace("arguments", "parameters")
+    assert find_form(f"<|start_header_id|>assistant<|end_header_id|>\n\n{llama}<|eot_id|>") == LLAMA
+    for text in ("", call, llama, f"[TOOL_CALLS]{call}", f"<function=probe_tool>{call}"):
+        assert find_form(text) is None

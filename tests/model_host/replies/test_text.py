@@ -1,0 +1,49 @@
+"""Bytes become text, and text ends at stop strings, however they arrive."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model_host.replies.text import IncrementalText, StopMatcher
+
+
+@given(st.text(), st.lists(st.integers(1, 5), min_size=1))
+def test_any_cut_of_utf8_gives_the_text_back(text: str, sizes: list[int]) -> None:
+    raw = text.encode("utf-8", "surrogatepass")
+    expected = raw.decode("utf-8", "replace")
+    decoder, shown, start, turn = IncrementalText(), "", 0, 0
+    while start < len(raw):
+        size = sizes[turn % len(sizes)]
+        shown += decoder.push(raw[start : start + size])
+        start, turn = start + size, turn + 1
+    assert shown + decoder.flush() == expected
+
+
+@given(
+    st.text("ab<>", max_size=40),
+    st.lists(st.text("ab<>", min_size=1, max_size=5), max_size=4),
+    st.lists(st.integers(1, 4), min_size=1, max_size=6),
+)
+def test_stop_strings_cut_at_the_first_match_however_text_arrives(
+    text: str, stops: list[str], sizes: list[int]
+) -> None:
+    hits = [text.find(stop) for stop in stops if stop in text]
+    expected = text[: min(hits)] if hits else text
+    # What had been shown before a longer match completed cannot be taken back: with overlapping stops the earliest
+    # completed one wins, so compare with a character-by-character run, the finest arrival there is.
+    matcher, shown = StopMatcher(stops), ""
+    start, turn = 0, 0
+    while start < len(text) and matcher.matched is None:
+        size = sizes[turn % len(sizes)]
+        shown += matcher.push(text[start : start + size])
+        start, turn = start + size, turn + 1
+    if matcher.matched is None:
+        shown += matcher.flush()
+    assert text.startswith(shown)
+    assert not any(stop in shown for stop in stops)
+    if not hits:
+        assert shown == expected
+    else:
+        assert matcher.matched is not None
+        assert len(shown) >= len(expected)
