@@ -27,7 +27,7 @@ from benchmarks.common import command_line, new_server, spread
 from gateway.base.cores import usable_cores
 from gateway.benchmarking.flows import SCENARIOS, scenarios
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.report import Report, Result, Series
+from gateway.benchmarking.report import BenchmarkReport, Result, Series
 from gateway.benchmarking.run import Progress, measure
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
@@ -43,7 +43,7 @@ LEFT_OUT = ("copying",)
 def main() -> None:
     asked = _arguments()
     if asked.table is not None:
-        print(table(msgspec.json.decode(asked.table.read_bytes(), type=Report)))
+        print(table(msgspec.json.decode(asked.table.read_bytes(), type=BenchmarkReport)))
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are stopped
     chosen = scenarios(asked.scenario or [each.name for each in SCENARIOS if each.name not in LEFT_OUT])
@@ -99,7 +99,9 @@ def _hearth(model: Path, *, threads: int, context: int, slots: int) -> Iterator[
         yield server.url
 
 
-async def _measure(servers: Servers, chosen: tuple[Scenario, ...], asked: argparse.Namespace) -> Report:
+async def _measure(
+    servers: Servers, chosen: tuple[Scenario, ...], asked: argparse.Namespace
+) -> BenchmarkReport:
     """Run all rounds. After each, write the results so far to ``asked.out``."""
     machine = this_machine()
     results: dict[str, Result] = {}
@@ -116,7 +118,7 @@ async def _measure(servers: Servers, chosen: tuple[Scenario, ...], asked: argpar
                 else:
                     results[result.label] = result
         found = [results[label] for label in urls]
-        report = Report(machine=machine, seed=1, rounds=round_ + 1, scale=asked.scale, results=found)
+        report = BenchmarkReport(machine=machine, seed=1, rounds=round_ + 1, scale=asked.scale, results=found)
         if asked.out is not None:
             asked.out.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     return report
@@ -134,7 +136,7 @@ async def _round(
         return await measure(turns, chosen, rounds=1, seed=number + 1, scale=scale, progress=progress)
 
 
-def table(report: Report) -> str:
+def table(report: BenchmarkReport) -> str:
     """Format all values as Markdown."""
     ours, *peers = report.results
     head = [ours.label, *(peer.label for peer in peers), *(f"ratio to {peer.label}" for peer in peers)]

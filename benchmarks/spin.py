@@ -24,7 +24,7 @@ import psutil
 from benchmarks.common import BareHost
 from gateway.benchmarking.hogs import busy_loops
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.texts import BenchmarkTexts
 
 SETTINGS = ("passive", "1000", "10000", "100000", "default", "active")
 IDLE_SECONDS = 2.0
@@ -69,9 +69,9 @@ def measure(model: Path, settings: list[str], rounds: int) -> None:
         for setting in settings:  # one after the other: a new host measures
             host = hosts[setting] = started(model, setting)
             host.until("ready")
-            speeds(host, Texts("warm", 1.1).text(100))
+            speeds(host, BenchmarkTexts("warm", 1.1).text(100))
         for round_ in range(rounds):
-            text = Texts(f"spin {round_}", 1.1).text(400)
+            text = BenchmarkTexts(f"spin {round_}", 1.1).text(400)
             for crowded in (False, True):
                 with busy_loops() if crowded else nullcontext():
                     for setting, host in hosts.items():

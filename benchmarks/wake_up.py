@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.common import BareHost, command_line, spread
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.texts import BenchmarkTexts
 
 PARTS = ("start", "load", "restore", "prefill", "total")
 Messages = list[dict[str, str]]
@@ -51,7 +51,7 @@ def run(
 
 def conversation(tokens: int) -> Messages:
     """Return turns of about 100 tokens each, the last one the user's."""
-    texts = Texts("wake", 1.1)
+    texts = BenchmarkTexts("wake", 1.1)
     count = tokens // 100 | 1
     return [{"role": ("user", "assistant")[n % 2], "content": texts.text(100)} for n in range(count)]
 

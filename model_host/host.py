@@ -7,14 +7,13 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from collections.abc import Sequence as SequenceABC
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from model_host import protocol
-from model_host.batching.request import Sequence
+from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Feed, Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.engine.engine import Engine, Span
@@ -26,7 +25,7 @@ from model_host.prompts.renderer import TemplateWorker
 from model_host.prompts.templates import PromptBuilder
 from model_host.snapshots.boundary import Boundary, opening_of_replies
 from model_host.snapshots.folder import SnapshotFolder
-from model_host.snapshots.manager import Keeper
+from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
 from model_host.wire.output import Output
 
@@ -94,7 +93,7 @@ class Host(ABC, Generic[Work]):
         return report
 
 
-class ModelHost(Host[Sequence]):
+class ModelHost(Host[SequenceState]):
     """Generates text with one model. ``worker`` may have been started before."""
 
     def __init__(self, options: HostOptions, worker: TemplateWorker, *, read: int, write: int) -> None:
@@ -149,13 +148,13 @@ class ModelHost(Host[Sequence]):
         )
         self._loop.run()
 
-    def _arrived(self, sequence: Sequence) -> None:
+    def _arrived(self, sequence: SequenceState) -> None:
         """Somebody waits for an answer: what is just being read for a background request is read again later."""
         if sequence.lane != "background" and self._loop is not None and self._loop.yielding:
             assert self._engine is not None
             self._engine.abort()
 
-    def _keeper(self, engine: Engine, slots: SlotTable, prompts: PromptBuilder) -> Keeper | None:
+    def _keeper(self, engine: Engine, slots: SlotTable, prompts: PromptBuilder) -> SnapshotManager | None:
         options = self.options
         if options.snapshots is None:
             return None
@@ -168,7 +167,7 @@ class ModelHost(Host[Sequence]):
             print(f"no snapshots: {error}", file=sys.stderr, flush=True)  # noqa: T201
             return None
         opening = opening_of_replies(prompts)
-        return Keeper(
+        return SnapshotManager(
             slots, folder, engine, Boundary(engine.vocabulary, opening), quiet_seconds=options.quiet_seconds
         )
 
@@ -193,8 +192,8 @@ class _LoopModel:
         self.text = engine.vocabulary.text
         self.ends = engine.vocabulary.ends
 
-    def run(self, feeds: SequenceABC[Feed]) -> tuple[str, dict[int, int]]:
-        """See :class:`model_host.loop.Model`."""
+    def run(self, feeds: Sequence[Feed]) -> tuple[str, dict[int, int]]:
+        """See :class:`model_host.loop.BatchModel`."""
         spans = []
         for feed in feeds:
             sequence = feed.sequence

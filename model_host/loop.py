@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence as SequenceABC
+from collections.abc import Sequence
 from typing import Protocol
 
 from model_host import protocol
@@ -12,14 +12,14 @@ from model_host.batching.batches import batches
 from model_host.batching.estimate import QueueReporter
 from model_host.batching.meter import Meter
 from model_host.batching.pace import Pace
-from model_host.batching.request import Sequence, bad_grammar
+from model_host.batching.request import SequenceState, bad_grammar
 from model_host.batching.scheduler import Feed, Scheduler
 from model_host.batching.token_logprobs import Spelling, token_logprob
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.replies.reply import Text
 from model_host.replies.reply_parser import CallPiece
 from model_host.replies.tool_arguments import MalformedCallError
-from model_host.snapshots.manager import Keeper
+from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
 from model_host.wire.output import Output
 
@@ -29,14 +29,14 @@ SAVING_PAUSE_SECONDS = (
 CLOSING_SECONDS = 8.0  # for the snapshots of a host that ends
 
 
-class Model(Spelling, Protocol):
+class BatchModel(Spelling, Protocol):
     """What the loop needs of the engine."""
 
     def arm(self) -> None:
         """Forget an earlier abort; from now on one stops the next :meth:`run`."""
         ...
 
-    def run(self, feeds: SequenceABC[Feed]) -> tuple[str, dict[int, int]]:
+    def run(self, feeds: Sequence[Feed]) -> tuple[str, dict[int, int]]:
         """Decode the feeds; the result and the output row of every sequence slot that asked for one."""
         ...
 
@@ -54,13 +54,13 @@ class BatchLoop:
 
     def __init__(
         self,
-        model: Model,
+        model: BatchModel,
         scheduler: Scheduler,
-        intake: Intake[Sequence],
+        intake: Intake[SequenceState],
         output: Output,
         *,
         chunk: int,
-        keeper: Keeper | None = None,
+        keeper: SnapshotManager | None = None,
     ) -> None:
         self.batched: frozenset[str] = frozenset()  # ids whose prompt is being read in the present batch
         self.yielding = (
@@ -120,7 +120,7 @@ class BatchLoop:
                 scheduler.slots.forget(asked.owner)
             self._output.finish(asked.id, protocol.Forgotten(asked.id))
 
-    def _rest(self) -> list[Sequence]:
+    def _rest(self) -> list[SequenceState]:
         """Nothing runs: sleep until there is work. After a quiet moment, save what is worth it, one slot at a time."""
         if self._unchecked:
             self._unchecked = False
@@ -226,7 +226,7 @@ class BatchLoop:
             sequence.drafter.judge(len(feed.draft), held)
             self.meter.guessed(len(feed.draft), held)
 
-    def _sample(self, sequence: Sequence, row: int, now: float) -> bool:
+    def _sample(self, sequence: SequenceState, row: int, now: float) -> bool:
         """The next token; False when it ended the request."""
         try:
             token = sequence.sampler.sample(row)
@@ -274,7 +274,7 @@ class BatchLoop:
 
     # ------------------------------------------------------------------ ends
 
-    def _finish(self, sequence: Sequence, reason: protocol.FinishReason) -> None:
+    def _finish(self, sequence: SequenceState, reason: protocol.FinishReason) -> None:
         reply = sequence.reply
         if reason != "cancelled":
             try:
@@ -307,17 +307,17 @@ class BatchLoop:
         )
 
     def _fail(
-        self, sequence: Sequence, code: protocol.FailureCode, message: str, *, retriable: bool = False
+        self, sequence: SequenceState, code: protocol.FailureCode, message: str, *, retriable: bool = False
     ) -> None:
         self._end(sequence, protocol.Failed(sequence.id, code, message, retriable))
 
-    def _fail_reply(self, sequence: Sequence, error: Exception) -> None:
+    def _fail_reply(self, sequence: SequenceState, error: Exception) -> None:
         if isinstance(error, MalformedCallError):
             self._fail(sequence, "bad_tool_call", str(error)[:500], retriable=True)
         else:  # a defect, which must not end the other requests
             self._fail(sequence, "internal", f"the reply cannot be read: {error!r}"[:500])
 
-    def _end(self, sequence: Sequence, event: protocol.Event) -> None:
+    def _end(self, sequence: SequenceState, event: protocol.Event) -> None:
         if sequence in self._scheduler.waiting or sequence in self._scheduler.running:
             self._scheduler.remove(sequence)
         sequence.sampler.close()
@@ -355,11 +355,11 @@ class BatchLoop:
             snapshots_restored=self._keeper.restored if self._keeper is not None else 0,
         )
 
-    def _gone(self, sequence: Sequence) -> bool:
+    def _gone(self, sequence: SequenceState) -> bool:
         ticket = self._output.ticket(sequence.id)
         return ticket is None or ticket.cancelled or self._intake.closing is not None
 
-    def _show(self, sequence: Sequence, pieces: SequenceABC[Text | CallPiece]) -> None:
+    def _show(self, sequence: SequenceState, pieces: Sequence[Text | CallPiece]) -> None:
         for piece in pieces:
             if isinstance(piece, CallPiece):
                 self._tell(sequence)
@@ -381,7 +381,7 @@ class BatchLoop:
         for sequence in self._scheduler.waiting:  # it was preempted
             self._tell(sequence)
 
-    def _tell(self, sequence: Sequence) -> None:
+    def _tell(self, sequence: SequenceState) -> None:
         if sequence.held:
             told = sequence.held.take(time.monotonic())
             self._emit(protocol.Delta(sequence.id, told.text, sequence.unreported, told.logprobs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model_host import protocol
-from model_host.batching.request import Sequence, bad_grammar
+from model_host.batching.request import SequenceState, bad_grammar
 from model_host.engine.engine import Engine
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.schema.converter import schema_to_grammar
@@ -33,7 +33,7 @@ class Preparer:
             engine.vocabulary.control,
         )
 
-    def prepare(self, ticket: Ticket) -> Sequence | protocol.Event:
+    def prepare(self, ticket: Ticket) -> SequenceState | protocol.Event:
         """The sequence for a generation, or the event that ends the request."""
         request = ticket.request
         try:
@@ -73,7 +73,7 @@ class Preparer:
         text = b"".join(pieces).decode("utf-8", "replace")
         return protocol.Detokenized(request.id, text, [*map(list, pieces)] if request.return_pieces else None)
 
-    def _sequence(self, request: protocol.Generate, arrived: float) -> Sequence | protocol.Failed:
+    def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
         tokens, shared = self._prompt(request)
         if len(tokens) >= self._limit:
             return protocol.Failed(
@@ -89,7 +89,7 @@ class Preparer:
         sampler = self._engine.sampler(
             request.sampling, grammar=grammar, grammar_waits=waits, ignore_eos=request.ignore_eos
         )
-        return Sequence(
+        return SequenceState(
             id=request.id,
             lane=request.lane,
             owner=request.owner,

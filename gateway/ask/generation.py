@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gateway.ask.journal import Journal
 from gateway.base.errors import HearthError
-from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, Progress
+from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, LoadProgress
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
 from model_host.protocol import Delta, Finished, Lane, Message, Queued, Started
@@ -110,7 +110,7 @@ class Model:
         )
 
     def _tell(self, event: GenerationEvent) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, LoadProgress):
             self._journal.loading(event.fraction)
         elif isinstance(event, Queued):
             self._journal.stage("queued", position=event.position, wait_seconds=event.wait_seconds)

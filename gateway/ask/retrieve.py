@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import structlog
 
-from gateway.ask.background.draft import Found
+from gateway.ask.background.draft import RetrievedPage
 from gateway.ask.journal import Journal
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError
@@ -43,7 +43,7 @@ class Retrieval:
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
         self._told: set[str] = set()  # problems of searches that need no second mention
 
-    async def run(self, terms: list[str]) -> list[Found]:
+    async def run(self, terms: list[str]) -> list[RetrievedPage]:
         """Pages by term, then by rank; none twice. A fetch starts as soon as its term's search is over.
 
         A page or search that fails is reported in ``skipped``. Raises HearthError when every search failed.
@@ -83,8 +83,8 @@ class Retrieval:
             self._journal.skip(term, searched.problem)
         return list(searched.failed.values())
 
-    def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[Found]:
-        kept: dict[str, Found] = {}
+    def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[RetrievedPage]:
+        kept: dict[str, RetrievedPage] = {}
         sketches: dict[str, bytes] = {}
         for title, term, page in fetched:
             if isinstance(page, str):
@@ -98,7 +98,7 @@ class Retrieval:
                     self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
                     continue
                 sketches[page.title] = found
-                kept[page.title] = Found(page, term)
+                kept[page.title] = RetrievedPage(page, term)
         return list(kept.values())
 
     async def _search(self, term: str) -> _Searched:

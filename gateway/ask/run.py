@@ -10,7 +10,7 @@ from msgspec import Struct
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background.background import Background, BackgroundBuilder
 from gateway.ask.background.cache import CompactionCache
-from gateway.ask.background.compact import Compactor
+from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import draft_pages
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
@@ -130,7 +130,7 @@ class QuestionRun:
         parts, journal = self._parts, self._journal
         retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
         found = await retrieval.run(terms)
-        compactor = Compactor(
+        compactor = PageCompactor(
             self._model,
             journal,
             parts.prompts.get("compact_article"),

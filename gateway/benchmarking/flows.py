@@ -16,22 +16,22 @@ from urllib.parse import urlsplit
 
 from gateway.benchmarking.hogs import busy_loops
 from gateway.benchmarking.scenario import Measured, Metric, Scenario, ratio, seconds, speed
-from gateway.benchmarking.stream import BenchError, Reply
+from gateway.benchmarking.stream import BenchError, TimedReply
 from gateway.benchmarking.target import Messages, SkippedError, Target
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.texts import BenchmarkTexts
 
 _USERS = 4
 _COMPACTIONS = 3
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
-async def single(target: Target, texts: Texts) -> Measured:
+async def single(target: Target, texts: BenchmarkTexts) -> Measured:
     """One request on an idle server."""
     reply = await target.ask(texts.text(1000), texts.tokens(128))
     return {"decode": reply.decode_speed, "prefill": reply.prefill_speed, "first": reply.first_seconds}
 
 
-async def parallel(count: int, target: Target, texts: Texts) -> Measured:
+async def parallel(count: int, target: Target, texts: BenchmarkTexts) -> Measured:
     """``count`` requests at once that have nothing in common."""
     prompts = [texts.text(150) for _ in range(count)]
     begun = time.perf_counter()
@@ -43,11 +43,11 @@ async def parallel(count: int, target: Target, texts: Texts) -> Measured:
     }
 
 
-async def shared(target: Target, texts: Texts) -> Measured:
+async def shared(target: Target, texts: BenchmarkTexts) -> Measured:
     """Users who come at once to an assistant whose instructions the server has read before."""
     system = {"role": "system", "content": texts.text(1100)}
 
-    async def turn(tokens: int) -> Reply:
+    async def turn(tokens: int) -> TimedReply:
         return await target.chat([system, {"role": "user", "content": texts.text(24)}], tokens)
 
     await turn(1)
@@ -58,7 +58,7 @@ async def shared(target: Target, texts: Texts) -> Measured:
     }
 
 
-async def background(target: Target, texts: Texts) -> Measured:
+async def background(target: Target, texts: BenchmarkTexts) -> Measured:
     """A chat beside two long requests that nobody waits for, and the same chat alone."""
     alone = await _short_chat(target, texts)
     async with _long_requests(target, texts):
@@ -72,7 +72,7 @@ async def background(target: Target, texts: Texts) -> Measured:
     }
 
 
-async def resume(target: Target, texts: Texts) -> Measured:
+async def resume(target: Target, texts: BenchmarkTexts) -> Measured:
     """The next turn of a long conversation: with the model still there, and after it was let go."""
     warm = await _next_turn(target, texts, let_go=False)
     cold = await _next_turn(target, texts, let_go=True)
@@ -83,21 +83,21 @@ async def resume(target: Target, texts: Texts) -> Measured:
     }
 
 
-async def ask(target: Target, texts: Texts) -> Measured:
+async def ask(target: Target, texts: BenchmarkTexts) -> Measured:
     """A question to a wiki: search terms, summaries of three pages, answer."""
     together = await _question(target, texts, at_once=True)
     apart = await _question(target, texts, at_once=False)
     return {"together": together, "apart": apart}
 
 
-async def copying(target: Target, texts: Texts) -> Measured:
+async def copying(target: Target, texts: BenchmarkTexts) -> Measured:
     """A reply that repeats its prompt, for which drafts can be taken from the prompt."""
     text = texts.text(400)
     reply = await target.ask(f"Repeat this text word for word:\n\n{text}", texts.tokens(256), greedy=True)
     return {"decode": reply.decode_speed}
 
 
-async def neighbour(target: Target, texts: Texts) -> Measured:
+async def neighbour(target: Target, texts: BenchmarkTexts) -> Measured:
     """One request while as many endless loops run as there are cores: half of the speed would be a fair share."""
     if urlsplit(target.url).hostname not in _LOCAL:
         raise SkippedError("a noisy neighbour can only be had on the machine of the server")
@@ -113,12 +113,12 @@ async def neighbour(target: Target, texts: Texts) -> Measured:
     }
 
 
-async def _short_chat(target: Target, texts: Texts) -> Reply:
+async def _short_chat(target: Target, texts: BenchmarkTexts) -> TimedReply:
     return await target.ask(texts.text(40), texts.tokens(48))
 
 
 @asynccontextmanager
-async def _long_requests(target: Target, texts: Texts) -> AsyncIterator[None]:
+async def _long_requests(target: Target, texts: BenchmarkTexts) -> AsyncIterator[None]:
     """Two long requests at work while in the block; then they are cancelled. Raises when one failed."""
     running = [
         asyncio.create_task(target.chat([_user(texts.text(1200))], texts.tokens(512), background=True))
@@ -137,7 +137,7 @@ async def _long_requests(target: Target, texts: Texts) -> AsyncIterator[None]:
         await target.wake()  # behind whatever a server does after its clients left
 
 
-async def _next_turn(target: Target, texts: Texts, *, let_go: bool) -> Reply:
+async def _next_turn(target: Target, texts: BenchmarkTexts, *, let_go: bool) -> TimedReply:
     history: Messages = [{"role": "system", "content": texts.text(100)}]
     for _ in range(8):
         history += [_user(texts.text(100)), {"role": "assistant", "content": texts.text(100)}]
@@ -150,7 +150,7 @@ async def _next_turn(target: Target, texts: Texts, *, let_go: bool) -> Reply:
     return await target.chat(history, texts.tokens(16), greedy=True)
 
 
-async def _question(target: Target, texts: Texts, *, at_once: bool) -> float:
+async def _question(target: Target, texts: BenchmarkTexts, *, at_once: bool) -> float:
     """Seconds from the question to the end of the answer."""
     question, rules = texts.text(24), texts.text(48)
     pages = [texts.text(700) for _ in range(_COMPACTIONS)]
@@ -158,7 +158,7 @@ async def _question(target: Target, texts: Texts, *, at_once: bool) -> float:
     await target.ask(f"{rules}\n\n{question}", texts.tokens(24))
     calls = [partial(target.ask, f"{question}\n\n{rules}\n\n{page}", texts.tokens(96)) for page in pages]
     if at_once:
-        summaries: Sequence[Reply] = await asyncio.gather(*(call() for call in calls))
+        summaries: Sequence[TimedReply] = await asyncio.gather(*(call() for call in calls))
     else:
         summaries = [await call() for call in calls]
     found = "\n\n".join(summary.text for summary in summaries)

@@ -17,7 +17,7 @@ import gateway
 _BUSY = 0.5  # of a core: with more than that at work, other programs slow a measurement
 
 
-class Machine(Struct, frozen=True, kw_only=True):
+class BenchmarkMachine(Struct, frozen=True, kw_only=True):
     """The machine of the client, which is the server's too unless its address says otherwise."""
 
     processor: str
@@ -43,9 +43,9 @@ class Machine(Struct, frozen=True, kw_only=True):
         return text if self.quiet else f"{text}; other programs were running: load {self.load:.1f}"
 
 
-def this_machine() -> Machine:
+def this_machine() -> BenchmarkMachine:
     """Look at this machine now."""
-    return Machine(
+    return BenchmarkMachine(
         processor=_processor(),
         cores=len(os.sched_getaffinity(0)),
         memory_bytes=psutil.virtual_memory().total,

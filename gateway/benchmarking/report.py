@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from gateway.benchmarking.machine import Machine
+from gateway.benchmarking.machine import BenchmarkMachine
 from gateway.benchmarking.scenario import Measured, Scenario
 from gateway.benchmarking.target import Target
 
@@ -86,10 +86,10 @@ class Result(Struct, kw_only=True):
         return next((each for each in found if each.values), None)
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class BenchmarkReport(Struct, frozen=True, kw_only=True):
     """One run of the benchmark."""
 
-    machine: Machine
+    machine: BenchmarkMachine
     seed: int
     rounds: int
     scale: float

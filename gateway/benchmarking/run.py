@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from gateway.benchmarking.report import Result
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import SkippedError, Target
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.texts import BenchmarkTexts
 
 # Told before each measurement: round, scenario, target.
 Progress = Callable[[int, Scenario, Target], None]
@@ -41,7 +41,7 @@ async def measure(
 
 
 async def _measure_one(target: Target, result: Result, scenario: Scenario, seed: str, scale: float) -> None:
-    texts = Texts(f"{seed}/{scenario.name}", target.tokens_per_word, scale)
+    texts = BenchmarkTexts(f"{seed}/{scenario.name}", target.tokens_per_word, scale)
     try:
         await target.wake()
         result.add(scenario, await scenario.measure(target, texts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gateway.benchmarking.target import Target
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.texts import BenchmarkTexts
 
 Measured = dict[str, float]
 
@@ -31,7 +31,7 @@ class Scenario:
     name: str
     about: str
     metrics: tuple[Metric, ...]
-    measure: Callable[[Target, Texts], Awaitable[Measured]]
+    measure: Callable[[Target, BenchmarkTexts], Awaitable[Measured]]
 
 
 def speed(name: str) -> Metric:

@@ -21,7 +21,7 @@ class BenchError(HearthError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TimedReply:
     """Seconds count from the sending of the request. ``cached_tokens`` is None where the server does not say.
 
     A token can be without text, such as a part of a character. A reply without any counts as one that came at its end.
@@ -55,23 +55,23 @@ class _Choice(Struct, frozen=True):
     delta: _Delta = _Delta()
 
 
-class Details(Struct, frozen=True):
+class PromptTokenDetails(Struct, frozen=True):
     """Of a prompt: ``cached_tokens`` are None where the server does not say."""
 
     cached_tokens: int | None = None
 
 
-class Usage(Struct, frozen=True):
+class TokenUsage(Struct, frozen=True):
     """OpenAI's count of tokens, as far as it is used here."""
 
     prompt_tokens: int
     completion_tokens: int
-    prompt_tokens_details: Details | None = None
+    prompt_tokens_details: PromptTokenDetails | None = None
 
 
 class _Chunk(Struct, frozen=True):
     choices: list[_Choice] = []
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     error: Any = None
 
 
@@ -85,7 +85,7 @@ class StreamClock:
         self._begun = time.perf_counter()
         self._first: float | None = None
         self._last = 0.0
-        self._usage: Usage | None = None
+        self._usage: TokenUsage | None = None
         self._pieces: list[str] = []
 
     def add(self, data: str) -> None:
@@ -114,12 +114,12 @@ class StreamClock:
         """Whether the server has counted the tokens."""
         return self._usage is not None
 
-    def reply(self, estimate: Usage) -> Reply:
+    def reply(self, estimate: TokenUsage) -> TimedReply:
         """The whole reply; ``estimate`` counts its tokens where the server did not."""
         usage = self._usage or estimate
         details = usage.prompt_tokens_details
         seconds = time.perf_counter() - self._begun
-        return Reply(
+        return TimedReply(
             first_seconds=seconds if self._first is None else self._first,
             last_seconds=seconds if self._first is None else self._last,
             seconds=seconds,

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import httpx2
 import msgspec
 
-from gateway.benchmarking.stream import BenchError, Reply, StreamClock, Usage, events, message_of
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.stream import BenchError, StreamClock, TimedReply, TokenUsage, events, message_of
+from gateway.benchmarking.texts import BenchmarkTexts
 
 Kind = Literal["hearth", "llama-server", "other"]
 Messages = list[dict[str, str]]
@@ -85,13 +85,13 @@ class Target:
         )
         self._template_tokens = max(0, round(short - self.tokens_per_word * (_PROBE_WORDS // 2)))
 
-    async def ask(self, text: str, tokens: int, *, greedy: bool = False) -> Reply:
+    async def ask(self, text: str, tokens: int, *, greedy: bool = False) -> TimedReply:
         """One message of a user; see :meth:`chat`."""
         return await self.chat([{"role": "user", "content": text}], tokens, greedy=greedy)
 
     async def chat(
         self, messages: Messages, tokens: int, *, greedy: bool = False, background: bool = False
-    ) -> Reply:
+    ) -> TimedReply:
         """One streamed reply of ``tokens`` tokens.
 
         Sampling is at temperature 1 unless ``greedy``: a model with random weights repeats itself otherwise, and
@@ -111,7 +111,7 @@ class Target:
         self.estimated |= not clock.has_usage
         words = sum(len(message["content"].split()) for message in messages)
         prompt = self._template_tokens + round(words * self.tokens_per_word)
-        return clock.reply(Usage(prompt_tokens=prompt, completion_tokens=clock.pieces))
+        return clock.reply(TokenUsage(prompt_tokens=prompt, completion_tokens=clock.pieces))
 
     async def wake(self) -> None:
         """Have the model in memory."""
@@ -136,11 +136,11 @@ class Target:
         raise SkippedError("this server has no way to let its model go that `hearth bench` knows")
 
     async def _prompt_tokens(self, words: int) -> int:
-        text = Texts(f"probe {words}", 1.0).text(words)
+        text = BenchmarkTexts(f"probe {words}", 1.0).text(words)
         body = self._body([{"role": "user", "content": text}], 1, greedy=False)
         usage = (await self._json("POST", "/v1/chat/completions", body)).get("usage")
         try:
-            return msgspec.convert(usage, Usage).prompt_tokens
+            return msgspec.convert(usage, TokenUsage).prompt_tokens
         except msgspec.ValidationError as error:
             raise BenchError(f"{self.url} does not count the tokens of a reply: {error}") from None
 

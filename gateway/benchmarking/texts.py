@@ -17,7 +17,7 @@ _TEXT = (
 _WORDS = _TEXT.split()
 
 
-class Texts:
+class BenchmarkTexts:
     """Texts of one measurement. ``tokens_per_word`` is the server's own, see ``Target.prepare``."""
 
     def __init__(self, seed: str, tokens_per_word: float, scale: float = 1.0) -> None:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from gateway.benchmarking.flows import SCENARIOS, scenarios
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.report import Report, rows_of
+from gateway.benchmarking.report import BenchmarkReport, rows_of
 from gateway.benchmarking.run import measure
 from gateway.benchmarking.scenario import Scenario
 from gateway.benchmarking.target import Target
@@ -69,7 +69,9 @@ def bench(
         _show(report)
 
 
-async def _run(target: Target, chosen: Sequence[Scenario], runs: int, seed: int, scale: float) -> Report:
+async def _run(
+    target: Target, chosen: Sequence[Scenario], runs: int, seed: int, scale: float
+) -> BenchmarkReport:
     machine = this_machine()
     with tqdm(total=runs * len(chosen), unit=" runs", disable=None) as bar:
         before = chain([0], repeat(1))  # told at the beginning of each one
@@ -82,10 +84,10 @@ async def _run(target: Target, chosen: Sequence[Scenario], runs: int, seed: int,
             await target.prepare()
             results = await measure([target], chosen, rounds=runs, seed=seed, scale=scale, progress=progress)
             bar.update()
-    return Report(machine=machine, seed=seed, rounds=runs, scale=scale, results=results)
+    return BenchmarkReport(machine=machine, seed=seed, rounds=runs, scale=scale, results=results)
 
 
-def _show(report: Report) -> None:
+def _show(report: BenchmarkReport) -> None:
     (result,) = report.results
     say(f"{result.model} at {result.url}, {report.rounds} runs, seed {report.seed}")
     say(f"{report.machine}\n")

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import Client, connect
+from gateway.cli.common.client import GatewayClient, connect
 from gateway.cli.common.options import client_options, json_option
 from gateway.cli.common.text import say
 
@@ -46,7 +46,7 @@ def facts(
 @click.argument("key")
 @click.argument("text", nargs=-1, required=True)
 @click.pass_obj
-def add(client: Client, key: str, text: tuple[str, ...]) -> None:
+def add(client: GatewayClient, key: str, text: tuple[str, ...]) -> None:
     """Remember TEXT under KEY, such as home_city; it takes the place of what stood there."""
     say(fact_line(remember(client, key, " ".join(text))))
 
@@ -54,7 +54,7 @@ def add(client: Client, key: str, text: tuple[str, ...]) -> None:
 @facts.command()
 @click.argument("fact")
 @click.pass_obj
-def forget(client: Client, fact: str) -> None:
+def forget(client: GatewayClient, fact: str) -> None:
     """Forget a fact; `undo` brings it back."""
     name = fact_id(client, fact)
     client.delete(f"/v1/facts/{name}")
@@ -64,13 +64,13 @@ def forget(client: Client, fact: str) -> None:
 @facts.command()
 @click.argument("fact")
 @click.pass_obj
-def undo(client: Client, fact: str) -> None:
+def undo(client: GatewayClient, fact: str) -> None:
     """Take the last change of a fact back."""
     left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo")["fact"]
     say(f"{left['key']}: {left['text']}" if left else "the fact is gone")
 
 
-def remember(client: Client, key: str, text: str) -> dict[str, Any]:
+def remember(client: GatewayClient, key: str, text: str) -> dict[str, Any]:
     """A fact that the user enters."""
     return dict(client.post("/v1/facts", {"key": key, "text": text}))
 
@@ -81,7 +81,7 @@ def fact_line(fact: dict[str, Any]) -> str:
     return f"{fact['id'][:8]}  {fact['key']}: {fact['text']}{gone}"
 
 
-def fact_id(client: Client, name: str) -> str:
+def fact_id(client: GatewayClient, name: str) -> str:
     """The id of the one fact, deleted or not, whose id begins so, or else that has this key. Raises HearthError."""
     versions = list(client.every("/v1/facts?ended=true"))
     matching = {str(fact["id"]) for fact in versions if name and fact["id"].startswith(name)}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.common.client import Client, connect
+from gateway.cli.common.client import GatewayClient, connect
 from gateway.cli.common.options import client_options, json_option, settings_of
 from gateway.cli.common.text import say
 from gateway.models.prompts import Prompt, load_prompts
@@ -107,7 +107,7 @@ def _plain(content: str | list[TextPart]) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
-def _run(client: Client, body: dict[str, Any]) -> dict[str, Any]:
+def _run(client: GatewayClient, body: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     reply = client.post("/v1/chat/completions", body)
     choice = reply["choices"][0]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from gateway.cli.common.client import Client, connect
+from gateway.cli.common.client import GatewayClient, connect
 from gateway.cli.common.options import client_options, json_option
 from gateway.cli.common.text import say
 
@@ -56,7 +56,7 @@ def tasks(
 @click.option("--breakpoint", "question", help="Stop at this item and ask the user this.")
 @click.pass_obj
 def add(
-    client: Client,
+    client: GatewayClient,
     title: str,
     parent: str | None,
     objective: bool,
@@ -81,7 +81,7 @@ def add(
 @click.argument("task")
 @click.argument("state", type=click.Choice(list(_MARKS)))
 @click.pass_obj
-def state(client: Client, task: str, state: str) -> None:
+def state(client: GatewayClient, task: str, state: str) -> None:
     """Set the state of a task."""
     say(task_line(client.patch(f"/v1/tasks/{task}", {"state": state})))
 
@@ -89,7 +89,7 @@ def state(client: Client, task: str, state: str) -> None:
 @tasks.command()
 @click.argument("task")
 @click.pass_obj
-def delete(client: Client, task: str) -> None:
+def delete(client: GatewayClient, task: str) -> None:
     """Delete a task with all that is below it."""
     client.delete(f"/v1/tasks/{task}")
     say(f"deleted {task}")

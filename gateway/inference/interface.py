@@ -66,14 +66,14 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in given.items() if value is not None}
 
 
-class Progress(Struct, frozen=True):
+class LoadProgress(Struct, frozen=True):
     """The model is being started for this call; ``fraction`` of the load is done (0 to 1)."""
 
     state: HostState
     fraction: float
 
 
-GenerationEvent = Progress | Queued | Started | Prefill | Delta | ToolDelta | Finished
+GenerationEvent = LoadProgress | Queued | Started | Prefill | Delta | ToolDelta | Finished
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ class Held(Struct, frozen=True):
     reason: str
 
 
-class Accepted(Struct, frozen=True):
+class MessageAccepted(Struct, frozen=True):
     """The message is on disk."""
 
     message: StoredMessage
@@ -78,4 +78,4 @@ class Done(Struct, frozen=True):
     compaction: Literal["none", "queued"]
 
 
-PostEvent = Held | Accepted | Loading | Waiting | Compacting | BudgetKnown | TextDelta | Done
+PostEvent = Held | MessageAccepted | Loading | Waiting | Compacting | BudgetKnown | TextDelta | Done

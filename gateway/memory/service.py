@@ -22,15 +22,15 @@ from gateway.base.aio import KeyedLocks, finish, stop
 from gateway.base.errors import HearthError, NotFoundError, OverloadedError
 from gateway.base.redact import redact, redact_aside
 from gateway.base.supervised import Supervision
-from gateway.inference.interface import GenerateCall, Progress
+from gateway.inference.interface import GenerateCall, LoadProgress
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.events import (
-    Accepted,
     BudgetKnown,
     Compacting,
     Done,
     Held,
     Loading,
+    MessageAccepted,
     PostCall,
     PostEvent,
     TextDelta,
@@ -40,7 +40,7 @@ from gateway.memory.hub import Hub, News
 from gateway.memory.learning.facts import Facts
 from gateway.memory.learning.tasks import TaskKeeper
 from gateway.memory.model import Filled
-from gateway.memory.summaries.compaction import Compactor
+from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.conversations import (
     Conversation,
@@ -79,7 +79,7 @@ class Conversations:
         facts = Facts(parts, self._hub)
         tasks = TaskKeeper(parts, self._hub)
         self._builder = ContextBuilder(parts, [tasks, facts])
-        self._compactor = Compactor(parts, self._builder, self._hub)
+        self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
             self._handlers["facts"] = facts.run
@@ -223,7 +223,7 @@ class Conversations:
     async def _answer(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
         conversation, parts = call.conversation, self._parts
         message, repeated = await self._accept(call)
-        yield Accepted(message)
+        yield MessageAccepted(message)
         if repeated is not None:
             yield Done(repeated, None, "none")
             return
@@ -252,7 +252,7 @@ class Conversations:
                     if isinstance(event, Delta) and event.text:
                         pieces.append(event.text)
                         yield TextDelta(event.text)
-                    elif isinstance(event, Progress):
+                    elif isinstance(event, LoadProgress):
                         yield Loading(event.fraction)
                     elif isinstance(event, Queued):
                         yield Waiting(event.position, event.wait_seconds)

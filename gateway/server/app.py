@@ -60,7 +60,7 @@ from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
 from gateway.telemetry.metrics import MeteredEmbedder, MeteredInference, Metrics
 from gateway.vectors.parts import VectorSearch, make_embedder, make_search
-from gateway.vectors.source import Source
+from gateway.vectors.source import DocumentSource
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.remote.mediawiki import MediaWiki
 from gateway.wiki.sample.loader import load_sample
@@ -246,7 +246,7 @@ async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
     return database
 
 
-def wiki_documents(settings: Settings) -> list[Source]:
+def wiki_documents(settings: Settings) -> list[DocumentSource]:
     """The pages that need vectors, when they are searched by them: those of the local store, or those fetched."""
     if settings.wiki.search == "text":
         return []

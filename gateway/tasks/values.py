@@ -26,7 +26,7 @@ class Change(Struct, frozen=True):
     quote: str
 
 
-class Accepted(Struct, frozen=True):
+class AcceptedChange(Struct, frozen=True):
     """A change that counts, and the message that says so."""
 
     change: Change
@@ -51,10 +51,10 @@ def as_lines(tasks: Sequence[Task]) -> list[str]:
 
 def accept(
     changes: Sequence[Change], messages: Sequence[StoredMessage], known: Sequence[Task]
-) -> list[Accepted]:
+) -> list[AcceptedChange]:
     """The changes that count: quoted from this exchange, new ones from the user, others of known tasks."""
     levels = {task.id: task.level for task in known}
-    accepted: list[Accepted] = []
+    accepted: list[AcceptedChange] = []
     for change in changes[:MAX_CHANGES]:
         users_only = change.op in ("add", "add_item")
         source = _quoted_in(change.quote, messages, users_only)
@@ -64,7 +64,7 @@ def accept(
             continue
         if change.op == "add_item" and levels[change.id] != "task":
             continue
-        accepted.append(Accepted(change, source))
+        accepted.append(AcceptedChange(change, source))
     return accepted
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError, PromptTooLongError
 from gateway.inference.embedding import Embeddings
-from gateway.vectors.source import Document, Part, Vectors
+from gateway.vectors.source import Document, EmbeddedText, Vectors
 
 _PARTS_AT_ONCE = 16
 
@@ -25,12 +25,12 @@ class Group:
         self._waiting = deque(
             (index, part) for index, document in enumerate(self._documents) for part in document.parts
         )
-        self._asked: list[tuple[int, Part]] = []
+        self._asked: list[tuple[int, EmbeddedText]] = []
         self._alone = 0  # so many parts are asked for one by one, to find the one at fault
         self._made: list[list[tuple[int, bytes]]] = [[] for _ in self._documents]
         self._problems: dict[int, str] = {}
 
-    def next(self) -> list[Part]:
+    def next(self) -> list[EmbeddedText]:
         """The next texts to embed; none when all is done."""
         self._asked = []
         most = 1 if self._alone else _PARTS_AT_ONCE
@@ -82,7 +82,7 @@ class Group:
             return Vectors([], [], self._problems[index])
         return Vectors([mark for mark, _ in made], [vector for _, vector in made])
 
-    def _put_back(self, parts: Sequence[tuple[int, Part]]) -> None:
+    def _put_back(self, parts: Sequence[tuple[int, EmbeddedText]]) -> None:
         self._waiting.extendleft(reversed(parts))
 
 

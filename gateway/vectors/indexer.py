@@ -22,7 +22,7 @@ from gateway.inference.embedding import Embedder, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space, use_space
 from gateway.vectors.group import Group
-from gateway.vectors.source import Count, Source
+from gateway.vectors.source import Count, DocumentSource
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +52,7 @@ class Indexer:
         self,
         database: Database,
         embedder: Embedder,
-        sources: Sequence[Source],
+        sources: Sequence[DocumentSource],
         *,
         dimensions: int | None = None,
         busy: Callable[[], bool] = lambda: False,
@@ -141,7 +141,7 @@ class Indexer:
         if await self._database.write(lambda c: use_space(c, found)):
             log.info("the embedding model is another one: all vectors are made again")
 
-    async def _group(self, source: Source, after: int) -> int | None:
+    async def _group(self, source: DocumentSource, after: int) -> int | None:
         """Work on the next documents; the number of the last one, None when there was nothing to do."""
         documents = await self._database.read(lambda c: source.pending(c, after, _DOCUMENTS_AT_ONCE))
         if not documents:
@@ -165,13 +165,15 @@ class Indexer:
             await self._count()
         return documents[-1].number
 
-    def _store(self, connection: apsw.Connection, source: Source, group: Group, identity: str) -> None:
+    def _store(
+        self, connection: apsw.Connection, source: DocumentSource, group: Group, identity: str
+    ) -> None:
         """One transaction: the vectors of a group belong to the space that is stored with them."""
         if group.space is not None and use_space(connection, Space(group.space, group.dimensions, identity)):
             log.info("the embedding model is another one: all vectors are made again")
         source.put(connection, group.results())
 
-    async def _any(self, source: Source) -> bool:
+    async def _any(self, source: DocumentSource) -> bool:
         return bool(await self._database.read(lambda c: source.pending(c, -1, 1)))
 
     async def _embed(self, texts: list[str | list[int]], titles: list[str]) -> Embeddings:

@@ -13,7 +13,7 @@ from gateway.models.catalog import ResolvedModel, resolve_embedding_model
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
-from gateway.vectors.source import Source
+from gateway.vectors.source import DocumentSource
 
 
 class VectorSearch(Struct, frozen=True):
@@ -45,7 +45,7 @@ def make_search(
     settings: Settings,
     database: Database,
     embedder: Embedder,
-    sources: Sequence[Source],
+    sources: Sequence[DocumentSource],
     busy: Callable[[], bool],
 ) -> VectorSearch | None:
     """Searches over ``sources``; None without an embedding model. ``busy``: somebody is being answered."""

@@ -11,28 +11,28 @@ from msgspec import Struct
 _HALF_WORD = 20
 
 
-class Part(Struct, frozen=True):
+class EmbeddedText(Struct, frozen=True):
     """A text that gets one vector. ``mark`` is the source's own, such as the section it is from."""
 
     text: str
     title: str = ""
     mark: int = 0
 
-    def halves(self) -> Iterator[Part]:
+    def halves(self) -> Iterator[EmbeddedText]:
         """The text in two parts, cut at a space near its middle; itself when it is too short for that."""
         middle = len(self.text) // 2
         space = self.text.find(" ", middle, middle + _HALF_WORD)
         cut = space if space > 0 else middle
         for text in (self.text[:cut].strip(), self.text[cut:].strip()):
             if text:
-                yield Part(text, self.title, self.mark)
+                yield EmbeddedText(text, self.title, self.mark)
 
 
 class Document(Struct, frozen=True):
     """Something with vectors. ``number`` orders documents; ``row`` is the source's own."""
 
     number: int
-    parts: list[Part]
+    parts: list[EmbeddedText]
     row: Any
 
 
@@ -52,7 +52,7 @@ class Count(Struct, frozen=True):
     total: int
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """A kind of documents. The functions run in the database's threads."""
 
     name: str

@@ -43,7 +43,7 @@ def alike(first: bytes, second: bytes) -> bool:
     return common >= _ALIKE * len(sample)
 
 
-class Texts:
+class SeenTexts:
     """Which texts a list of results has already."""
 
     def __init__(self) -> None:

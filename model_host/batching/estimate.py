@@ -30,8 +30,8 @@ class WaitEstimator:
 
     def waits(
         self,
-        running: Sequence[request.Sequence],
-        waiting: Sequence[request.Sequence],
+        running: Sequence[request.SequenceState],
+        waiting: Sequence[request.SequenceState],
         prefill_speed: float,
         decode_speed: float,
     ) -> list[float | None]:
@@ -50,7 +50,7 @@ class WaitEstimator:
                 work += self._work(waiting[place], prefill_speed, decode_speed)
         return result
 
-    def _work(self, sequence: request.Sequence, prefill_speed: float, decode_speed: float) -> float:
+    def _work(self, sequence: request.SequenceState, prefill_speed: float, decode_speed: float) -> float:
         expected = max(self._length, 1.25 * sequence.generated)
         tokens = max(0.0, min(expected, sequence.max_tokens) - sequence.generated)
         return sequence.pending / prefill_speed + tokens / decode_speed
@@ -87,6 +87,6 @@ class QueueReporter:
         """Seconds that a request would wait that comes now; None if unknown."""
         return 0.0 if self._scheduler.has_place else self._waits(self._scheduler.queue(now))[-1]
 
-    def _waits(self, queue: Sequence[request.Sequence]) -> list[float | None]:
+    def _waits(self, queue: Sequence[request.SequenceState]) -> list[float | None]:
         waits = self._estimator.waits(self._scheduler.running, queue, *self._meter.speeds())
         return [None if wait is None else round(wait, 3) for wait in waits]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from model_host.batching.drafts import Drafter
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.protocol import Failed, Lane
-from model_host.replies.delta_buffer import HeldText
+from model_host.replies.delta_buffer import DeltaBuffer
 from model_host.replies.reply import Reply
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Sampler(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Sequence:
+class SequenceState:
     """One request on its way through the batch loop.
 
     ``tokens`` is the prompt followed by what was generated. The first ``done`` of them are in the KV cache, the
@@ -71,7 +71,7 @@ class Sequence:
     cached: int = 0
     looked_up: bool = False  # a snapshot of its prompt was looked for
     unreported: int = 0  # tokens sampled since the last delta
-    held: HeldText = field(default_factory=HeldText)
+    held: DeltaBuffer = field(default_factory=DeltaBuffer)
     position: int | None = None  # in the queue, as last reported
     admitted: float | None = None
     first_token: float | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from model_host.batching.request import Sequence, aged_lane
+from model_host.batching.request import SequenceState, aged_lane
 from model_host.batching.slots import SlotTable, common_prefix
 
 # Cells kept free for the first tokens of an answer when a request is admitted.
@@ -37,7 +37,7 @@ class Feed:
     ``draft``: tokens that may follow; they go in as well, with logits each, and stay only if they are sampled.
     """
 
-    sequence: Sequence
+    sequence: SequenceState
     count: int
     last: bool
     draft: tuple[int, ...] = ()
@@ -51,9 +51,9 @@ class Scheduler:
     ) -> None:
         self.slots = slots
         self.sequence_limit = sequence_limit  # tokens one sequence may reach
-        self.waiting: list[Sequence] = []
-        self.running: list[Sequence] = []
-        self.restore: Callable[[Sequence], None] | None = None  # looks for a snapshot of a prompt, once
+        self.waiting: list[SequenceState] = []
+        self.running: list[SequenceState] = []
+        self.restore: Callable[[SequenceState], None] | None = None  # looks for a snapshot of a prompt, once
         self._drafts = drafts  # guessed tokens in a step, all sequences together
         self._turn = 0
         self._parallel = parallel
@@ -69,13 +69,13 @@ class Scheduler:
         """A request that comes now would start at once, as far as places go."""
         return not self.waiting and len(self.running) < self._parallel
 
-    def add(self, sequence: Sequence) -> None:
+    def add(self, sequence: SequenceState) -> None:
         """Queue a request whose prompt is known to fit ``sequence_limit``."""
         self.waiting.append(sequence)
 
-    def admit(self, now: float) -> list[Sequence]:
+    def admit(self, now: float) -> list[SequenceState]:
         """Move requests from the queue into the running set as far as slots and cells allow."""
-        admitted: list[Sequence] = []
+        admitted: list[SequenceState] = []
         for sequence in self.queue(now):
             if len(self.running) >= self._parallel and not self._yield_to(sequence, now):
                 break
@@ -112,23 +112,23 @@ class Scheduler:
                 return []  # the loop ends this sequence: the context is full
             self.preempt(self.least_important(now))
 
-    def least_important(self, now: float) -> Sequence:
+    def least_important(self, now: float) -> SequenceState:
         """The running sequence to give way first: lowest lane, then youngest."""
         return max(self.running, key=lambda s: self._rank(s, now))
 
-    def preempt(self, sequence: Sequence) -> None:
+    def preempt(self, sequence: SequenceState) -> None:
         """Back to the queue. Its tokens stay cached while cells last, so that it resumes where it was."""
         self._vacate(sequence)
         self.waiting.append(sequence)
 
-    def remove(self, sequence: Sequence) -> None:
+    def remove(self, sequence: SequenceState) -> None:
         """The request is over, wherever it was."""
         if sequence in self.waiting:
             self.waiting.remove(sequence)
         else:
             self._vacate(sequence)
 
-    def _vacate(self, sequence: Sequence) -> None:
+    def _vacate(self, sequence: SequenceState) -> None:
         self.running.remove(sequence)
         if sequence.slot is not None:
             # What steps of a search and background work leave behind is nobody's conversation: nothing continues it.
@@ -152,7 +152,7 @@ class Scheduler:
             feeds += self._share_out(background, min(left, max(1, budget // BACKGROUND_SHARE)), now)
         return feeds
 
-    def _share_out(self, sequences: list[Sequence], budget: int, now: float) -> list[Feed]:
+    def _share_out(self, sequences: list[SequenceState], budget: int, now: float) -> list[Feed]:
         """One token for whoever decodes, then the prompts: lane by lane, the shortest first, but see OLDEST_TURN.
 
         Reading one prompt after the other, and no more than one to its end in a step, lets the first of them decode
@@ -199,14 +199,14 @@ class Scheduler:
             result.append(feed)
         return result
 
-    def queue(self, now: float) -> list[Sequence]:
+    def queue(self, now: float) -> list[SequenceState]:
         """Those that wait, the next one first."""
         busy: dict[str, int] = {}
         for sequence in self.running:
             busy[sequence.owner] = busy.get(sequence.owner, 0) + 1
         return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy.get(s.owner, 0), s.arrived))
 
-    def _yield_to(self, sequence: Sequence, now: float) -> bool:
+    def _yield_to(self, sequence: SequenceState, now: float) -> bool:
         """Preempt a running request of a lower lane in favour of ``sequence``.
 
         Both count with their age: otherwise two old background requests would take turns for ever.
@@ -217,7 +217,7 @@ class Scheduler:
         self.preempt(max(candidates, key=lambda s: self._rank(s, now)))
         return True
 
-    def _prefix_is_coming(self, sequence: Sequence) -> bool:
+    def _prefix_is_coming(self, sequence: SequenceState) -> bool:
         """Whether a running prompt is about to cache much more of this prompt than is cached now."""
         _, have = self.slots.find(sequence.tokens, sequence.shared, sequence.owner)
         for other in self.running:
@@ -233,9 +233,9 @@ class Scheduler:
                 return True
         return False
 
-    def _lane(self, sequence: Sequence, now: float) -> float:
+    def _lane(self, sequence: SequenceState, now: float) -> float:
         return aged_lane(sequence.lane, sequence.arrived, now)
 
-    def _rank(self, sequence: Sequence, now: float) -> tuple[float, float]:
+    def _rank(self, sequence: SequenceState, now: float) -> tuple[float, float]:
         """Smaller is more important."""
         return self._lane(sequence, now), sequence.arrived

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from model_host.batching.request import Sequence
+from model_host.batching.request import SequenceState
 from model_host.protocol import TokenLogprob, TopLogprob
 
 _LEAST = -9999.0  # JSON has no infinity; OpenAI's number for the impossible
@@ -22,7 +22,7 @@ class Spelling(Protocol):
         ...
 
 
-def token_logprob(model: Spelling, sequence: Sequence, row: int, token: int) -> TokenLogprob | None:
+def token_logprob(model: Spelling, sequence: SequenceState, row: int, token: int) -> TokenLogprob | None:
     """Of a token sampled from output ``row``, and of the likeliest there; None where nobody asked for it."""
     if sequence.logprobs is None:
         return None

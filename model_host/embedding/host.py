@@ -118,7 +118,7 @@ class _LoopModel:
         self.arm = engine.arm
 
     def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
-        """See :class:`model_host.embedding.loop.Model`."""
+        """See :class:`model_host.embedding.loop.EmbeddingModel`."""
         vectors = self._engine.embed([piece.tokens for piece in pieces])
         if vectors is None:
             return None

@@ -13,7 +13,7 @@ from model_host.wire.intake import Intake
 from model_host.wire.output import Output
 
 
-class Model(Protocol):
+class EmbeddingModel(Protocol):
     """What the loop needs of the engine."""
 
     def arm(self) -> None:
@@ -28,7 +28,7 @@ class Model(Protocol):
 class EmbedLoop:
     """Runs until the intake closes. Everything here happens in one thread."""
 
-    def __init__(self, model: Model, queue: EmbedQueue, intake: Intake[Job], output: Output) -> None:
+    def __init__(self, model: EmbeddingModel, queue: EmbedQueue, intake: Intake[Job], output: Output) -> None:
         self.computing: frozenset[str] = frozenset()  # ids in the present batch
         self._model = model
         self._queue = queue

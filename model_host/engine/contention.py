@@ -10,7 +10,7 @@ _STAT = Path("/proc/stat")
 _PAUSE_SECONDS = 0.0015  # between looks
 
 
-class Company:
+class CpuContention:
     """The other programs of the machine.
 
     A container sees the whole machine here, so the number says what is worth trying, not what is granted.

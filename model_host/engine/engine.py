@@ -160,7 +160,7 @@ class Engine:
     # ------------------------------------------------------------------ keeper.States
 
     def save(self, sequence: int, end: int) -> bytearray | None:
-        """See :class:`model_host.snapshots.manager.States`."""
+        """See :class:`model_host.snapshots.manager.SequenceStates`."""
         if not self.reusable(sequence, end):
             return None
         self.copy(sequence, self._scratch, end)
@@ -174,7 +174,7 @@ class Engine:
         return state if written == size else None
 
     def load(self, sequence: int, state: bytes) -> bool:
-        """See :class:`model_host.snapshots.manager.States`."""
+        """See :class:`model_host.snapshots.manager.SequenceStates`."""
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         return read == len(state)

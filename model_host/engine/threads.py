@@ -25,7 +25,7 @@ def size_class(tokens: int) -> int:
 
 
 class Others(Protocol):
-    """What is known of the other programs of the machine, see :class:`model_host.engine.contention.Company`."""
+    """What is known of the other programs of the machine, see :class:`model_host.engine.contention.CpuContention`."""
 
     cores: int
 

@@ -9,7 +9,7 @@ import llama_cpp
 from msgspec.structs import replace
 
 from model_host import protocol
-from model_host.engine.contention import Company
+from model_host.engine.contention import CpuContention
 from model_host.engine.engine import DecodeResult, Engine, Span
 from model_host.engine.thread_speeds import Speeds, measure
 from model_host.engine.threads import ThreadTuner
@@ -31,7 +31,7 @@ class TunedEngine(Engine):
         if not speeds:
             self._measured = measure(self._try, self.threads, limit, time.perf_counter)
             self.trim(0, 0)
-        self._tuner = ThreadTuner(self.threads, speeds or self._measured, Company())
+        self._tuner = ThreadTuner(self.threads, speeds or self._measured, CpuContention())
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         """See :meth:`Engine.decode`."""

@@ -70,7 +70,7 @@ class NestingError(ValueError):
     """A tool or its arguments are nested too deeply, or have too many strings."""
 
 
-class Slot(Struct, frozen=True):
+class Placeholder(Struct, frozen=True):
     """A placeholder in rendered text: of message ``index``, or of field ``index``.
 
     The text goes in escaped for a JSON string, ``escapes`` times.
@@ -121,15 +121,15 @@ class Placeholders:
         return self._numbers[text]
 
 
-def cut(text: str, nonce: str) -> list[str | Slot]:
+def cut(text: str, nonce: str) -> list[str | Placeholder]:
     """Rendered text, cut at its placeholders."""
     pattern = re.compile(f"({ESCAPED}*){OPEN}{nonce}\\.([01])\\.([0-9]{{5}}){CLOSE}")
-    pieces: list[str | Slot] = []
+    pieces: list[str | Placeholder] = []
     at = 0
     for match in pattern.finditer(text):
         if match.start() > at:
             pieces.append(text[at : match.start()])
-        pieces.append(Slot(match[2] == "1", int(match[3]), len(match[1])))
+        pieces.append(Placeholder(match[2] == "1", int(match[3]), len(match[1])))
         at = match.end()
     return [*pieces, text[at:]] if at < len(text) else pieces
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from model_host.prompts.placeholders import NestingError, Placeholders, Slot, cut, field_texts
+from model_host.prompts.placeholders import NestingError, Placeholder, Placeholders, cut, field_texts
 from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.protocol import Message, TextPart, Tool, ToolCall
 from model_host.replies.tool_forms import ToolForm, find_form
@@ -29,7 +29,7 @@ from model_host.replies.tool_forms import ToolForm, find_form
 _CACHED_SKELETONS = 256
 
 # A message, or a stretch of text: the template's own, or the template's joined with what stands in placeholders.
-Segment = Slot | str | list[str | Slot]
+Segment = Placeholder | str | list[str | Placeholder]
 
 
 class ToolsUnsupportedError(ValueError):
@@ -108,7 +108,7 @@ class PromptBuilder:
             if isinstance(segment, str):
                 new = self._tokenizer.tokenize(segment, special=True)
                 shared += len(new) if all_shared else 0
-            elif isinstance(segment, Slot):
+            elif isinstance(segment, Placeholder):
                 new = self._tokenizer.tokenize(bodies[segment.index].text, special=False)
                 shared += self._shared_tokens(bodies[segment.index], new) if all_shared else 0
             else:
@@ -177,7 +177,7 @@ class PromptBuilder:
             turns.append(turn)
         return turns
 
-    def _render(self, request: dict[str, Any]) -> list[str | Slot]:
+    def _render(self, request: dict[str, Any]) -> list[str | Placeholder]:
         if self._template is None:
             raise ChatTemplateError("this model file has no chat template; use a plain prompt instead")
         text = self._worker.render(
@@ -214,11 +214,14 @@ class PromptBuilder:
 
 
 def _check_complete(
-    pieces: Sequence[str | Slot], messages: Sequence[Message], tools: Sequence[Tool], marks: Placeholders
+    pieces: Sequence[str | Placeholder],
+    messages: Sequence[Message],
+    tools: Sequence[Tool],
+    marks: Placeholders,
 ) -> None:
     """A template must not swallow a message, a tool or a call."""
-    bodies = {piece.index for piece in pieces if isinstance(piece, Slot) and piece.body}
-    fields = {piece.index for piece in pieces if isinstance(piece, Slot) and not piece.body}
+    bodies = {piece.index for piece in pieces if isinstance(piece, Placeholder) and piece.body}
+    fields = {piece.index for piece in pieces if isinstance(piece, Placeholder) and not piece.body}
     for index, message in enumerate(messages):
         silent = not _Body.of(message).text and message.tool_calls
         if index not in bodies and not silent:
@@ -230,19 +233,19 @@ def _check_complete(
             raise ChatTemplateError(f"the model's chat template leaves out the tool {tool.name}")
 
 
-def _segments(pieces: Sequence[str | Slot], control: re.Pattern[str]) -> Iterator[Segment]:
+def _segments(pieces: Sequence[str | Placeholder], control: re.Pattern[str]) -> Iterator[Segment]:
     """Messages alone, so that their tokens do not depend on what is around them. Template text between fields goes
     together with them, as it stood in the training text; only control tokens are taken out of it."""
     for alone, group in groupby(
-        pieces, key=lambda piece: isinstance(piece, Slot) and piece.body and not piece.escapes
+        pieces, key=lambda piece: isinstance(piece, Placeholder) and piece.body and not piece.escapes
     ):
         parts = list(group)
         if alone or all(isinstance(part, str) for part in parts):
             yield from parts
             continue
-        run: list[str | Slot] = []
+        run: list[str | Placeholder] = []
         for part in parts:
-            if isinstance(part, Slot):
+            if isinstance(part, Placeholder):
                 run.append(part)
                 continue
             at = 0
@@ -257,7 +260,7 @@ def _segments(pieces: Sequence[str | Slot], control: re.Pattern[str]) -> Iterato
             yield run
 
 
-def _filled(slot: Slot, bodies: Sequence[_Body], fields: Sequence[str]) -> str:
+def _filled(slot: Placeholder, bodies: Sequence[_Body], fields: Sequence[str]) -> str:
     text = bodies[slot.index].text if slot.body else fields[slot.index]
     for _ in range(slot.escapes):
         text = json.dumps(text, ensure_ascii=False)[1:-1]

@@ -14,7 +14,7 @@ from model_host.replies.reply import Text
 TOLD_SECONDS = 0.05  # between two messages of one reply: nobody reads faster
 
 
-class HeldText:
+class DeltaBuffer:
     """What was sampled of one reply and has not been sent. The first text of a reply never waits."""
 
     def __init__(self) -> None:

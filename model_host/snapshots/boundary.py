@@ -11,7 +11,7 @@ from model_host.prompts.templates import PromptBuilder
 from model_host.protocol import Message
 
 
-class Vocabulary(Protocol):
+class BoundaryVocabulary(Protocol):
     """What is needed of the model's vocabulary."""
 
     def piece(self, token: int) -> bytes:
@@ -43,7 +43,7 @@ class Boundary:
     A reply comes back as text, which may be tokenized otherwise than it was generated.
     """
 
-    def __init__(self, vocabulary: Vocabulary, opening: Sequence[int]) -> None:
+    def __init__(self, vocabulary: BoundaryVocabulary, opening: Sequence[int]) -> None:
         self._vocabulary = vocabulary
         self._opening = list(opening)
 

@@ -22,7 +22,7 @@ MIN_TOKENS = 64  # reading fewer again costs less than a file
 WORTH_LOADING = 32  # tokens that a snapshot must save beyond what the cache has
 
 
-class States(Protocol):
+class SequenceStates(Protocol):
     """The model's part: the states of its KV sequences as bytes."""
 
     def save(self, sequence: int, end: int) -> bytearray | None:
@@ -34,14 +34,14 @@ class States(Protocol):
         ...
 
 
-class Keeper:
+class SnapshotManager:
     """Saves and restores the slots of one table. Belongs to the loop's thread."""
 
     def __init__(
         self,
         slots: SlotTable,
         folder: SnapshotFolder,
-        states: States,
+        states: SequenceStates,
         boundary: Callable[[Sequence[int], int], int],
         *,
         quiet_seconds: float,
@@ -59,7 +59,7 @@ class Keeper:
         """Files written."""
         return self._folder.writer.saved
 
-    def restore(self, sequence: request.Sequence) -> None:
+    def restore(self, sequence: request.SequenceState) -> None:
         """Bring back the longest snapshot of a prompt's beginning, when it has much more than the cache."""
         tokens, shared, owner = sequence.tokens, sequence.shared, sequence.owner
         snapshot, length = self._folder.find(tokens, shared, owner)

@@ -2,7 +2,7 @@
 
 Two threads. The reader parses lines and handles what must not wait (cancel, ping, shutdown). The preparer
 renders, tokenizes and compiles grammars, and answers ``count`` and ``detokenize``, so that neither waits for a decode
-step. The loop takes what became ready from :meth:`Intake.take`: :class:`~model_host.batching.request.Sequence`
+step. The loop takes what became ready from :meth:`Intake.take`: :class:`~model_host.batching.request.SequenceState`
 objects, or :class:`~model_host.embedding.queue.Job` objects in an embedding host.
 """
 

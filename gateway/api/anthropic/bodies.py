@@ -60,14 +60,14 @@ class ToolResultBlock(Struct, frozen=True, forbid_unknown_fields=True, tag_field
 Block = TextBlock | ToolUseBlock | ToolResultBlock
 
 
-class SentMessage(Struct, frozen=True, forbid_unknown_fields=True):
+class AnthropicMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """One turn, or a part of one: neighbours of one role are joined."""
 
     role: Literal["user", "assistant"]
     content: str | list[Block]
 
 
-class SentTool(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class AnthropicTool(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A tool of the client's own; ``input_schema`` is a JSON schema of an object."""
 
     name: ToolName
@@ -129,20 +129,20 @@ class OutputConfig(Struct, frozen=True, forbid_unknown_fields=True):
     format: JsonFormat | None = None
 
 
-class Prompt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CountTokensBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """POST /v1/messages/count_tokens: what a prompt is made of."""
 
     model: Annotated[str, Meta(min_length=1, max_length=512)]
-    messages: Annotated[list[SentMessage], Meta(min_length=1, max_length=4096)]
+    messages: Annotated[list[AnthropicMessage], Meta(min_length=1, max_length=4096)]
     system: str | list[TextBlock] | None = None
-    tools: Annotated[list[SentTool], Meta(max_length=128)] | None = None
+    tools: Annotated[list[AnthropicTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
     cache_control: CacheControl | None = None
 
 
-class MessagesBody(Prompt, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MessagesBody(CountTokensBody, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """POST /v1/messages. None leaves the default in force; the sampling defaults are this server's."""
 
     max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)]
@@ -184,9 +184,9 @@ def parse_messages(body: bytes) -> MessagesBody:
     return parsed
 
 
-def parse_prompt(body: bytes) -> Prompt:
+def parse_prompt(body: bytes) -> CountTokensBody:
     """The body of POST /v1/messages/count_tokens. Raises InvalidRequestError naming the field at fault."""
-    parsed = convert(_fields(body, _PROMPT), Prompt)
+    parsed = convert(_fields(body, _PROMPT), CountTokensBody)
     _check(parsed)
     return parsed
 
@@ -203,7 +203,7 @@ def _fields(body: bytes, unsupported: Neutral) -> dict[str, Any]:
     return fields
 
 
-def _check(prompt: Prompt) -> None:
+def _check(prompt: CountTokensBody) -> None:
     """Rules over several fields."""
     if prompt.messages[-1].role == "assistant":
         raise InvalidRequestError(

@@ -7,13 +7,13 @@ from itertools import groupby
 from typing import Any
 
 from gateway.api.anthropic.bodies import (
+    AnthropicMessage,
     AnyTool,
     Auto,
     Block,
+    CountTokensBody,
     NoTool,
     OneTool,
-    Prompt,
-    SentMessage,
     TextBlock,
     ToolChoice,
     ToolResultBlock,
@@ -27,7 +27,7 @@ _CHOICES: dict[type[ToolChoice], str] = {Auto: "auto", AnyTool: "required", NoTo
 _BETWEEN = "\n\n"
 
 
-def host_messages(prompt: Prompt) -> list[Message]:
+def host_messages(prompt: CountTokensBody) -> list[Message]:
     """The whole prompt. Raises InvalidRequestError for blocks in the wrong place."""
     made = []
     if prompt.system:
@@ -40,12 +40,12 @@ def host_messages(prompt: Prompt) -> list[Message]:
     return made
 
 
-def host_tools(prompt: Prompt) -> list[Tool]:
+def host_tools(prompt: CountTokensBody) -> list[Tool]:
     """The tools that the model may call."""
     return [Tool(tool.name, tool.description or "", tool.input_schema) for tool in prompt.tools or []]
 
 
-def tool_settings(prompt: Prompt) -> dict[str, Any]:
+def tool_settings(prompt: CountTokensBody) -> dict[str, Any]:
     """The fields of GenerateCall about tools; none without tools."""
     tools, choice = host_tools(prompt), prompt.tool_choice
     if not tools or choice is None:
@@ -55,7 +55,7 @@ def tool_settings(prompt: Prompt) -> dict[str, Any]:
     return {"tools": tools, "tool_choice": name, "parallel_tool_calls": not serial}
 
 
-def _assistant(turn: list[tuple[int, SentMessage]], names: dict[str, str]) -> Message:
+def _assistant(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) -> Message:
     """What the model said and called in one turn; remembers its calls in ``names``."""
     texts, calls = [], []
     for number, message in turn:
@@ -72,7 +72,7 @@ def _assistant(turn: list[tuple[int, SentMessage]], names: dict[str, str]) -> Me
     return Message("assistant", _joined(texts), tool_calls=calls)
 
 
-def _user(turn: list[tuple[int, SentMessage]], names: dict[str, str]) -> list[Message]:
+def _user(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) -> list[Message]:
     """The results of tools, then what the user said, in one turn."""
     texts: list[str] = []
     results = []
@@ -104,7 +104,7 @@ def _result(place: str, block: ToolResultBlock, names: dict[str, str]) -> Messag
     return Message("tool", content, tool_call_id=block.tool_use_id, name=name)
 
 
-def _blocks(number: int, message: SentMessage) -> Iterator[tuple[str, Block]]:
+def _blocks(number: int, message: AnthropicMessage) -> Iterator[tuple[str, Block]]:
     """The blocks of a message, each with its place in the request."""
     blocks = [TextBlock(message.content)] if isinstance(message.content, str) else message.content
     for index, block in enumerate(blocks):

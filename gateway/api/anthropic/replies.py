@@ -31,7 +31,7 @@ class ToolUse(Struct, frozen=True, tag_field="type", tag="tool_use"):
     input: dict[str, Any]
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class AnthropicUsage(Struct, frozen=True, kw_only=True):
     """Tokens. ``input_tokens`` are those of the prompt that were not in the KV cache already."""
 
     input_tokens: int
@@ -40,7 +40,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     output_tokens: int
 
 
-class MessageReply(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
+class AnthropicMessageReply(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
     """A whole reply, or its empty beginning in ``message_start``."""
 
     id: str
@@ -49,7 +49,7 @@ class MessageReply(Struct, frozen=True, kw_only=True, tag_field="type", tag="mes
     content: list[Text | ToolUse] = []
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
-    usage: Usage
+    usage: AnthropicUsage
 
 
 class TokenCount(Struct, frozen=True):
@@ -61,7 +61,7 @@ class TokenCount(Struct, frozen=True):
 class MessageStart(Struct, frozen=True, tag_field="type", tag="message_start"):
     """The prompt has left the queue."""
 
-    message: MessageReply
+    message: AnthropicMessageReply
 
 
 class BlockStart(Struct, frozen=True, tag_field="type", tag="content_block_start"):
@@ -71,7 +71,7 @@ class BlockStart(Struct, frozen=True, tag_field="type", tag="content_block_start
     content_block: Text | ToolUse
 
 
-class TextDelta(Struct, frozen=True, tag_field="type", tag="text_delta"):
+class AnthropicTextDelta(Struct, frozen=True, tag_field="type", tag="text_delta"):
     """More text."""
 
     text: str
@@ -87,7 +87,7 @@ class BlockDelta(Struct, frozen=True, tag_field="type", tag="content_block_delta
     """More of the block."""
 
     index: int
-    delta: TextDelta | InputDelta
+    delta: AnthropicTextDelta | InputDelta
 
 
 class BlockStop(Struct, frozen=True, tag_field="type", tag="content_block_stop"):
@@ -96,7 +96,7 @@ class BlockStop(Struct, frozen=True, tag_field="type", tag="content_block_stop")
     index: int
 
 
-class Ending(Struct, frozen=True):
+class MessageEnd(Struct, frozen=True):
     """How a message ended."""
 
     stop_reason: StopReason | None
@@ -106,8 +106,8 @@ class Ending(Struct, frozen=True):
 class MessageDelta(Struct, frozen=True, tag_field="type", tag="message_delta"):
     """The message is complete."""
 
-    delta: Ending
-    usage: Usage
+    delta: MessageEnd
+    usage: AnthropicUsage
 
 
 class MessageStop(Struct, frozen=True, tag_field="type", tag="message_stop"):
@@ -121,16 +121,16 @@ class Ping(Struct, frozen=True, tag_field="type", tag="ping"):
 StreamEvent = MessageStart | BlockStart | BlockDelta | BlockStop | MessageDelta | MessageStop | Ping
 
 
-def usage_of(counted: Started | Finished) -> Usage:
+def usage_of(counted: Started | Finished) -> AnthropicUsage:
     """The tokens so far."""
-    return Usage(
+    return AnthropicUsage(
         input_tokens=counted.prompt_tokens - counted.cached_tokens,
         cache_read_input_tokens=counted.cached_tokens,
         output_tokens=counted.completion_tokens if isinstance(counted, Finished) else 0,
     )
 
 
-def ending_of(end: Finished) -> Ending:
+def ending_of(end: Finished) -> MessageEnd:
     """Why the model stopped."""
     reason = "stop_sequence" if end.stop_string is not None else _REASONS[end.reason]
-    return Ending(reason, end.stop_string)
+    return MessageEnd(reason, end.stop_string)

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from gateway.api.anthropic.bodies import MessagesBody, Prompt, parse_messages, parse_prompt
+from gateway.api.anthropic.bodies import CountTokensBody, MessagesBody, parse_messages, parse_prompt
 from gateway.api.anthropic.prompt import host_messages, host_tools, tool_settings
-from gateway.api.anthropic.replies import MessageReply, Ping, TokenCount, Usage
+from gateway.api.anthropic.replies import AnthropicMessageReply, AnthropicUsage, Ping, TokenCount
 from gateway.api.anthropic.stream import stream_events, whole_message
 from gateway.api.http.dialect import ANTHROPIC
 from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
@@ -21,7 +21,7 @@ from gateway.api.recording.generations import logged_generation
 from gateway.api.services import caller_of, services_of
 from gateway.api.streaming.streams import Relay, StreamReply, event_stream, known_error, sse, until_disconnect
 from gateway.base.errors import HearthError
-from gateway.inference.interface import GenerateCall, GenerationEvent, Progress
+from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
 from model_host.protocol import Sampling
 
 _PING = ServerSentEvent(event="ping", data=msgspec.json.encode(Ping()).decode(), sep="\n")
@@ -36,8 +36,8 @@ async def messages(request: Request) -> ASGIApp:
     call = _call(body, request_id, caller_of(request).owner)
     user = body.metadata.user_id if body.metadata is not None else None
     relay: Relay[GenerationEvent] = Relay(logged_generation(services, call, user), services.drain)
-    nothing_yet = Usage(input_tokens=0, cache_read_input_tokens=0, output_tokens=0)
-    message = MessageReply(id=f"msg_{request_id}", model=services.model.name, usage=nothing_yet)
+    nothing_yet = AnthropicUsage(input_tokens=0, cache_read_input_tokens=0, output_tokens=0)
+    message = AnthropicMessageReply(id=f"msg_{request_id}", model=services.model.name, usage=nothing_yet)
     if body.stream:
         return StreamReply(
             relay,
@@ -75,10 +75,10 @@ def _call(body: MessagesBody, request_id: str, owner: str) -> GenerateCall:
 
 
 def _has_begun(event: GenerationEvent) -> bool:
-    return not isinstance(event, Progress)
+    return not isinstance(event, LoadProgress)
 
 
-async def _whole(relay: Relay[GenerationEvent], message: MessageReply) -> MessageReply:
+async def _whole(relay: Relay[GenerationEvent], message: AnthropicMessageReply) -> AnthropicMessageReply:
     async with relay:
         made = await whole_message(stream_events(relay, message))
     if made is None:
@@ -87,7 +87,7 @@ async def _whole(relay: Relay[GenerationEvent], message: MessageReply) -> Messag
 
 
 async def _encoded(
-    relay: Relay[GenerationEvent], message: MessageReply, request_id: str
+    relay: Relay[GenerationEvent], message: AnthropicMessageReply, request_id: str
 ) -> AsyncIterator[bytes]:
     """The events; an error after the start is the last one."""
     try:
@@ -98,6 +98,6 @@ async def _encoded(
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/v1/messages", messages, "user", (JSON,), MessagesBody, MessageReply, SSE),
-    Endpoint("POST", "/v1/messages/count_tokens", count_tokens, "user", (JSON,), Prompt, TokenCount),
+    Endpoint("POST", "/v1/messages", messages, "user", (JSON,), MessagesBody, AnthropicMessageReply, SSE),
+    Endpoint("POST", "/v1/messages/count_tokens", count_tokens, "user", (JSON,), CountTokensBody, TokenCount),
 )

@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 
 from gateway.api.anthropic.replies import (
+    AnthropicMessageReply,
+    AnthropicTextDelta,
     BlockDelta,
     BlockStart,
     BlockStop,
     InputDelta,
     MessageDelta,
-    MessageReply,
     MessageStart,
     MessageStop,
     Ping,
     StreamEvent,
     Text,
-    TextDelta,
     ToolUse,
     ending_of,
     usage_of,
@@ -30,7 +30,7 @@ from model_host.protocol import Delta, Finished, Started, ToolDelta
 
 
 async def stream_events(
-    source: AsyncIterator[GenerationEvent], message: MessageReply
+    source: AsyncIterator[GenerationEvent], message: AnthropicMessageReply
 ) -> AsyncIterator[StreamEvent]:
     """The events of one reply. ``message`` has what is known before it begins."""
     blocks = _Blocks()
@@ -62,7 +62,7 @@ class _Blocks:
         """More text; a delta without any (tokens inside a character) is no event."""
         if delta.text:
             yield from self._reach("text", Text(""))
-            yield BlockDelta(self._number, TextDelta(delta.text))
+            yield BlockDelta(self._number, AnthropicTextDelta(delta.text))
 
     def call(self, delta: ToolDelta) -> Iterator[StreamEvent]:
         """More of a call."""
@@ -86,9 +86,9 @@ class _Blocks:
         yield BlockStart(self._number, block)
 
 
-async def whole_message(events: AsyncIterator[StreamEvent]) -> MessageReply | None:
+async def whole_message(events: AsyncIterator[StreamEvent]) -> AnthropicMessageReply | None:
     """The message that the events describe; None when they break off."""
-    message: MessageReply | None = None
+    message: AnthropicMessageReply | None = None
     content: list[Text | ToolUse] = []
     pieces: list[str] = []
     async for event in events:
@@ -99,7 +99,7 @@ async def whole_message(events: AsyncIterator[StreamEvent]) -> MessageReply | No
             pieces = []
         elif isinstance(event, BlockDelta):
             delta = event.delta
-            pieces.append(delta.text if isinstance(delta, TextDelta) else delta.partial_json)
+            pieces.append(delta.text if isinstance(delta, AnthropicTextDelta) else delta.partial_json)
         elif isinstance(event, BlockStop):
             content[-1] = _completed(content[-1], "".join(pieces))
         elif isinstance(event, MessageDelta) and message is not None:

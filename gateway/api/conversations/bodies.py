@@ -74,7 +74,7 @@ class ConversationReply(Struct, frozen=True, kw_only=True):
         return cls(**{name: getattr(conversation, name) for name in cls.__struct_fields__})
 
 
-class MessageReply(Struct, frozen=True, kw_only=True):
+class StoredMessageReply(Struct, frozen=True, kw_only=True):
     """A message of the log. ``seq`` is the cursor of the list."""
 
     seq: int
@@ -90,7 +90,7 @@ class MessageReply(Struct, frozen=True, kw_only=True):
     created_at: float
 
     @classmethod
-    def of(cls, message: StoredMessage) -> MessageReply:
+    def of(cls, message: StoredMessage) -> StoredMessageReply:
         """As the owner sees it."""
         names = [name for name in cls.__struct_fields__ if name != "summarized"]
         values = {name: getattr(message, name) for name in names}
@@ -131,7 +131,7 @@ class ConversationPage(Struct, frozen=True):
 class MessagePage(Struct, frozen=True):
     """A page of messages, oldest first."""
 
-    data: list[MessageReply]
+    data: list[StoredMessageReply]
     next: int | None
 
 
@@ -145,8 +145,8 @@ class SummaryPage(Struct, frozen=True):
 class PostReply(Struct, frozen=True):
     """The reply to a message (null when none was wanted), the message as it was kept, and what the prompt was."""
 
-    message: MessageReply | None
-    accepted: MessageReply
+    message: StoredMessageReply | None
+    accepted: StoredMessageReply
     budget: BudgetReport | None
     compaction: Literal["none", "queued"]
 
@@ -162,7 +162,7 @@ class ContextReply(Struct, frozen=True, kw_only=True):
     floor: int
 
 
-class Compacted(Struct, frozen=True):
+class CompactionReply(Struct, frozen=True):
     """How many summaries were made."""
 
     id: str

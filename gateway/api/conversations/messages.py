@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from gateway.api.conversations.bodies import MessageReply, NewMessageBody, PostReply, parse_message
+from gateway.api.conversations.bodies import NewMessageBody, PostReply, StoredMessageReply, parse_message
 from gateway.api.http.endpoint import json_reply
 from gateway.api.http.errors import envelope
 from gateway.api.services import services_of
 from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.memory.events import (
-    Accepted,
     BudgetKnown,
     Compacting,
     Done,
     Held,
     Loading,
+    MessageAccepted,
     PostCall,
     PostEvent,
     TextDelta,
@@ -60,11 +60,11 @@ def _is_certain(event: PostEvent) -> bool:
     return not isinstance(event, Loading)
 
 
-async def _collect(relay: Relay[PostEvent]) -> tuple[Accepted, Done]:
-    accepted: Accepted | None = None
+async def _collect(relay: Relay[PostEvent]) -> tuple[MessageAccepted, Done]:
+    accepted: MessageAccepted | None = None
     async with relay:
         async for event in relay:
-            if isinstance(event, Accepted):
+            if isinstance(event, MessageAccepted):
                 accepted = event
             elif isinstance(event, Done):
                 assert accepted is not None, "a message is accepted before it is answered"
@@ -72,10 +72,10 @@ async def _collect(relay: Relay[PostEvent]) -> tuple[Accepted, Done]:
     raise AssertionError("a message ends with its reply or an error")
 
 
-def _whole(accepted: Accepted, done: Done) -> PostReply:
+def _whole(accepted: MessageAccepted, done: Done) -> PostReply:
     return PostReply(
-        MessageReply.of(done.message) if done.message else None,
-        MessageReply.of(accepted.message),
+        StoredMessageReply.of(done.message) if done.message else None,
+        StoredMessageReply.of(accepted.message),
         done.report,
         done.compaction,
     )
@@ -84,12 +84,12 @@ def _whole(accepted: Accepted, done: Done) -> PostReply:
 async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:
     """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``delta``; ``done`` or ``error``."""
     try:
-        accepted: Accepted | None = None
+        accepted: MessageAccepted | None = None
         async for event in relay:
             match event:
-                case Accepted(message):
+                case MessageAccepted(message):
                     accepted = event
-                    yield sse(MessageReply.of(message), "accepted")
+                    yield sse(StoredMessageReply.of(message), "accepted")
                 case Held():
                     yield sse(event, "held")
                 case Loading():

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from gateway.api.conversations.bodies import (
-    Compacted,
+    CompactionReply,
     ContextReply,
     ConversationPage,
     ConversationReply,
@@ -22,10 +22,10 @@ from gateway.api.conversations.bodies import (
     Erased,
     Forgotten,
     MessagePage,
-    MessageReply,
     NewConversation,
     NewMessageBody,
     PostReply,
+    StoredMessageReply,
     SummaryPage,
     SummaryReply,
     parse_conversion,
@@ -120,7 +120,7 @@ async def messages(request: Request) -> Response:
         lambda c: page_of_messages(c, conversation.id, limit=asked.limit, before=asked.cursor)
     )
     return json_reply(
-        page([MessageReply.of(row) for row in rows], asked.limit, rows[0].seq if rows else None)
+        page([StoredMessageReply.of(row) for row in rows], asked.limit, rows[0].seq if rows else None)
     )
 
 
@@ -164,7 +164,7 @@ async def compact(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     work = services.conversations.compact(conversation)
     made = await until_disconnect(request.receive, work)
-    return json_reply(Compacted(conversation.id, made))
+    return json_reply(CompactionReply(conversation.id, made))
 
 
 async def convert(request: Request) -> Response:
@@ -172,7 +172,7 @@ async def convert(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     wanted = parse_conversion(await request.body())
     work = services.conversations.convert(conversation, wanted.to)
-    return json_reply(Compacted(conversation.id, await until_disconnect(request.receive, work)))
+    return json_reply(CompactionReply(conversation.id, await until_disconnect(request.receive, work)))
 
 
 async def rollover(request: Request) -> Response:
@@ -226,8 +226,8 @@ ENDPOINTS = (
     Endpoint("DELETE", f"{_ONE}/messages", forget, "user", reply=Forgotten, query=ForgetQuery),
     Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage, query=Paged),
     Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
-    Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=Compacted),
-    Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,), Conversion, Compacted),
+    Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=CompactionReply),
+    Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,), Conversion, CompactionReply),
     Endpoint("POST", f"{_ONE}/rollover", rollover, "user", reply=ConversationReply, status=201),
     Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),
 )

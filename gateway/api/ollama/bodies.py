@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from gateway.api.ollama.options import UNSUPPORTED, Options
+from gateway.api.ollama.options import UNSUPPORTED, OllamaOptions
 from gateway.api.openai.generation import TopLogprobs
 from gateway.api.parsing.fields import convert, decode_object
 from gateway.api.parsing.neutral import Neutral, without_neutral, without_neutral_in
@@ -37,7 +37,7 @@ class SentToolCall(Struct, frozen=True, forbid_unknown_fields=True):
     type: Literal["function"] | None = None
 
 
-class SentMessage(Struct, frozen=True, forbid_unknown_fields=True):
+class OllamaMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """One turn. ``tool_name`` and ``tool_call_id`` say which call a ``tool`` message answers."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -47,7 +47,7 @@ class SentMessage(Struct, frozen=True, forbid_unknown_fields=True):
     tool_call_id: CallId | None = None
 
 
-class Function(Struct, frozen=True, forbid_unknown_fields=True):
+class OllamaFunction(Struct, frozen=True, forbid_unknown_fields=True):
     """A function that the model may call; ``parameters`` is a JSON schema of an object."""
 
     name: ToolName
@@ -55,10 +55,10 @@ class Function(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Any] | None = None
 
 
-class SentTool(Struct, frozen=True, forbid_unknown_fields=True):
+class OllamaTool(Struct, frozen=True, forbid_unknown_fields=True):
     """A tool; functions are the only kind."""
 
-    function: Function
+    function: OllamaFunction
     type: Literal["function"] | None = None
 
 
@@ -67,7 +67,7 @@ class _Generation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     model: ModelName
     format: Format | None = None
-    options: Options | None = None
+    options: OllamaOptions | None = None
     stream: bool | None = None
     keep_alive: float | str | None = None
     logprobs: bool | None = None
@@ -89,8 +89,8 @@ class _Generation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class ChatBody(_Generation, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """POST /api/chat. Without messages it loads the model, or with ``keep_alive`` 0 unloads it."""
 
-    messages: Annotated[list[SentMessage], Meta(max_length=4096)] | None = None
-    tools: Annotated[list[SentTool], Meta(max_length=128)] | None = None
+    messages: Annotated[list[OllamaMessage], Meta(max_length=4096)] | None = None
+    tools: Annotated[list[OllamaTool], Meta(max_length=128)] | None = None
 
 
 class GenerateBody(_Generation, frozen=True, forbid_unknown_fields=True, kw_only=True):

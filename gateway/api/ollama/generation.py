@@ -14,17 +14,17 @@ from gateway.api.http.dialect import OLLAMA
 from gateway.api.http.endpoint import json_reply
 from gateway.api.ollama.bodies import ChatBody, GenerateBody, parse_chat, parse_generate
 from gateway.api.ollama.models import check_name
-from gateway.api.ollama.options import Options, check_options, max_tokens_of, sampling_of
+from gateway.api.ollama.options import OllamaOptions, check_options, max_tokens_of, sampling_of
 from gateway.api.ollama.prompt import chat_fields, generate_fields
 from gateway.api.ollama.replies import Line
-from gateway.api.ollama.stream import LineMaker, Piece, chat_line, generate_line, pieces, whole
+from gateway.api.ollama.stream import LineMaker, OllamaDelta, chat_line, generate_line, pieces, whole
 from gateway.api.parsing.fields import parse_keep_alive
 from gateway.api.recording.generations import logged_generation
 from gateway.api.services import caller_of, services_of
 from gateway.api.streaming.ndjson import NdjsonResponse, ndjson
 from gateway.api.streaming.streams import Relay, StreamReply, known_error, until_disconnect
 from gateway.base.errors import HearthError
-from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, KeepAlive, Progress
+from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, KeepAlive, LoadProgress
 
 
 async def chat(request: Request) -> ASGIApp:
@@ -46,7 +46,7 @@ async def _reply(
     begun = time.monotonic()
     services = services_of(request)
     check_name(services, body.model)
-    options = body.options or Options()
+    options = body.options or OllamaOptions()
     check_options(options, services.model.context)
     keep_alive = parse_keep_alive(body.keep_alive)
     if prompt is None:
@@ -77,20 +77,20 @@ async def _reply(
     )
 
 
-async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> Piece:
+async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> OllamaDelta:
     """Ollama's convention for a request without a prompt. Unloading waits for open requests to end."""
     if keep_alive == 0:
         await inference.unload()
-        return Piece(last={"done_reason": "unload"})
+        return OllamaDelta(last={"done_reason": "unload"})
     await inference.model_info(keep_alive=keep_alive)
-    return Piece(last={"done_reason": "load"})
+    return OllamaDelta(last={"done_reason": "load"})
 
 
 def _has_begun(event: GenerationEvent) -> bool:
-    return not isinstance(event, Progress)
+    return not isinstance(event, LoadProgress)
 
 
-async def _whole(relay: Relay[GenerationEvent], begun: float) -> Piece:
+async def _whole(relay: Relay[GenerationEvent], begun: float) -> OllamaDelta:
     async with relay:
         made = await whole(pieces(relay, begun))
     if made is None:
@@ -99,7 +99,7 @@ async def _whole(relay: Relay[GenerationEvent], begun: float) -> Piece:
 
 
 async def _lines(
-    made: AsyncIterator[Piece], line: Callable[[Piece], Line], request_id: str
+    made: AsyncIterator[OllamaDelta], line: Callable[[OllamaDelta], Line], request_id: str
 ) -> AsyncIterator[bytes]:
     """The lines; an error after the start is the last one."""
     try:

@@ -15,9 +15,9 @@ from starlette.responses import Response
 from gateway.api.http.endpoint import json_reply
 from gateway.api.ollama.bodies import parse_show
 from gateway.api.ollama.replies import (
-    Details,
     InstalledModel,
     LoadedModel,
+    ModelDetails,
     Processes,
     Shown,
     Tags,
@@ -178,10 +178,10 @@ def _digest(model: ResolvedModel) -> str:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _details(pairs: dict[str, Any]) -> Details:
+def _details(pairs: dict[str, Any]) -> ModelDetails:
     family = str(pairs.get("general.architecture", ""))
     kind = pairs.get("general.file_type")
-    return Details(
+    return ModelDetails(
         family=family,
         families=[family] if family else [],
         parameter_size=str(pairs.get("general.size_label", "")),

@@ -13,7 +13,7 @@ from model_host.protocol import Penalty, Sampling, StopString, Unit
 MAX_LAST_N = 8192  # of model_host.protocol.Sampling.penalty_last_n
 
 
-class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class OllamaOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The options that are honoured. None leaves the default in force; the defaults are this server's, not Ollama's.
 
     ``seed`` -1 draws one. ``num_predict`` -1 and -2 both mean the rest of the context. ``repeat_last_n`` -1 means
@@ -59,7 +59,7 @@ UNSUPPORTED: Neutral = {
 }
 
 
-def check_options(options: Options, context: int) -> None:
+def check_options(options: OllamaOptions, context: int) -> None:
     """Raises InvalidRequestError for what the types cannot express. ``context`` is the loaded one, in tokens."""
     if options.num_predict == 0:
         raise InvalidRequestError(
@@ -79,7 +79,7 @@ def check_options(options: Options, context: int) -> None:
         )
 
 
-def sampling_of(options: Options, context: int) -> Sampling:
+def sampling_of(options: OllamaOptions, context: int) -> Sampling:
     """How to sample; what is not given keeps this server's default."""
     given: dict[str, Any] = {
         name: value
@@ -93,7 +93,7 @@ def sampling_of(options: Options, context: int) -> Sampling:
     return Sampling(**given)
 
 
-def max_tokens_of(options: Options) -> int | None:
+def max_tokens_of(options: OllamaOptions) -> int | None:
     """The longest output in tokens; None for the rest of the context."""
     limit = options.num_predict
     return limit if limit is not None and limit > 0 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.api.ollama.bodies import ChatBody, GenerateBody, SentMessage, SentTool
+from gateway.api.ollama.bodies import ChatBody, GenerateBody, OllamaMessage, OllamaTool
 from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, Tool, ToolCall
 
@@ -29,7 +29,7 @@ def generate_fields(body: GenerateBody) -> dict[str, Any]:
     return {"messages": [*system, Message("user", prompt)]}
 
 
-def _messages(sent: list[SentMessage]) -> list[Message]:
+def _messages(sent: list[OllamaMessage]) -> list[Message]:
     """The turns. A ``tool`` message answers the call it names, else the first one that has no answer yet."""
     made = []
     waiting: list[ToolCall] = []
@@ -47,7 +47,7 @@ def _messages(sent: list[SentMessage]) -> list[Message]:
     return made
 
 
-def _calls(number: int, message: SentMessage) -> list[ToolCall]:
+def _calls(number: int, message: OllamaMessage) -> list[ToolCall]:
     """The calls of a reply that is sent back. Replies carry an id for each; one that was lost is made up."""
     return [
         ToolCall(
@@ -59,7 +59,7 @@ def _calls(number: int, message: SentMessage) -> list[ToolCall]:
     ]
 
 
-def _answered(number: int, message: SentMessage, waiting: list[ToolCall]) -> ToolCall:
+def _answered(number: int, message: OllamaMessage, waiting: list[ToolCall]) -> ToolCall:
     wanted_id, wanted_name = message.tool_call_id, message.tool_name
     for call in waiting:
         if wanted_id in (None, call.id) and wanted_name in (None, call.name):
@@ -71,7 +71,7 @@ def _answered(number: int, message: SentMessage, waiting: list[ToolCall]) -> Too
     )
 
 
-def _check_fields(number: int, message: SentMessage) -> None:
+def _check_fields(number: int, message: OllamaMessage) -> None:
     for name, role in _BELONGS.items():
         if getattr(message, name) and message.role != role:
             raise InvalidRequestError(
@@ -80,6 +80,6 @@ def _check_fields(number: int, message: SentMessage) -> None:
             )
 
 
-def _tool(tool: SentTool) -> Tool:
+def _tool(tool: OllamaTool) -> Tool:
     function = tool.function
     return Tool(function.name, function.description or "", function.parameters or {})

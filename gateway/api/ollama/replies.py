@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 DoneReason = Literal["stop", "length", "load", "unload"]
 
 
-class FunctionReply(Struct, frozen=True, kw_only=True):
+class OllamaFunctionReply(Struct, frozen=True, kw_only=True):
     """The function that the model wants called."""
 
     index: int
@@ -18,22 +18,22 @@ class FunctionReply(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
 
 
-class ToolCallReply(Struct, frozen=True, kw_only=True):
+class OllamaToolCallReply(Struct, frozen=True, kw_only=True):
     """A whole call; it is never streamed in pieces."""
 
     id: str
-    function: FunctionReply
+    function: OllamaFunctionReply
 
 
-class MessageReply(Struct, frozen=True, kw_only=True):
+class OllamaMessageReply(Struct, frozen=True, kw_only=True):
     """A message of the model, or the next piece of it."""
 
     role: Literal["assistant"] = "assistant"
     content: str = ""
-    tool_calls: list[ToolCallReply] | UnsetType = UNSET
+    tool_calls: list[OllamaToolCallReply] | UnsetType = UNSET
 
 
-class TopLogprobReply(Struct, frozen=True):
+class OllamaTopLogprobReply(Struct, frozen=True):
     """A token that could have been."""
 
     token: str
@@ -41,10 +41,10 @@ class TopLogprobReply(Struct, frozen=True):
     bytes: list[int]
 
 
-class LogprobReply(TopLogprobReply, frozen=True):
+class OllamaLogprobReply(OllamaTopLogprobReply, frozen=True):
     """A token of the text."""
 
-    top_logprobs: list[TopLogprobReply]
+    top_logprobs: list[OllamaTopLogprobReply]
 
 
 class Timings(Struct, frozen=True, kw_only=True):
@@ -65,13 +65,13 @@ class Line(Timings, frozen=True, kw_only=True):
     created_at: datetime
     done: bool
     done_reason: DoneReason | UnsetType = UNSET
-    logprobs: list[LogprobReply] | UnsetType = UNSET
+    logprobs: list[OllamaLogprobReply] | UnsetType = UNSET
 
 
 class ChatLine(Line, frozen=True, kw_only=True):
     """A line of /api/chat."""
 
-    message: MessageReply
+    message: OllamaMessageReply
 
 
 class GenerateLine(Line, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class Version(Struct, frozen=True):
     version: str
 
 
-class Details(Struct, frozen=True, kw_only=True):
+class ModelDetails(Struct, frozen=True, kw_only=True):
     """Of the model's file, as far as its header tells."""
 
     parent_model: str = ""
@@ -105,7 +105,7 @@ class InstalledModel(Struct, frozen=True, kw_only=True):
     modified_at: datetime
     size: int  # bytes of the file
     digest: str
-    details: Details
+    details: ModelDetails
 
 
 class Tags(Struct, frozen=True):
@@ -122,7 +122,7 @@ class LoadedModel(Struct, frozen=True, kw_only=True):
     size: int  # resident bytes
     size_vram: int
     digest: str
-    details: Details
+    details: ModelDetails
     expires_at: datetime
     context_length: int
 
@@ -137,7 +137,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     """Reply of /api/show. ``model_info`` is the file's header without the tokenizer, ``template`` its Jinja text."""
 
     modified_at: datetime
-    details: Details
+    details: ModelDetails
     model_info: dict[str, Any]
     capabilities: list[str]
     parameters: str  # one option and its default a line

@@ -12,13 +12,13 @@ from msgspec import UNSET, Struct
 from gateway.api.ollama.replies import (
     ChatLine,
     DoneReason,
-    FunctionReply,
     GenerateLine,
     Line,
-    LogprobReply,
-    MessageReply,
-    ToolCallReply,
-    TopLogprobReply,
+    OllamaFunctionReply,
+    OllamaLogprobReply,
+    OllamaMessageReply,
+    OllamaToolCallReply,
+    OllamaTopLogprobReply,
 )
 from gateway.api.parsing.json_faults import json_object
 from gateway.inference.interface import GenerationEvent
@@ -27,30 +27,30 @@ from model_host.protocol import Delta, Finished, FinishReason, Started, TokenLog
 _REASONS: dict[FinishReason, DoneReason] = {"stop": "stop", "length": "length", "tool_calls": "stop"}
 
 
-class Piece(Struct, frozen=True):
+class OllamaDelta(Struct, frozen=True):
     """New text, its tokens' log-probabilities where wanted, and new calls; ``last`` has what only a last line has."""
 
     text: str = ""
-    calls: list[ToolCallReply] = []
+    calls: list[OllamaToolCallReply] = []
     last: dict[str, Any] | None = None
-    logprobs: list[LogprobReply] = []
+    logprobs: list[OllamaLogprobReply] = []
 
 
-LineMaker = Callable[[str, Piece], Line]
+LineMaker = Callable[[str, OllamaDelta], Line]
 
 
-def chat_line(model: str, piece: Piece) -> ChatLine:
+def chat_line(model: str, piece: OllamaDelta) -> ChatLine:
     """A line of /api/chat."""
-    message = MessageReply(content=piece.text, tool_calls=piece.calls or UNSET)
+    message = OllamaMessageReply(content=piece.text, tool_calls=piece.calls or UNSET)
     return ChatLine(message=message, **_head(model, piece))
 
 
-def generate_line(model: str, piece: Piece) -> GenerateLine:
+def generate_line(model: str, piece: OllamaDelta) -> GenerateLine:
     """A line of /api/generate."""
     return GenerateLine(response=piece.text, **_head(model, piece))
 
 
-def _head(model: str, piece: Piece) -> dict[str, Any]:
+def _head(model: str, piece: OllamaDelta) -> dict[str, Any]:
     return {
         "model": model,
         "created_at": datetime.now(UTC),
@@ -60,7 +60,7 @@ def _head(model: str, piece: Piece) -> dict[str, Any]:
     }
 
 
-async def pieces(source: AsyncIterator[GenerationEvent], begun: float) -> AsyncIterator[Piece]:
+async def pieces(source: AsyncIterator[GenerationEvent], begun: float) -> AsyncIterator[OllamaDelta]:
     """What each line tells. Only the last piece has ``last``. ``begun`` is the request's monotonic time."""
     watch, calls = _Watch(begun), _Calls()
     async for event in source:
@@ -68,27 +68,27 @@ async def pieces(source: AsyncIterator[GenerationEvent], begun: float) -> AsyncI
             watch.started(event)
         elif isinstance(event, Delta):
             if event.text or event.logprobs:
-                yield Piece(event.text, logprobs=[_logprob(each) for each in event.logprobs])
+                yield OllamaDelta(event.text, logprobs=[_logprob(each) for each in event.logprobs])
         elif isinstance(event, ToolDelta):
             if (before := calls.add(event)) is not None:
                 yield before
         elif isinstance(event, Finished):
             if (before := calls.end()) is not None:
                 yield before
-            yield Piece(last=watch.finished(event))
+            yield OllamaDelta(last=watch.finished(event))
 
 
-async def whole(made: AsyncIterator[Piece]) -> Piece | None:
+async def whole(made: AsyncIterator[OllamaDelta]) -> OllamaDelta | None:
     """All pieces as one; None when the last one is missing."""
     texts: list[str] = []
-    calls: list[ToolCallReply] = []
-    logprobs: list[LogprobReply] = []
+    calls: list[OllamaToolCallReply] = []
+    logprobs: list[OllamaLogprobReply] = []
     async for piece in made:
         texts.append(piece.text)
         calls += piece.calls
         logprobs += piece.logprobs
         if piece.last is not None:
-            return Piece("".join(texts), calls, piece.last, logprobs)
+            return OllamaDelta("".join(texts), calls, piece.last, logprobs)
     return None
 
 
@@ -123,7 +123,7 @@ class _Calls:
         self._first: ToolDelta | None = None
         self._arguments: list[str] = []
 
-    def add(self, delta: ToolDelta) -> Piece | None:
+    def add(self, delta: ToolDelta) -> OllamaDelta | None:
         """Take more of a call; returns the one before when this is a new one."""
         done = None
         if self._first is None or self._first.index != delta.index:
@@ -132,7 +132,7 @@ class _Calls:
         self._arguments.append(delta.arguments)
         return done
 
-    def end(self) -> Piece | None:
+    def end(self) -> OllamaDelta | None:
         """The call as far as it came. One whose arguments were cut off, or go too deep, cannot be shown but as text."""
         first, text = self._first, "".join(self._arguments)
         self._first, self._arguments = None, []
@@ -141,14 +141,14 @@ class _Calls:
         name = first.name or ""
         arguments = json_object(text or "{}")
         if arguments is None:
-            return Piece(f"{name} {text}")
-        function = FunctionReply(index=first.index, name=name, arguments=arguments)
-        return Piece(calls=[ToolCallReply(id=first.call_id or "", function=function)])
+            return OllamaDelta(f"{name} {text}")
+        function = OllamaFunctionReply(index=first.index, name=name, arguments=arguments)
+        return OllamaDelta(calls=[OllamaToolCallReply(id=first.call_id or "", function=function)])
 
 
-def _logprob(made: TokenLogprob) -> LogprobReply:
-    top = [TopLogprobReply(one.token, one.logprob, one.bytes) for one in made.top]
-    return LogprobReply(made.token, made.logprob, made.bytes, top)
+def _logprob(made: TokenLogprob) -> OllamaLogprobReply:
+    top = [OllamaTopLogprobReply(one.token, one.logprob, one.bytes) for one in made.top]
+    return OllamaLogprobReply(made.token, made.logprob, made.bytes, top)
 
 
 def _nanoseconds(seconds: float) -> int:

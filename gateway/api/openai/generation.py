@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gateway.api.parsing.fields import User, parse_keep_alive
 from gateway.api.streaming.streams import Relay
 from gateway.base.errors import HearthError, InvalidRequestError
-from gateway.inference.interface import GenerateCall, GenerationEvent, Progress
+from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
 from model_host.protocol import Finished, Lane, Penalty, Sampling, StopString, Unit
 
 # Events of the choices, each with its choice's index.
@@ -152,4 +152,4 @@ def checked(event: GenerationEvent) -> GenerationEvent:
 
 def has_begun(item: Numbered) -> bool:
     """Whether the model is at work: before that, failures are plain HTTP errors."""
-    return not isinstance(item[1], Progress)
+    return not isinstance(item[1], LoadProgress)

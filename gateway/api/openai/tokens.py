@@ -29,7 +29,7 @@ class TokenizeRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     with_pieces: bool | None = None
 
 
-class Piece(Struct, frozen=True):
+class TokenPiece(Struct, frozen=True):
     """A token and the text it adds; its bytes when they are not whole characters."""
 
     id: int
@@ -39,7 +39,7 @@ class Piece(Struct, frozen=True):
 class TokenizeReply(Struct, frozen=True):
     """Ids, or with ``with_pieces`` ids and texts."""
 
-    tokens: list[int | Piece]
+    tokens: list[int | TokenPiece]
 
 
 class DetokenizeRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,12 +77,12 @@ async def detokenize(request: Request) -> Response:
     return json_reply(DetokenizeReply(await until_disconnect(request.receive, work)))
 
 
-async def _tokens(inference: Inference, text: str, *, with_pieces: bool) -> list[int | Piece]:
+async def _tokens(inference: Inference, text: str, *, with_pieces: bool) -> list[int | TokenPiece]:
     tokens = await inference.tokenize(text)
     if not with_pieces:
         return list(tokens)
     pieces = await inference.token_bytes(tokens)
-    return [Piece(token, _shown(piece)) for token, piece in zip(tokens, pieces, strict=True)]
+    return [TokenPiece(token, _shown(piece)) for token, piece in zip(tokens, pieces, strict=True)]
 
 
 def _shown(piece: bytes) -> str | list[int]:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.background.compact import Compacted, Compactor
-from gateway.ask.background.draft import CountTexts, Draft, render_page
+from gateway.ask.background.compact import PageCompactor, PageSummary
+from gateway.ask.background.draft import CountTexts, PageDraft, render_page
 from gateway.ask.background.fit import How, Room, Show, Summarize, plan
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.journal import Journal
@@ -52,7 +52,7 @@ class BackgroundBuilder:
         self,
         journal: Journal,
         limits: Limits,
-        compactor: Compactor,
+        compactor: PageCompactor,
         count_texts: CountTexts,
         count_background: CountBackground,
     ) -> None:
@@ -63,7 +63,7 @@ class BackgroundBuilder:
         self._count = count_background
         self._used: list[UsedPage] = []
 
-    async def build(self, drafts: list[Draft], terms: list[str]) -> Background:
+    async def build(self, drafts: list[PageDraft], terms: list[str]) -> Background:
         """Plan, summarize and count, until no page or no space is left. Never over the prompt limit."""
         question = self._journal.call.question
         queries = [f"{question} {term}" for term in terms]
@@ -94,7 +94,7 @@ class BackgroundBuilder:
         """Carry out a plan, all summaries side by side."""
         first = len(self._used) + 1
         summaries = [(n, step) for n, step in enumerate(steps, first) if isinstance(step, Summarize)]
-        compacted: dict[int, Compacted] = {}
+        compacted: dict[int, PageSummary] = {}
         if summaries:
             with self._journal.timed("compact"):
                 done = await side_by_side(
@@ -105,7 +105,7 @@ class BackgroundBuilder:
         for n, step in enumerate(steps, first):
             self._add(step, compacted.get(n))
 
-    def _add(self, step: Show | Summarize, compacted: Compacted | None) -> None:
+    def _add(self, step: Show | Summarize, compacted: PageSummary | None) -> None:
         draft = step.draft
         if compacted is None:
             shown, how = [draft.passages[index] for index in step.selection.passages], _how(step)

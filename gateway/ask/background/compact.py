@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from gateway.ask.background.cache import CompactionCache, compaction_key
-from gateway.ask.background.draft import Draft, passage_line
+from gateway.ask.background.draft import PageDraft, passage_line
 from gateway.ask.background.fit import How, Summarize
 from gateway.ask.background.sections import pick_passages
 from gateway.ask.checking.evidence import Evidence, claim, supporting
@@ -24,7 +24,7 @@ _SLACK = 1.25
 _LEAST_OUTPUT = 32
 
 
-class Compacted(Struct, frozen=True):
+class PageSummary(Struct, frozen=True):
     """What takes the page's place, and how it came about. No passages: ``reason`` says why."""
 
     passages: list[Passage]
@@ -32,7 +32,7 @@ class Compacted(Struct, frozen=True):
     reason: str = ""
 
 
-class Compactor:
+class PageCompactor:
     """Summarizes pages for one question. ``prompt_limit`` and ``context`` are tokens."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Compactor:
         )  # without a name for the weights nothing can be known again
         self._fingerprint = fingerprint
 
-    async def run(self, step: Summarize, query: str, n: int, passage_tokens: int) -> Compacted:
+    async def run(self, step: Summarize, query: str, n: int, passage_tokens: int) -> PageSummary:
         """The page's summary, checked against the page and cut to the step's tokens.
 
         Falls back to the page's best-matching passages when the model fails or says nothing that the page
@@ -69,7 +69,7 @@ class Compactor:
         except HearthError as error:
             return self._extract(step, query, f"the summary failed: {error.message}")
         if output.strip().strip(".!").casefold() == _NOTHING:
-            return Compacted([], "summary", "nothing relevant")
+            return PageSummary([], "summary", "nothing relevant")
         kept = self._supported(step.draft, [unit.body for unit in split_units(output)], finished)
         if not kept:
             return self._extract(step, query, "the summary says nothing that the page supports")
@@ -142,7 +142,7 @@ class Compactor:
                 {"title": step.draft.page.title, "passages": left_out, "of": "the summary's source"},
             )
 
-    def _supported(self, draft: Draft, sentences: list[str], finished: bool) -> list[str]:
+    def _supported(self, draft: PageDraft, sentences: list[str], finished: bool) -> list[str]:
         """Sentences that the page's own text supports; an unfinished last one is dropped."""
         whole = sentences if finished else sentences[:-1]
         evidence = Evidence.of_page(0, draft.page, draft.passages)
@@ -154,7 +154,7 @@ class Compactor:
 
     async def _fitted(
         self, step: Summarize, query: str, n: int, kept: list[str], passage_tokens: int
-    ) -> Compacted:
+    ) -> PageSummary:
         """As many sentences of the summary as the step's tokens hold."""
         counts = await self._model.count([f" {sentence}" for sentence in kept])
         space = step.tokens - step.draft.head
@@ -173,18 +173,18 @@ class Compactor:
         if fitting < len(kept):
             left_out = {"title": step.draft.page.title, "sentences": kept[fitting:]}
             self._journal.note("summary_cut", left_out)
-        return Compacted(shown, "summary")
+        return PageSummary(shown, "summary")
 
-    def _extract(self, step: Summarize, query: str, reason: str) -> Compacted:
+    def _extract(self, step: Summarize, query: str, reason: str) -> PageSummary:
         picked = pick_passages(step.draft, query, step.tokens)
         self._journal.note("summary_replaced", {"title": step.draft.page.title, "reason": reason})
         chosen = [step.draft.passages[index] for index in picked.passages]
         if not chosen:
-            return Compacted([], "passages", f"{reason}, and no passage fits the space left")
-        return Compacted(chosen, "passages")
+            return PageSummary([], "passages", f"{reason}, and no passage fits the space left")
+        return PageSummary(chosen, "passages")
 
 
-def article_text(draft: Draft, chosen: Sequence[int]) -> str:
+def article_text(draft: PageDraft, chosen: Sequence[int]) -> str:
     """The chosen passages as plain text with ``== Heading ==`` lines."""
     blocks: list[str] = []
     section = -1

@@ -13,14 +13,14 @@ from gateway.wiki.source import Page
 CountTexts = Callable[[list[str]], Awaitable[list[int]]]
 
 
-class Found(Struct, frozen=True):
+class RetrievedPage(Struct, frozen=True):
     """A fetched page and the search term (its index) that led to it first."""
 
     page: Page
     term: int
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class PageDraft(Struct, frozen=True, kw_only=True):
     """A page cut into passages. ``costs`` are tokens by passage, line break and marker included.
 
     ``head`` is the cost of the header line and the empty line before it.
@@ -57,7 +57,9 @@ def render_page(n: int, page: Page, passages: Sequence[Passage]) -> str:
     return "\n".join([page_header(n, page.title), *lines])
 
 
-async def draft_pages(found: Sequence[Found], count: CountTexts, passage_tokens: int) -> list[Draft]:
+async def draft_pages(
+    found: Sequence[RetrievedPage], count: CountTexts, passage_tokens: int
+) -> list[PageDraft]:
     """Cut the pages and count their tokens, in two counts for all of them together.
 
     Numbers in headers and markers are the pages' positions; a page may end up with a smaller one.
@@ -75,7 +77,9 @@ async def draft_pages(found: Sequence[Found], count: CountTexts, passage_tokens:
     return await _measured(found, cut, count)
 
 
-async def _measured(found: Sequence[Found], cut: Sequence[list[Passage]], count: CountTexts) -> list[Draft]:
+async def _measured(
+    found: Sequence[RetrievedPage], cut: Sequence[list[Passage]], count: CountTexts
+) -> list[PageDraft]:
     lines: list[str] = []
     for n, (each, passages) in enumerate(zip(found, cut, strict=True), 1):
         lines.append("\n" + page_header(n, each.page.title) + "\n")
@@ -83,7 +87,7 @@ async def _measured(found: Sequence[Found], cut: Sequence[list[Passage]], count:
         lines += [passage_line(n, headings[passage.section], passage) + "\n" for passage in passages]
     costs = iter(await count(lines))
     return [
-        Draft(
+        PageDraft(
             page=each.page,
             term=each.term,
             passages=passages,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.ask.background.draft import Draft
+from gateway.ask.background.draft import PageDraft
 from gateway.ask.background.sections import Selection, everything, pick_sections
 
 _LEAST_WORDS = 20
@@ -32,7 +32,7 @@ class Room(Struct, frozen=True, kw_only=True):
 class Show(Struct, frozen=True):
     """Put these passages into the background as they are."""
 
-    draft: Draft
+    draft: PageDraft
     selection: Selection
     how: How
 
@@ -40,20 +40,20 @@ class Show(Struct, frozen=True):
 class Summarize(Struct, frozen=True):
     """Have these passages summarized in ``words`` words; header and summary may take ``tokens`` tokens."""
 
-    draft: Draft
+    draft: PageDraft
     selection: Selection
     words: int
     tokens: int
 
 
-class Plan(Struct, frozen=True):
+class FitPlan(Struct, frozen=True):
     """What to do now, and the pages for which there is no space unless a summary comes out smaller."""
 
     steps: list[Show | Summarize]
-    waiting: list[Draft]
+    waiting: list[PageDraft]
 
 
-def plan(drafts: Sequence[Draft], queries: Sequence[str], room: Room) -> Plan:
+def plan(drafts: Sequence[PageDraft], queries: Sequence[str], room: Room) -> FitPlan:
     """Give the space to the pages in order.
 
     A page goes in whole if it fits. One that is too long even for an empty prompt is cut to the sections that
@@ -62,7 +62,7 @@ def plan(drafts: Sequence[Draft], queries: Sequence[str], room: Room) -> Plan:
     the pages of one term do not crowd out another's. ``queries`` are by term.
     """
     steps: list[Show | Summarize] = []
-    waiting: list[Draft] = []
+    waiting: list[PageDraft] = []
     left = room.left
     for index, draft in enumerate(drafts):
         if left < room.min_space:
@@ -76,10 +76,10 @@ def plan(drafts: Sequence[Draft], queries: Sequence[str], room: Room) -> Plan:
             continue
         steps.append(step)
         left -= step.selection.tokens if isinstance(step, Show) else step.tokens
-    return Plan(steps, waiting)
+    return FitPlan(steps, waiting)
 
 
-def _kept_free(draft: Draft, following: Sequence[Draft], share: int) -> int:
+def _kept_free(draft: PageDraft, following: Sequence[PageDraft], share: int) -> int:
     first_of: dict[int, int] = {}
     for other in following:
         if other.term > draft.term:
@@ -87,7 +87,7 @@ def _kept_free(draft: Draft, following: Sequence[Draft], share: int) -> int:
     return sum(first_of.values())
 
 
-def _place(draft: Draft, query: str, room: Room, space: int, last: bool) -> Show | Summarize | None:
+def _place(draft: PageDraft, query: str, room: Room, space: int, last: bool) -> Show | Summarize | None:
     if draft.whole <= space:
         return Show(draft, everything(draft), "whole")
     selected = everything(draft)
@@ -102,7 +102,7 @@ def _place(draft: Draft, query: str, room: Room, space: int, last: bool) -> Show
     return summary_step(draft, selected, room, space if last else max(space // 2, room.min_space))
 
 
-def summary_step(draft: Draft, selected: Selection, room: Room, space: int) -> Summarize:
+def summary_step(draft: PageDraft, selected: Selection, room: Room, space: int) -> Summarize:
     """The number of words that ``space`` tokens hold, by the page's own tokens per word; at least 20."""
     text = [draft.passages[index].text for index in selected.passages]
     words = sum(len(each.split()) for each in text)

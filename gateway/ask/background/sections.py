@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from gateway.ask.background.draft import Draft
+from gateway.ask.background.draft import PageDraft
 from gateway.ask.text.words import content_words
 
 # A match in the heading counts as this many in the text; more matches than this in the text add nothing.
@@ -32,12 +32,12 @@ class Selection(Struct, frozen=True):
     cut: bool = False
 
 
-def everything(draft: Draft) -> Selection:
+def everything(draft: PageDraft) -> Selection:
     """The whole page."""
     return Selection(tuple(range(len(draft.passages))), draft.whole)
 
 
-def selection(draft: Draft, chosen: Sequence[int]) -> Selection:
+def selection(draft: PageDraft, chosen: Sequence[int]) -> Selection:
     """These passages, with what that leaves out."""
     kept = tuple(sorted(set(chosen)))
     shown = {draft.passages[index].section for index in kept}
@@ -58,7 +58,7 @@ def word_weights(words: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[s
     }
 
 
-def section_scores(draft: Draft, query: str) -> list[float]:
+def section_scores(draft: PageDraft, query: str) -> list[float]:
     """How well each section matches, 0 for not at all. The title's words do not tell sections apart."""
     sections = draft.page.sections
     headings = [content_words(section.heading) for section in sections]
@@ -77,7 +77,7 @@ def section_scores(draft: Draft, query: str) -> list[float]:
     return scores
 
 
-def pick_sections(draft: Draft, query: str, limit: int) -> Selection:
+def pick_sections(draft: PageDraft, query: str, limit: int) -> Selection:
     """Sections that match ``query``, best first, within ``limit`` tokens; in page order when none matches.
 
     When not even the best one fits, as many of its first passages as do. May be empty.
@@ -99,7 +99,7 @@ def pick_sections(draft: Draft, query: str, limit: int) -> Selection:
     return selection(draft, chosen)
 
 
-def _ranked(draft: Draft, query: str) -> list[int]:
+def _ranked(draft: PageDraft, query: str) -> list[int]:
     scores = section_scores(draft, query)
     filled = sorted({passage.section for passage in draft.passages})
     best = max((scores[section] for section in filled), default=0.0)
@@ -112,7 +112,7 @@ def _ranked(draft: Draft, query: str) -> list[int]:
     return sorted(matching, key=lambda section: (-scores[section], section))
 
 
-def pick_passages(draft: Draft, query: str, limit: int) -> Selection:
+def pick_passages(draft: PageDraft, query: str, limit: int) -> Selection:
     """Single passages that match ``query`` best, within ``limit`` tokens; the first ones when none matches."""
     headings = [section.heading for section in draft.page.sections]
     texts = [content_words(f"{headings[p.section]} {p.text}") for p in draft.passages]

@@ -26,7 +26,7 @@ _ITEM_NUMBER = re.compile(r"\A\s*[0-9]{1,3}[.)]\s")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 
 
-class Source(Struct, frozen=True):
+class EvidencePassage(Struct, frozen=True):
     """One passage of page ``n``; ``words`` are its stems with those of title and heading."""
 
     n: int
@@ -41,7 +41,7 @@ class Evidence(Struct, frozen=True):
     ``ordinary`` stems occur in lower case somewhere in them.
     """
 
-    sources: list[Source]
+    sources: list[EvidencePassage]
     titles: dict[int, frozenset[str]]  # stems of each page's title, without a part in parentheses
     ordinary: frozenset[str]
     urls: dict[int, str]
@@ -54,7 +54,7 @@ class Evidence(Struct, frozen=True):
         for passage in passages:
             heading = page.sections[passage.section].heading
             words = features(f"{heading}\n{passage.text}").words | title
-            sources.append(Source(n, passage.section, words, passage.text))
+            sources.append(EvidencePassage(n, passage.section, words, passage.text))
         bare = frozenset(content_words(_PARENTHESES.sub("", page.title))) or title
         ordinary = frozenset().union(*(lower_case_stems(passage.text) for passage in passages))
         return cls(sources, {n: bare}, ordinary, {n: page.url})
@@ -62,7 +62,7 @@ class Evidence(Struct, frozen=True):
     @classmethod
     def together(cls, parts: Iterable[Evidence]) -> Self:
         """Evidence from several pages."""
-        sources: list[Source] = []
+        sources: list[EvidencePassage] = []
         titles: dict[int, frozenset[str]] = {}
         ordinary: frozenset[str] = frozenset()
         urls: dict[int, str] = {}
@@ -118,10 +118,10 @@ def _together(claimed: Features, evidence: Evidence) -> Backing:
     return Backing()
 
 
-def _cover(claimed: Features, sources: Sequence[Source]) -> list[Source]:
+def _cover(claimed: Features, sources: Sequence[EvidencePassage]) -> list[EvidencePassage]:
     """Up to three passages that have enough of the claim, the one that adds most first; [] if there are none."""
     covered: frozenset[str] = frozenset()
-    chosen: list[Source] = []
+    chosen: list[EvidencePassage] = []
     while sources and len(chosen) < _MOST_TOGETHER:
         best = max(sources, key=lambda source: _weight(claimed, covered | source.words))
         if _weight(claimed, covered | best.words) <= _weight(claimed, covered):

@@ -15,7 +15,7 @@ from gateway.base.errors import HearthError
 from gateway.cli.chat.commands import run_command
 from gateway.cli.chat.news import NewsBoard
 from gateway.cli.chat.talk import Talk
-from gateway.cli.common.client import Client, connect
+from gateway.cli.common.client import GatewayClient, connect
 from gateway.cli.common.options import client_options
 from gateway.cli.common.text import say
 
@@ -63,7 +63,7 @@ def chat(
             talk.say(line)
 
 
-def _greet(client: Client, terminal: bool) -> str:
+def _greet(client: GatewayClient, terminal: bool) -> str:
     """Name the model, and what the server remarks about it. Also proves that the server answers."""
     models = client.get("/v1/models").get("data", [])
     name = str(models[0]["id"]) if models else "default"
@@ -75,13 +75,13 @@ def _greet(client: Client, terminal: bool) -> str:
     return name
 
 
-def _warm(client: Client) -> None:
+def _warm(client: GatewayClient) -> None:
     """Have the model loaded while the first line is being typed."""
     with suppress(HearthError):
         client.post("/v1/typing", {})
 
 
-def _last(client: Client) -> dict[str, Any] | None:
+def _last(client: GatewayClient) -> dict[str, Any] | None:
     """The conversation that was used last, shown by its last line."""
     known = client.get("/v1/conversations?limit=20")["data"]
     found = next((dict(each) for each in known if each["kind"] == "chat"), None)
@@ -94,7 +94,7 @@ def _last(client: Client) -> dict[str, Any] | None:
     return found
 
 
-def _resumed(client: Client, found: dict[str, Any] | None, model: str) -> str | None:
+def _resumed(client: GatewayClient, found: dict[str, Any] | None, model: str) -> str | None:
     """The conversation to go on with: after a change of the model a new one, from a summary of the old."""
     if found is None:
         return None

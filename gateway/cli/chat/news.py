@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import Client
+from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
 
 _AGAIN_SECONDS = 5.0
@@ -24,7 +24,7 @@ class NewsBoard:
     Listens to one conversation at a time, in a thread that ends with the program.
     """
 
-    def __init__(self, client: Client, prompt: str) -> None:
+    def __init__(self, client: GatewayClient, prompt: str) -> None:
         self._client = client
         self._prompt = prompt
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from gateway.base.errors import HearthError
 from gateway.cli.chat.news import NewsBoard
-from gateway.cli.common.client import Client, raise_event_error
+from gateway.cli.common.client import GatewayClient, raise_event_error
 from gateway.cli.common.text import say
 
 
@@ -26,7 +26,7 @@ class Talk:
 
     def __init__(
         self,
-        client: Client,
+        client: GatewayClient,
         news: NewsBoard | None,
         *,
         system: str | None,

@@ -34,7 +34,7 @@ class ReplyError(HearthError):
     code = "reply"
 
 
-class Client:
+class GatewayClient:
     """One server. All methods raise UnreachableError and ReplyError."""
 
     def __init__(self, url: str, key: str | None, *, local: bool = False) -> None:
@@ -104,14 +104,16 @@ class Client:
         return httpx2.Client(timeout=_timeout(silence_seconds), headers=self._headers)
 
 
-def connect(url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None) -> Client:
+def connect(
+    url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None
+) -> GatewayClient:
     """The server of ``--url``, of HEARTH_URL, or the one that runs on the data directory, in this order."""
     key = key or os.environ.get("HEARTH_API_KEY") or _key_from_file()
     url = url or os.environ.get("HEARTH_URL")
     if url:
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(f"`{url}` is no address of a server: it starts with http:// or https://")
-        return Client(url, key)
+        return GatewayClient(url, key)
     folder = settings_of(data_dir, config_file).settings.data_dir
     server = running(folder)
     if server is None:
@@ -120,7 +122,7 @@ def connect(url: str | None, key: str | None, data_dir: Path | None, config_file
         )
     if server.url is None:
         raise UnreachableError(f"the server on {folder} (process {server.pid}) is still starting; try again")
-    return Client(server.url, key, local=True)
+    return GatewayClient(server.url, key, local=True)
 
 
 def raise_event_error(body: Any) -> None:

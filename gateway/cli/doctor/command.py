@@ -28,7 +28,7 @@ from gateway.server.consistency import problems
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
 
 
-class Machine(Struct, frozen=True, kw_only=True):
+class MachineReport(Struct, frozen=True, kw_only=True):
     """What counts for running a model. ``memory_source`` names what sets the limit."""
 
     cores: int  # that this process may use
@@ -110,13 +110,13 @@ def _service(as_json: bool) -> int:
     return EXIT_FAILED if any(check.verdict == "fail" for check in checks) else 0
 
 
-def examine(data_dir: Path) -> Machine:
+def examine(data_dir: Path) -> MachineReport:
     """Look at this machine. Loads no model library."""
     memory: Memory = read_memory()
     folder = data_dir
     while not folder.exists():
         folder = folder.parent
-    return Machine(
+    return MachineReport(
         cores=usable_cores(),
         cores_total=psutil.cpu_count() or 1,
         memory_total=memory.total,
@@ -127,7 +127,7 @@ def examine(data_dir: Path) -> Machine:
     )
 
 
-def fit(row: ModelRow, machine: Machine, settings: Settings) -> Fit:
+def fit(row: ModelRow, machine: MachineReport, settings: Settings) -> Fit:
     """Judge one model by memory, and by disk when it is still to be pulled."""
     path = row.path(settings.data_dir)
     installed = path.is_file()
@@ -135,7 +135,7 @@ def fit(row: ModelRow, machine: Machine, settings: Settings) -> Fit:
     return Fit(name=row.name, verdict=verdict, why=why, installed=installed)
 
 
-def _judge(row: ModelRow, machine: Machine, settings: Settings, path: Path | None) -> tuple[str, str]:
+def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path | None) -> tuple[str, str]:
     if path is None and row.repo is None:
         return "no", "it is not part of this installation"
     ram = row.ram_bytes
@@ -168,7 +168,7 @@ def _embedding_ram(settings: Settings) -> int:
     return 0 if model is None else model.ram_bytes
 
 
-def _machine_text(machine: Machine, settings: Settings) -> str:
+def _machine_text(machine: MachineReport, settings: Settings) -> str:
     rows: list[list[str]] = [
         ["cores", f"{machine.cores} usable of {machine.cores_total}"],
         [

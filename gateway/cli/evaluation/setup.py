@@ -14,7 +14,7 @@ from gateway.ask.flow import AskFlow
 from gateway.ask.types import AskResult
 from gateway.base.errors import ModelUnavailableError, NotFoundError
 from gateway.base.supervised import Supervision
-from gateway.cli.common.client import Client, ReplyError, connect
+from gateway.cli.common.client import GatewayClient, ReplyError, connect
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import settings_of
 from gateway.cli.common.text import say
@@ -46,7 +46,7 @@ class Setup:
     """The parts of one evaluation. Without ``client`` and with the model's terms, a model of its own is started."""
 
     def __init__(
-        self, settings: Settings, database: Database, terms: TermSource, client: Client | None
+        self, settings: Settings, database: Database, terms: TermSource, client: GatewayClient | None
     ) -> None:
         self.settings = settings
         self._database = database
@@ -133,7 +133,7 @@ class ServerAsker:
     Another server's reply has those of the last generation, the answer, alone.
     """
 
-    def __init__(self, client: Client, database: Database) -> None:
+    def __init__(self, client: GatewayClient, database: Database) -> None:
         self._client = client
         self._database = database
 

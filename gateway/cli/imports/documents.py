@@ -35,7 +35,7 @@ class Said(Struct, frozen=True):
     failed: bool = False
 
 
-class Told(Struct, frozen=True, rename={"from_time": "from", "to_time": "to"}):
+class SummarySpan(Struct, frozen=True, rename={"from_time": "from", "to_time": "to"}):
     """A summary, and the ids of the messages that it stands for."""
 
     conversation: str
@@ -65,7 +65,7 @@ def documents(folder: Path) -> list[Archive]:
     naming the file and what is wrong.
     """
     days = _read(folder / CHAT, dict[str, list[Said]])
-    told = _read(folder / SUMMARY, list[Told]) if (folder / SUMMARY).exists() else []
+    told = _read(folder / SUMMARY, list[SummarySpan]) if (folder / SUMMARY).exists() else []
     registry = _read(folder / REGISTRY, dict[str, Registered]) if (folder / REGISTRY).exists() else {}
     said: defaultdict[str, list[Said]] = defaultdict(list)
     for day in sorted(days):
@@ -74,7 +74,9 @@ def documents(folder: Path) -> list[Archive]:
     return [_archive(name, lines, told, registry.get(name, Registered())) for name, lines in said.items()]
 
 
-def _archive(name: str, lines: Sequence[Said], told: Sequence[Told], registered: Registered) -> Archive:
+def _archive(
+    name: str, lines: Sequence[Said], told: Sequence[SummarySpan], registered: Registered
+) -> Archive:
     messages: list[StoredMessage] = []
     for line in lines:
         at = line.time.timestamp()
@@ -108,7 +110,7 @@ def _archive(name: str, lines: Sequence[Said], told: Sequence[Told], registered:
     )
 
 
-def _summary(told: Told, number: int, seqs: Mapping[str, int]) -> Summary:
+def _summary(told: SummarySpan, number: int, seqs: Mapping[str, int]) -> Summary:
     missing = [name for name in told.messages if name not in seqs]
     if missing:
         raise InvalidRequestError(f"{SUMMARY}: a summary stands for `{missing[0][:60]}`, which {CHAT} lacks")

@@ -9,7 +9,7 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from gateway.cli.common.text import say
-from gateway.wiki.dumps.importer import Progress
+from gateway.wiki.dumps.importer import ImportProgress
 
 
 class Bar:
@@ -52,7 +52,7 @@ class Bar:
             self.begin(total, "downloading", have)
         self._move(have)
 
-    def imported(self, progress: Progress) -> None:
+    def imported(self, progress: ImportProgress) -> None:
         """How far the import is."""
         self.pages = progress.pages
         if self._tqdm is None or self._tqdm.disable:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from gateway.cli.common.text import table
 from gateway.config.settings import WikiSettings
-from gateway.wiki.dumps.importer import Report
+from gateway.wiki.dumps.importer import ImportReport
 
 
-def report_text(report: Report, source: str, seconds: float) -> str:
+def report_text(report: ImportReport, source: str, seconds: float) -> str:
     """The numbers, and the pages that failed by name."""
     counts = report.counts
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
@@ -37,7 +37,7 @@ def report_text(report: Report, source: str, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def notices(report: Report, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
+def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
     """What the user should know besides: the sample is gone, links go elsewhere, two wikis are mixed."""
     found = []
     if report.counts.sample_removed:

@@ -23,7 +23,7 @@ from gateway.config.settings import Settings
 from gateway.store.db import Database
 from gateway.store.wiki.imports import other_origins
 from gateway.wiki.dumps.compressed import open_dump
-from gateway.wiki.dumps.importer import Importer, Options, Report, origin_of
+from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportReport, origin_of
 from gateway.wiki.dumps.page import DumpError
 
 _FOLDER = "imports"
@@ -57,7 +57,7 @@ def import_wiki(
     a newer export of the same wiki takes only the pages that changed.
     """
     settings = settings_of(data_dir, config_file).settings
-    options = Options(frozenset(namespaces or (0,)), prune)
+    options = ImportOptions(frozenset(namespaces or (0,)), prune)
     bar = Bar(shown=not (quiet or as_json), talkative=not quiet)
     started = time.monotonic()
     with ExitStack() as stack:
@@ -85,8 +85,8 @@ def _local(source: str, settings: Settings, bar: Bar) -> tuple[Path, Download | 
 
 
 def _import(
-    database: Database, path: Path, source: str, options: Options, bar: Bar, download: Download | None
-) -> Report:
+    database: Database, path: Path, source: str, options: ImportOptions, bar: Bar, download: Download | None
+) -> ImportReport:
     try:
         with open_dump(path) as dump, bar:
             bar.begin(dump.size)

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.cli.common.client import Client
+from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
 from gateway.cli.log.replay_call import call_of, output_of
 from gateway.models.prompts import Prompt, PromptSet
@@ -33,7 +33,7 @@ def chosen_prompts(options: Sequence[str], prompts: PromptSet) -> dict[str, Prom
 
 
 def replay_record(
-    client: Client, record: RequestRecord, prompts: Mapping[str, Prompt], as_json: bool
+    client: GatewayClient, record: RequestRecord, prompts: Mapping[str, Prompt], as_json: bool
 ) -> None:
     """Run the generations of a record again and print both outputs of each."""
     if record.redactions:

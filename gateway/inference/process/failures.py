@@ -37,7 +37,7 @@ _REMEDY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class LifeEnd:
     """Why a child's life ends, and what those who wait for it or use it are told.
 
     ``asked`` and ``idle`` end a healthy child; ``refused`` is a child that said it cannot load the model; ``killed`` is
@@ -57,25 +57,25 @@ class Ending:
         return self.kind in ("killed", "crashed")
 
 
-def stopped(kind: Literal["asked", "idle"]) -> Ending:
+def stopped(kind: Literal["asked", "idle"]) -> LifeEnd:
     """The end of a healthy child."""
     error = ModelUnavailableError("the model host was stopped; try again", retry_after=RETRY_SECONDS)
-    return Ending(kind, error)
+    return LifeEnd(kind, error)
 
 
-def crashed(what: str, last_words: str | None = None) -> Ending:
+def crashed(what: str, last_words: str | None = None) -> LifeEnd:
     """The end of a child that ``what`` (it died, hung, or broke the protocol). ``last_words``: its last stderr line."""
-    return Ending("crashed", _sudden_end(what, last_words))
+    return LifeEnd("crashed", _sudden_end(what, last_words))
 
 
-def hung(what: str, last_words: str | None, *, stopped: bool) -> Ending:
+def hung(what: str, last_words: str | None, *, stopped: bool) -> LifeEnd:
     """The end of a child that gives no sign of life; ``stopped``: another program has suspended it."""
     if stopped:
-        return Ending("killed", _sudden_end(f"was stopped by another program and {what}", last_words))
+        return LifeEnd("killed", _sudden_end(f"was stopped by another program and {what}", last_words))
     return crashed(what, last_words)
 
 
-def died(code: int, last_words: str | None, *, out_of_memory: bool) -> Ending:
+def died(code: int, last_words: str | None, *, out_of_memory: bool) -> LifeEnd:
     """The end of a child that has exited by itself, with a return code as ``subprocess`` gives it.
 
     ``out_of_memory``: the kernel was killing for memory then.
@@ -83,7 +83,7 @@ def died(code: int, last_words: str | None, *, out_of_memory: bool) -> Ending:
     # A host ends with 0 only when it is told to.
     killed = code == 0 or (-code in _FROM_OUTSIDE and not (-code == signal.SIGKILL and out_of_memory))
     error = _sudden_end(describe_exit(code, out_of_memory=out_of_memory), last_words)
-    return Ending("killed" if killed else "crashed", error)
+    return LifeEnd("killed" if killed else "crashed", error)
 
 
 def describe_exit(code: int, *, out_of_memory: bool = False) -> str:

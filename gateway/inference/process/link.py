@@ -14,7 +14,7 @@ from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailab
 from gateway.inference.process.failures import (
     LOAD_FAILURES,
     RETRY_SECONDS,
-    Ending,
+    LifeEnd,
     crashed,
     died,
     hung,
@@ -64,7 +64,7 @@ class HostLink:
         plan: LaunchPlan,
         *,
         on_loading: Callable[[float], None],
-        conclude: Callable[[Ending], None],
+        conclude: Callable[[LifeEnd], None],
     ) -> None:
         self.process = process
         self.plan = plan
@@ -191,7 +191,7 @@ class HostLink:
     def _became_ready(self, event: Ready) -> None:
         if event.protocol != protocol.PROTOCOL_VERSION:
             what = f"speaks protocol {event.protocol}, not {protocol.PROTOCOL_VERSION}: reinstall hearth as a whole"
-            self._conclude(Ending("refused", ModelUnavailableError(f"the model host {what}")))
+            self._conclude(LifeEnd("refused", ModelUnavailableError(f"the model host {what}")))
         elif not self.ready.done():
             self.ready.set_result(event)
 
@@ -200,7 +200,7 @@ class HostLink:
         if self.ready.done():
             return  # it could not tell which of our lines it means; the request's own limits apply
         if event.code in LOAD_FAILURES:
-            self._conclude(Ending("refused", load_failure(event)))
+            self._conclude(LifeEnd("refused", load_failure(event)))
         else:
             self._conclude(crashed(f"could not start: {event.message}"))
 

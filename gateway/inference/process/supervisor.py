@@ -12,9 +12,9 @@ import structlog
 
 from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.config.settings import ModelSettings
-from gateway.inference.interface import HostState, Progress
+from gateway.inference.interface import HostState, LoadProgress
 from gateway.inference.process.breaker import Breaker
-from gateway.inference.process.failures import Ending, crashed, stopped
+from gateway.inference.process.failures import LifeEnd, crashed, stopped
 from gateway.inference.process.keepalive import IdleClock
 from gateway.inference.process.launch import Launcher, LaunchPlan
 from gateway.inference.process.link import HostLink
@@ -34,12 +34,12 @@ class Waiter:
 
     def __init__(self) -> None:
         self.since = time.monotonic()
-        self._news: asyncio.Queue[Progress | HostLink | HearthError] = asyncio.Queue()
+        self._news: asyncio.Queue[LoadProgress | HostLink | HearthError] = asyncio.Queue()
 
-    def tell(self, news: Progress | HostLink | HearthError) -> None:
+    def tell(self, news: LoadProgress | HostLink | HearthError) -> None:
         self._news.put_nowait(news)
 
-    async def next(self) -> Progress | HostLink:
+    async def next(self) -> LoadProgress | HostLink:
         """Progress, or at last the ready host. Raises the HearthError that ended the start."""
         news = await self._news.get()
         if isinstance(news, HearthError):
@@ -72,7 +72,7 @@ class Supervisor:
         self._state: HostState = "stopped"
         self._waiters: set[Waiter] = set()
         self._owner: asyncio.Task[None] | None = None
-        self._verdict: asyncio.Future[Ending] | None = None
+        self._verdict: asyncio.Future[LifeEnd] | None = None
         self._next_start = 0.0  # monotonic time before which no child is started
         self._polite = False  # the life that is ending had served and may say goodbye
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -101,7 +101,7 @@ class Supervisor:
         if self._owner is None or self._owner.done():
             self._owner = asyncio.create_task(self._own(), name="model-host-supervisor")
         elif self._state != "stopped":  # the owner task may not have had its first turn yet
-            waiter.tell(Progress(self._state, self.load_progress))
+            waiter.tell(LoadProgress(self._state, self.load_progress))
         return waiter
 
     def leave(self, waiter: Waiter) -> None:
@@ -172,7 +172,7 @@ class Supervisor:
                 link = await self._spawn(plan, partial(self._conclude, verdict))
                 await self._until_verdict(link, verdict)
         except HearthError as error:
-            self._conclude(verdict, Ending("refused", error))
+            self._conclude(verdict, LifeEnd("refused", error))
         except Exception as error:
             log.exception("host_start_failed")
             self._conclude(verdict, crashed(f"could not be started: {error}"))
@@ -186,7 +186,7 @@ class Supervisor:
                 await self._end(link, verdict)
             self._over.set()
 
-    def _begin(self) -> asyncio.Future[Ending]:
+    def _begin(self) -> asyncio.Future[LifeEnd]:
         self._state = "starting"
         self._over.clear()
         self.idle.restart()
@@ -194,13 +194,13 @@ class Supervisor:
         self._tell_progress(0.0)
         return self._verdict
 
-    async def _spawn(self, plan: LaunchPlan, conclude: Callable[[Ending], None]) -> HostLink:
+    async def _spawn(self, plan: LaunchPlan, conclude: Callable[[LifeEnd], None]) -> HostLink:
         process = await HostProcess.spawn(plan.command, plan.environment, MAX_LINE_BYTES)
         log.info("host_starting", pid=process.pid, model=plan.model.name)
         self.link = HostLink(process, plan, on_loading=self._tell_progress, conclude=conclude)
         return self.link
 
-    async def _until_verdict(self, link: HostLink, verdict: asyncio.Future[Ending]) -> None:
+    async def _until_verdict(self, link: HostLink, verdict: asyncio.Future[LifeEnd]) -> None:
         """Race ready, the start's deadline, and whatever concludes the life; then serve until something does."""
         limit = self._settings.start_timeout_seconds
         race: list[asyncio.Future[Any]] = [link.ready, verdict]
@@ -222,7 +222,7 @@ class Supervisor:
             waiter.tell(link)
         self._idle_changed()
 
-    async def _end(self, link: HostLink, verdict: asyncio.Future[Ending]) -> None:
+    async def _end(self, link: HostLink, verdict: asyncio.Future[LifeEnd]) -> None:
         ending = verdict.result()
         try:
             if ending.sudden:
@@ -238,11 +238,11 @@ class Supervisor:
 
     # ------------------------------------------------------------------------------------- endings
 
-    def _conclude_current(self, ending: Ending) -> None:
+    def _conclude_current(self, ending: LifeEnd) -> None:
         if self._verdict is not None:
             self._conclude(self._verdict, ending)
 
-    def _conclude(self, verdict: asyncio.Future[Ending], ending: Ending) -> None:
+    def _conclude(self, verdict: asyncio.Future[LifeEnd], ending: LifeEnd) -> None:
         """The life of ``verdict`` ends because of ``ending``; later reasons are consequences of the first."""
         if verdict.done():
             return
@@ -258,7 +258,7 @@ class Supervisor:
                 ending.error, waited=self._settings.start_timeout_seconds if ending.sudden else 0.0
             )
 
-    def _record(self, ending: Ending, *, was_ready: bool) -> None:
+    def _record(self, ending: LifeEnd, *, was_ready: bool) -> None:
         message = ending.error.message
         if ending.sudden:
             self.restarts += 1
@@ -290,7 +290,7 @@ class Supervisor:
             return
         self.load_progress = fraction
         for waiter in self._waiters:
-            waiter.tell(Progress(self._state, fraction))
+            waiter.tell(LoadProgress(self._state, fraction))
 
     # ---------------------------------------------------------------------------------------- idle
 

@@ -55,7 +55,7 @@ class Operation(Struct, frozen=True):
     reason: str
 
 
-class Accepted(Struct, frozen=True):
+class AcceptedFact(Struct, frozen=True):
     """An operation whose quote is a user's, and the message it stands in."""
 
     operation: Operation
@@ -64,9 +64,9 @@ class Accepted(Struct, frozen=True):
 
 def accept(
     operations: Sequence[Operation], messages: Sequence[StoredMessage], known: Sequence[str]
-) -> list[Accepted]:
+) -> list[AcceptedFact]:
     """The operations that count: quoted from a user, not empty, deletions only of ``known`` keys, one a key."""
-    accepted: dict[str, Accepted] = {}
+    accepted: dict[str, AcceptedFact] = {}
     for operation in operations[:MAX_OPERATIONS]:
         source = _quoted_in(operation.quote, messages)
         if source is None or operation.key in accepted:
@@ -75,7 +75,7 @@ def accept(
             continue
         if operation.op != "delete" and not operation.text.strip():
             continue
-        accepted[operation.key] = Accepted(operation, source)
+        accepted[operation.key] = AcceptedFact(operation, source)
     return list(accepted.values())
 
 
@@ -148,7 +148,7 @@ class Facts:
         )
         known = await self._fitting("Known facts:", known, self._parts.settings.fact_tokens)
         shown = await self._block("facts", "Known facts:", known)
-        accepted: list[Accepted] = []
+        accepted: list[AcceptedFact] = []
         for text in reading.texts if reading.by_users else []:
             proposed = await self._propose(conversation, text, shown)
             accepted += accept(proposed, reading.messages, [fact.key for fact in known])
@@ -195,7 +195,7 @@ def _line(fact: Fact) -> str:
 
 
 def _apply(
-    connection: apsw.Connection, conversation: Conversation, accepted: Accepted, known: Sequence[Fact]
+    connection: apsw.Connection, conversation: Conversation, accepted: AcceptedFact, known: Sequence[Fact]
 ) -> bool:
     """Carry out one operation; whether anything changed."""
     operation, now = accepted.operation, time.time()

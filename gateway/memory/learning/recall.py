@@ -14,21 +14,21 @@ from gateway.store.memory import fact_vectors as store
 from gateway.store.memory.facts import Fact, Scope, search_facts
 from gateway.store.vectors import has_vectors
 from gateway.vectors.queries import Queries
-from gateway.vectors.source import Count, Document, Part, Vectors
+from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 
 # A longer message says too many things for one vector, and for a list of words.
 _MOST_CHARACTERS = 2000
 
 
 class FactDocuments:
-    """The :class:`gateway.vectors.source.Source` of facts."""
+    """The :class:`gateway.vectors.source.DocumentSource` of facts."""
 
     name = "facts"
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
         """Live facts without a vector."""
         return [
-            Document(fact.seq, [Part(f"{fact.key.replace('_', ' ')}: {fact.text}")], fact.seq)
+            Document(fact.seq, [EmbeddedText(f"{fact.key.replace('_', ' ')}: {fact.text}")], fact.seq)
             for fact in store.pending_facts(connection, after, limit)
         ]
 

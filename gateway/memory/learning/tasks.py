@@ -20,7 +20,7 @@ from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
 from gateway.store.memory.tasks import NewTask, Task, add_task, get_task, save_task, tasks_named, tasks_of_day
-from gateway.tasks.values import Accepted, Change, accept, as_lines, mentions
+from gateway.tasks.values import AcceptedChange, Change, accept, as_lines, mentions
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +73,7 @@ class TaskKeeper:
         )
         known = list({task.id: task for task in [*today, *named]}.values())
         shown = await self._within(as_lines(known), self._parts.settings.task_tokens)
-        accepted: list[Accepted] = []
+        accepted: list[AcceptedChange] = []
         for text in reading.texts if reading.by_users and conversation.kind != "channel" else []:
             accepted += accept(await self._propose(conversation, text, shown), reading.messages, known)
 
@@ -93,7 +93,9 @@ class TaskKeeper:
             log.warning("task updates could not be read", stopped=stopped, problem=str(error)[:200])
             return []
 
-    def _apply(self, connection: apsw.Connection, conversation: Conversation, accepted: Accepted) -> str:
+    def _apply(
+        self, connection: apsw.Connection, conversation: Conversation, accepted: AcceptedChange
+    ) -> str:
         """Carry out one change; returns the task's id."""
         change, now = accepted.change, time.time()
         if change.op in ("add", "add_item"):

@@ -20,9 +20,9 @@ from gateway.memory.planning.situation import MIN_TARGET_TOKENS
 from gateway.memory.summaries.convert import outdated
 from gateway.memory.summaries.summarize import (
     REJECTED_SECONDS,
-    Source,
     Summarizer,
     SummaryRejectedError,
+    SummarySource,
     spans,
 )
 from gateway.memory.types import Compaction
@@ -35,7 +35,7 @@ from gateway.store.memory.summaries import NewSummary, Summary, add_summary
 _MAX_PLANS = 1000
 
 
-class Compactor:
+class HistoryCompactor:
     """Carries out the planner's plans for one conversation at a time."""
 
     def __init__(self, parts: MemoryParts, builder: ContextBuilder, hub: Hub) -> None:
@@ -174,7 +174,7 @@ class Compactor:
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
             messages = [_as_read(message, context.summaries) for message in messages]
-        source = Source(
+        source = SummarySource(
             messages=messages,
             folds=[summary for summary in context.summaries if summary.seq in compaction.folds],
             named=conversation.kind == "channel",

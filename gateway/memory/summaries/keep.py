@@ -17,7 +17,7 @@ _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
 _LONGEST_PIN = 240
 
 
-class Kept(Struct, frozen=True):
+class SourceCheck(Struct, frozen=True):
     """How a summary stands to its source: lines to pin, what was lost even so, and the share that the text kept."""
 
     pins: list[str]
@@ -27,7 +27,7 @@ class Kept(Struct, frozen=True):
 
 def check(
     source: str, summary: str, *, speakers: Sequence[str] = (), room: int, cost: Callable[[str], int]
-) -> Kept:
+) -> SourceCheck:
     """Compare a summary with its source. ``room`` bounds the pins' summed ``cost`` (tokens of a line)."""
     found, sentences = items(source, speakers), Sentences(source)
     wanted = found.all
@@ -48,7 +48,7 @@ def check(
         room -= needed
         pins.append(line)
         pinned = "\n".join(pins)
-    return Kept(pins, lost, share)
+    return SourceCheck(pins, lost, share)
 
 
 def line_with(sentence: str, item: str) -> str:

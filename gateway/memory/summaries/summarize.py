@@ -22,7 +22,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import extract
-from gateway.memory.summaries.keep import Kept, check, cut_at_sentence
+from gateway.memory.summaries.keep import SourceCheck, check, cut_at_sentence
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -59,7 +59,7 @@ class SummaryRejectedError(HearthError):
     code = "summary_rejected"
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class SummarySource(Struct, frozen=True, kw_only=True):
     """What one compaction reads. ``named``: lines carry speakers' names; ``code``: variables are wanted."""
 
     messages: list[StoredMessage]
@@ -83,7 +83,7 @@ class Source(Struct, frozen=True, kw_only=True):
         return "\n".join([readable(fold.text), *fold.pins]).strip()
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class SummaryDraft(Struct, frozen=True, kw_only=True):
     """A summary that passed. ``tokens`` are those of the text and the pins; ``lost`` is what found no room."""
 
     text: str
@@ -112,13 +112,13 @@ class Summarizer:
         self._source_parts: list[str] | None = None  # when it is read apart
 
     async def summarize(
-        self, compaction: Compaction, source: Source, composition: Composition | None
-    ) -> Draft:
+        self, compaction: Compaction, source: SummarySource, composition: Composition | None
+    ) -> SummaryDraft:
         """The summary of ``source``. Raises SummaryRejectedError, and what the inference raises."""
         text = source.text
         tokens = sum(m.tokens for m in source.spoken) + sum(fold.tokens for fold in source.folds)
         if tokens < _NOTHING_TOKENS and compaction.level != "message":
-            return Draft(
+            return SummaryDraft(
                 text="", pins=[text] if text else [], tokens=tokens, prompt_name="", prompt_version=0
             )
         letters = max(1.0, len(text) / max(1, tokens))  # characters a token, as this conversation has them
@@ -131,7 +131,7 @@ class Summarizer:
                 problem = "the model did not come to an end"
                 continue
             draft = await self._checked(compaction, source, prompt, written, letters)
-            if isinstance(draft, Draft):
+            if isinstance(draft, SummaryDraft):
                 return draft
             problem = draft
         if compaction.level == "message":
@@ -141,16 +141,16 @@ class Summarizer:
             f"a summary was rejected {ATTEMPTS} times: {problem}", retry_after=REJECTED_SECONDS
         )
 
-    async def _picked(self, text: str, most: int, letters: float) -> Draft:
+    async def _picked(self, text: str, most: int, letters: float) -> SummaryDraft:
         """A stand-in that no model wrote."""
         picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
         [tokens] = await self._model.count([picked])
-        return Draft(text=picked, pins=[], tokens=tokens, prompt_name="", prompt_version=0)
+        return SummaryDraft(text=picked, pins=[], tokens=tokens, prompt_name="", prompt_version=0)
 
     async def _write(
         self,
         compaction: Compaction,
-        source: Source,
+        source: SummarySource,
         composition: Composition | None,
         words: int,
         attempt: int,
@@ -166,7 +166,7 @@ class Summarizer:
         text, stopped = await self._write_apart(source, words, room, attempt)
         return self._prompts.get("history_summary"), text, stopped
 
-    def _prompt(self, compaction: Compaction, source: Source) -> Prompt:
+    def _prompt(self, compaction: Compaction, source: SummarySource) -> Prompt:
         if compaction.level == "round":
             return self._prompts.get("summary_code" if source.code else "summary_rounds")
         default = "summary_now" if source.messages and not source.folds else "summary_fold"
@@ -175,7 +175,7 @@ class Summarizer:
     def _in_place(
         self,
         compaction: Compaction,
-        source: Source,
+        source: SummarySource,
         composition: Composition | None,
         filled: Filled,
     ) -> list[Message] | None:
@@ -196,7 +196,9 @@ class Summarizer:
         """Whether the context holds the prompt and a reply of ``room`` tokens."""
         return await self._model.count_prompt(messages) + room <= self._context
 
-    async def _write_apart(self, source: Source, words: int, room: int, attempt: int) -> tuple[str, bool]:
+    async def _write_apart(
+        self, source: SummarySource, words: int, room: int, attempt: int
+    ) -> tuple[str, bool]:
         """Read the source in a prompt of its own, in parts that fit; several parts are summarized once more."""
         size = max(64, min(self._part, self._context - room) - _INSTRUCTION_TOKENS)
         if self._source_parts is None:
@@ -213,11 +215,11 @@ class Summarizer:
                 return "", False
             parts = await split_dialogue(written, size, self._model.count)
 
-    async def _split(self, source: Source, size: int) -> list[str]:
+    async def _split(self, source: SummarySource, size: int) -> list[str]:
         """The source in parts of at most ``size`` tokens, not more of them than one summary is made from."""
         text = "\n".join(
             [
-                *(f"{HEADINGS[fold.level]} {Source.fold_text(fold)}" for fold in source.folds),
+                *(f"{HEADINGS[fold.level]} {SummarySource.fold_text(fold)}" for fold in source.folds),
                 dialogue(source.spoken),
             ]
         ).strip()
@@ -248,8 +250,8 @@ class Summarizer:
         return "\n".join(written)
 
     async def _checked(
-        self, compaction: Compaction, source: Source, prompt: Prompt, written: str, letters: float
-    ) -> Draft | str:
+        self, compaction: Compaction, source: SummarySource, prompt: Prompt, written: str, letters: float
+    ) -> SummaryDraft | str:
         """The draft, or what is wrong with it."""
         if not written.strip():
             return "it is empty"
@@ -277,7 +279,7 @@ class Summarizer:
                 "a summary lost items that found no room", count=len(kept.lost), level=compaction.level
             )
         [tokens] = await self._model.count(["\n".join([text, *(f"- {pin}" for pin in kept.pins)])])
-        return Draft(
+        return SummaryDraft(
             text=text,
             pins=kept.pins,
             tokens=tokens,
@@ -287,12 +289,12 @@ class Summarizer:
         )
 
 
-def _filled(prompt: Prompt, source: Source, words: int) -> Filled:
+def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
     """The instruction behind a conversation's own prompt."""
     values = {
         "words": str(words),
         "parts": "\n\n".join(summary_text(fold) for fold in source.folds),
-        "previous": "\n\n".join(Source.fold_text(fold) for fold in source.folds) or "(none yet)",
+        "previous": "\n\n".join(SummarySource.fold_text(fold) for fold in source.folds) or "(none yet)",
     }
     return Filled(prompt, {name: values[name] for name in prompt.variables}, "last")
 
@@ -302,7 +304,7 @@ def _cost(text: str, letters: float) -> int:
     return int(len(text) / letters) + 2
 
 
-def _lost_share(kept: Kept) -> float:
+def _lost_share(kept: SourceCheck) -> float:
     """The share of the source's items that are neither in the summary nor pinned to it."""
     return len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
 

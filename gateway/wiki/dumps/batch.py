@@ -20,7 +20,7 @@ NAMED_FAILURES = 100
 _WIKITEXT = ("", "wikitext")
 
 
-class Failure(Struct, frozen=True):
+class PageFailure(Struct, frozen=True):
     """A page of the dump that could not be taken, and why."""
 
     title: str
@@ -41,7 +41,7 @@ class Counts(Struct):
     failed: int = 0
     removed: int = 0  # that were stored: deleted or of another kind now, or not in the dump any more (prune)
     sample_removed: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[PageFailure] = field(default_factory=list)
 
     @property
     def changed(self) -> int:
@@ -52,7 +52,7 @@ class Counts(Struct):
         """Count a failure, with its name while there are few."""
         self.failed += 1
         if len(self.failures) < NAMED_FAILURES:
-            self.failures.append(Failure(title, reason))
+            self.failures.append(PageFailure(title, reason))
 
     def add(self, other: Counts) -> None:
         """Take in the counts of another batch."""
@@ -85,16 +85,16 @@ class Batch:
         return [page.title for page in self.pages]
 
 
-class Plan(Struct):
+class BatchPlan(Struct):
     """What to store for a batch, and what it counts for."""
 
     items: list[Item] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
 
-def plan(pages: list[DumpPage], known: Mapping[str, Known], namespaces: frozenset[int]) -> Plan:
+def plan(pages: list[DumpPage], known: Mapping[str, Known], namespaces: frozenset[int]) -> BatchPlan:
     """Extract what is new or changed. ``known`` has the batch's titles that this wiki's pages are stored under."""
-    made = Plan()
+    made = BatchPlan()
     for page in pages:
         if page.namespace not in namespaces:
             made.counts.other_namespaces += 1
@@ -111,13 +111,13 @@ def plan(pages: list[DumpPage], known: Mapping[str, Known], namespaces: frozense
     return made
 
 
-def _remove(made: Plan, stored: Known | None) -> None:
+def _remove(made: BatchPlan, stored: Known | None) -> None:
     if stored is not None:
         made.counts.removed += 1
         made.items.append(Gone(stored.name))
 
 
-def _plan_page(made: Plan, page: DumpPage, stored: Known | None) -> None:
+def _plan_page(made: BatchPlan, page: DumpPage, stored: Known | None) -> None:
     target = page.redirect or redirect_target(page.text)
     if target is not None:
         made.counts.redirects += 1

@@ -20,7 +20,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.store.db import Database
 from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
-from gateway.wiki.dumps.batch import Batch, Counts, Plan, plan
+from gateway.wiki.dumps.batch import Batch, BatchPlan, Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
 from gateway.wiki.dumps.dump import DumpParser
 from gateway.wiki.dumps.page import DumpError, DumpPage, SiteInfo
@@ -37,14 +37,14 @@ _PAUSE_SECONDS = 0.12
 T = TypeVar("T")
 
 
-class Options(Struct, frozen=True):
+class ImportOptions(Struct, frozen=True):
     """What to import. ``prune`` removes pages of the same wiki that the dump no longer has."""
 
     namespaces: frozenset[int] = frozenset({0})
     prune: bool = False
 
 
-class Report(Struct):
+class ImportReport(Struct):
     """How an import ended. ``resumed_after`` pages had been read by an earlier run; its counts are included."""
 
     site: SiteInfo
@@ -52,7 +52,7 @@ class Report(Struct):
     resumed_after: int = 0
 
 
-class Progress(Struct, frozen=True):
+class ImportProgress(Struct, frozen=True):
     """``position`` is in bytes of the file as it lies on the disk, ``stage`` what is being done."""
 
     position: int
@@ -83,7 +83,9 @@ def _decoded(stored: str) -> _State | None:
 class Importer:
     """One import into one database. ``on_progress`` is called often and must be quick."""
 
-    def __init__(self, database: Database, options: Options, on_progress: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, database: Database, options: ImportOptions, on_progress: Callable[[ImportProgress], None]
+    ) -> None:
         self._database = database
         self._options = options
         self._on_progress = on_progress
@@ -94,7 +96,7 @@ class Importer:
         self._job = ""
         self._paused_at = 0.0
 
-    def run(self, dump: DumpFile) -> Report:
+    def run(self, dump: DumpFile) -> ImportReport:
         """Import all of it. Raises DumpError for a file that is none or ends early: what came before is stored.
 
         KeyboardInterrupt and HearthError leave the store whole; running the same import again goes on.
@@ -110,7 +112,7 @@ class Importer:
             if not parser.pages:
                 raise DumpError("it has no pages: this is another kind of export")
             self._finish(dump, parser)
-        return Report(parser.site, self._counts, resumed)
+        return ImportReport(parser.site, self._counts, resumed)
 
     def _job_of(self, dump: DumpFile) -> str:
         options = f"{sorted(self._options.namespaces)}{self._options.prune}"
@@ -132,11 +134,11 @@ class Importer:
         try:
             for piece in dump.pieces():
                 batch = self._take(parser.feed(piece), batch, parser)
-                self._on_progress(Progress(dump.position, parser.pages, "importing"))
+                self._on_progress(ImportProgress(dump.position, parser.pages, "importing"))
             parser.close()
         except (DumpError, EOFError) as error:  # EOFError: of a packed file
             self._flush(self._take(parser.take(), batch, parser), parser)
-            self._on_progress(Progress(dump.position, parser.pages, "importing"))
+            self._on_progress(ImportProgress(dump.position, parser.pages, "importing"))
             raise parser.truncated() if isinstance(error, EOFError) else error from None
         self._flush(batch, parser)
 
@@ -183,7 +185,7 @@ class Importer:
         return result
 
     def _store(
-        self, connection: apsw.Connection, made: Plan, origin: str, titles: list[str], state: _State
+        self, connection: apsw.Connection, made: BatchPlan, origin: str, titles: list[str], state: _State
     ) -> None:
         """One transaction, in the writer thread. Until :meth:`_wait` the counts belong to it."""
         if made.items and not self._sample_is_gone:
@@ -203,10 +205,10 @@ class Importer:
 
     def _finish(self, dump: DumpFile, parser: DumpParser) -> None:
         if self._options.prune:
-            self._on_progress(Progress(dump.size, parser.pages, "removing what is gone"))
+            self._on_progress(ImportProgress(dump.size, parser.pages, "removing what is gone"))
             self._counts.removed += self._prune(origin_of(parser.site))
         if self._counts.changed:
-            self._on_progress(Progress(dump.size, parser.pages, "tidying the search index"))
+            self._on_progress(ImportProgress(dump.size, parser.pages, "tidying the search index"))
             self._tidy()
         self._forget()
 

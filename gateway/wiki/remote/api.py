@@ -10,12 +10,12 @@ import msgspec
 
 from gateway.base.errors import NotFoundError
 from gateway.config.settings import WikiSettings
-from gateway.wiki.remote.client import Busy, Client, Reply
+from gateway.wiki.remote.client import Busy, WikiClient, WikiResponse
 from gateway.wiki.remote.record import Record
 from gateway.wiki.remote.trouble import WikiReplyError, WikiUnavailableError
 from gateway.wiki.remote.values import (
-    Failure,
-    Found,
+    ApiFailure,
+    PageQueryReply,
     Parsed,
     ParseReply,
     Problem,
@@ -47,14 +47,14 @@ class ApiError(WikiReplyError):
         self.api_code = api_code
 
 
-R = TypeVar("R", bound=Failure)
+R = TypeVar("R", bound=ApiFailure)
 
 
 class Api:
     """One wiki's API. Every method raises WikiUnavailableError and WikiReplyError."""
 
     def __init__(self, settings: WikiSettings) -> None:
-        self.client = Client(settings)
+        self.client = WikiClient(settings)
         self.record = Record()
         self._common = {
             "format": "json",
@@ -62,7 +62,7 @@ class Api:
             "maxlag": str(settings.maxlag_seconds),
         }
 
-    async def query(self, parameters: Mapping[str, str]) -> Found:
+    async def query(self, parameters: Mapping[str, str]) -> PageQueryReply:
         """Pages with their revisions and addresses, redirects resolved."""
         asked = {"action": "query", "prop": "info", "inprop": "url", "redirects": "1", **parameters}
         return (await self._ask(asked, QueryReply)).query
@@ -136,7 +136,7 @@ class Api:
                 self.record.retries[busy.kind] += 1
             attempt += 1
 
-    def _read(self, reply: Reply, kind: type[R]) -> R:
+    def _read(self, reply: WikiResponse, kind: type[R]) -> R:
         """The reply as a value. Raises Busy when asking again may help."""
         try:
             read = msgspec.json.decode(reply.body, type=kind)

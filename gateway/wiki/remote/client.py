@@ -34,7 +34,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 log = structlog.get_logger(__name__)
 
 
-class Reply(NamedTuple):
+class WikiResponse(NamedTuple):
     """The body of a reply with status 200, and the seconds that its Retry-After header names."""
 
     body: bytes
@@ -51,7 +51,7 @@ class Busy(Exception):  # noqa: N818 - a signal to try again, not an error that 
         self.kind = kind
 
 
-class Client:
+class WikiClient:
     """One wiki's API. Raises ConfigurationError when ``settings.api_url`` is no address of one."""
 
     def __init__(self, settings: WikiSettings) -> None:
@@ -73,7 +73,7 @@ class Client:
             trust_env=False,
         )
 
-    async def get(self, parameters: Mapping[str, str]) -> Reply:
+    async def get(self, parameters: Mapping[str, str]) -> WikiResponse:
         """One attempt, in one of the slots. Raises Busy, WikiUnavailableError and WikiReplyError."""
         async with self._politeness.slot():
             try:
@@ -113,7 +113,7 @@ class Client:
         """Close all connections."""
         await self._http.aclose()
 
-    async def _follow(self, url: httpx2.URL) -> Reply:
+    async def _follow(self, url: httpx2.URL) -> WikiResponse:
         for _ in range(_MAX_REDIRECTS + 1):
             async with self._http.stream("GET", url) as response:
                 if response.status_code not in _REDIRECTS:
@@ -143,7 +143,7 @@ class Client:
             )
         return target
 
-    async def _read(self, response: httpx2.Response) -> Reply:
+    async def _read(self, response: httpx2.Response) -> WikiResponse:
         wait = retry_after(response.headers.get("retry-after"))
         if response.status_code == _TOO_MANY or response.status_code >= _SERVER_ERROR:
             raise Busy(f"{self._url} answered with status {response.status_code}", wait, "overload")
@@ -153,7 +153,7 @@ class Client:
                 "a MediaWiki's api.php that may be read without login",
                 kind="refused",
             )
-        return Reply(await _bounded(response), wait)
+        return WikiResponse(await _bounded(response), wait)
 
 
 async def _bounded(response: httpx2.Response) -> bytes:

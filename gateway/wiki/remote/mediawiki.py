@@ -15,11 +15,11 @@ from gateway.store.db import Database
 from gateway.store.wiki.fetched_pages import fetched_sketch
 from gateway.wiki.html.page import extract_html
 from gateway.wiki.remote.api import Api, ApiError
-from gateway.wiki.remote.page_cache import PageCache, Told
+from gateway.wiki.remote.page_cache import PageCache, PageInfoCache
 from gateway.wiki.remote.ranking import STEP, best, clean, falling, named_first, search_words
 from gateway.wiki.remote.record import WikiCollector
 from gateway.wiki.remote.trouble import WikiReplyError
-from gateway.wiki.remote.values import Found, PageInfo
+from gateway.wiki.remote.values import PageInfo, PageQueryReply
 from gateway.wiki.search.hybrid import HybridSearch
 from gateway.wiki.search.term_names import LONGEST_TITLE, names_in
 from gateway.wiki.search.vectors import Meaning
@@ -58,7 +58,7 @@ class MediaWiki:
             self.cache = PageCache(database, self.api.client.address, settings.cache_bytes, on_new)
             if meaning is not None:
                 self._hybrid = HybridSearch(database, self._by_words, meaning, fetched_sketch, spare=_SPARE)
-        self._told = Told()
+        self._told = PageInfoCache()
         self._mode = settings.search
         self._namespaces = frozenset(settings.namespaces)
         self._joined = "|".join(str(number) for number in sorted(self._namespaces))
@@ -214,7 +214,7 @@ class MediaWiki:
         asked = {"generator": "search", "gsrwhat": what, "gsrsearch": words, "gsrlimit": _hits(limit)}
         return self._ordered(await self.api.query({**asked, "gsrnamespace": self._joined}))
 
-    def _ordered(self, found: Found) -> list[PageInfo]:
+    def _ordered(self, found: PageQueryReply) -> list[PageInfo]:
         """Hits of a search in its order; a redirect's place is its page's, where that has none itself."""
         places = {move.to: move.index for move in reversed(found.redirects) if move.index is not None}
         last = len(found.pages)
@@ -224,7 +224,7 @@ class MediaWiki:
 
         return sorted(self._readable(found), key=place)
 
-    def _readable(self, found: Found) -> list[PageInfo]:
+    def _readable(self, found: PageQueryReply) -> list[PageInfo]:
         """The pages that exist, in the namespaces that are asked for. They are remembered."""
         readable = []
         for info in found.pages:
@@ -248,7 +248,7 @@ def _hits(limit: int) -> str:
     return str(min(_MORE * limit, _MOST_HITS))
 
 
-def _resolved(name: str, found: Found) -> str:
+def _resolved(name: str, found: PageQueryReply) -> str:
     """The title that a name leads to."""
     for moves in (found.normalized, found.converted, found.redirects):
         name = next((move.to for move in moves if move.source == name), name)

@@ -27,7 +27,7 @@ _LARGEST_SHARE = 4
 log = structlog.get_logger(__name__)
 
 
-class Told:
+class PageInfoCache:
     """What the wiki lately said of pages: revisions, addresses. In memory alone."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class Move(Struct, frozen=True):
     index: int | None = None
 
 
-class Found(Struct, frozen=True):
+class PageQueryReply(Struct, frozen=True):
     """The reply to a query about pages, redirects resolved."""
 
     pages: list[PageInfo] = []
@@ -76,25 +76,25 @@ class Problem(Struct, frozen=True):
     info: str = ""
 
 
-class Failure(Struct, frozen=True):
+class ApiFailure(Struct, frozen=True):
     """What any reply may be instead of what was asked for."""
 
     error: Problem | None = None
 
 
-class QueryReply(Failure, frozen=True):
+class QueryReply(ApiFailure, frozen=True):
     """To ``action=query`` about pages."""
 
-    query: Found = Found()
+    query: PageQueryReply = PageQueryReply()
 
 
-class SearchReply(Failure, frozen=True):
+class SearchReply(ApiFailure, frozen=True):
     """To ``list=search``."""
 
     query: SearchList = SearchList()
 
 
-class ParseReply(Failure, frozen=True):
+class ParseReply(ApiFailure, frozen=True):
     """To ``action=parse``."""
 
     parse: Parsed | None = None
@@ -120,7 +120,7 @@ class SiteQuery(Struct, frozen=True):
     statistics: Statistics = Statistics()
 
 
-class SiteReply(Failure, frozen=True):
+class SiteReply(ApiFailure, frozen=True):
     """To ``action=query`` about the wiki."""
 
     query: SiteQuery | None = None

@@ -12,7 +12,7 @@ from gateway.base.ranking import fuse
 from gateway.config.settings import SearchMode
 from gateway.store.db import Database
 from gateway.wiki.search.vectors import Meaning
-from gateway.wiki.sketch import Texts
+from gateway.wiki.sketch import SeenTexts
 from gateway.wiki.source import Hits, PageRef
 
 ByWords = Callable[[str, int], Awaitable[list[PageRef]]]
@@ -65,7 +65,7 @@ class HybridSearch:
         self, connection: apsw.Connection, ranked: list[tuple[str, float]], limit: int
     ) -> list[PageRef]:
         """The best pages, of near-copies the first one."""
-        texts = Texts()
+        texts = SeenTexts()
         found: list[PageRef] = []
         for title, score in ranked:
             if len(found) == limit:

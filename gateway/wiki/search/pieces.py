@@ -14,7 +14,7 @@ VERSION = 1
 MOST_CHARACTERS = 1000
 
 
-class Piece(Struct, frozen=True):
+class EmbeddingPassage(Struct, frozen=True):
     """A passage; ``section`` is its index in the page."""
 
     section: int
@@ -22,10 +22,10 @@ class Piece(Struct, frozen=True):
     text: str
 
 
-def pieces(sections: Sequence[Section]) -> list[Piece]:
+def pieces(sections: Sequence[Section]) -> list[EmbeddingPassage]:
     """The passages of a page in order; a section without text has none."""
     return [
-        Piece(index, section.heading, text)
+        EmbeddingPassage(index, section.heading, text)
         for index, section in enumerate(sections)
         for text in _packed(section.text)
     ]

@@ -9,7 +9,7 @@ import apsw
 from gateway.store import fts
 from gateway.store.wiki import pages as store
 from gateway.store.wiki import search
-from gateway.wiki.sketch import Texts
+from gateway.wiki.sketch import SeenTexts
 from gateway.wiki.source import PageRef
 
 # More are ranked than are wanted: some fold into others, and a redirect's name may move a page up.
@@ -26,7 +26,7 @@ def search_text(connection: apsw.Connection, term: str, limit: int) -> list[Page
     words = fts.words(term)
     if not words or limit < 1:
         return []
-    texts = Texts()
+    texts = SeenTexts()
     found: dict[str, float] = {}
     for hit, bonus in _hits(connection, words, limit + _SPARE):
         if hit.title not in found and texts.add(hit.sketch):

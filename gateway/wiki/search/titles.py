@@ -10,7 +10,7 @@ import apsw
 from gateway.store import fts
 from gateway.store.wiki import pages as store
 from gateway.store.wiki import search
-from gateway.wiki.sketch import Texts
+from gateway.wiki.sketch import SeenTexts
 from gateway.wiki.source import PageRef
 
 # How sure each kind of match is; scores inside a kind are smaller, never below the next kind's.
@@ -28,7 +28,7 @@ _SHORTEST_MISSPELT = 5  # letters; shorter words resemble too much
 def search_titles(connection: apsw.Connection, term: str, limit: int) -> list[PageRef]:
     """Pages by name, best first, no page or copy of one twice. Misspellings count only when nothing else is found."""
     found: dict[str, float] = {}
-    texts = Texts()
+    texts = SeenTexts()
     seen: set[str] = set()
     for name, score in _matches(connection, term, limit, found):
         title = store.resolve(connection, name.name)

@@ -10,13 +10,13 @@ from gateway.store.db import Database
 from gateway.store.vectors import PageTables
 from gateway.store.wiki import vectors as store
 from gateway.vectors.queries import Queries
-from gateway.vectors.source import Count, Document, Part, Vectors
+from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 from gateway.wiki.search.pieces import VERSION, pieces
 from gateway.wiki.source import SECTIONS, Hits, PageRef
 
 
 class WikiPages:
-    """The :class:`gateway.vectors.source.Source` of wiki pages: the imported ones, or those fetched from an API."""
+    """Wiki pages as a :class:`gateway.vectors.source.DocumentSource`: imported, or fetched from an API."""
 
     name = "wiki"
 
@@ -97,7 +97,9 @@ class Meaning:
 def _document(page: store.PendingPage) -> Document:
     sections = SECTIONS.decode(page.sections)
     parts = [
-        Part(piece.text, f"{page.title} - {piece.heading}" if piece.heading else page.title, piece.section)
+        EmbeddedText(
+            piece.text, f"{page.title} - {piece.heading}" if piece.heading else page.title, piece.section
+        )
         for piece in pieces(sections)
     ]
     return Document(page.id, parts, page)

@@ -14,7 +14,7 @@ from gateway.wiki.source import Section
 from gateway.wiki.wikitext.inline import plain
 from gateway.wiki.wikitext.lists import ListLines
 from gateway.wiki.wikitext.markup import drop_templates, resolve_links
-from gateway.wiki.wikitext.protect import Kept, block_of, protect, restore
+from gateway.wiki.wikitext.protect import ProtectedText, block_of, protect, restore
 from gateway.wiki.wikitext.tables import opens_table, read_table
 
 # Part of the sample's marker: a change here makes stored sample pages be extracted again.
@@ -78,7 +78,7 @@ class _Anchors:
 class _Reader:
     """Third pass, line by line."""
 
-    def __init__(self, text: str, kept: list[Kept]) -> None:
+    def __init__(self, text: str, kept: list[ProtectedText]) -> None:
         self._lines = text.split("\n")
         self._kept = kept
         self._anchors = _Anchors()

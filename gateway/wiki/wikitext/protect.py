@@ -30,7 +30,7 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,
 _PRE_NOWIKI = re.compile(r"</?nowiki\s{0,20}>", re.IGNORECASE)
 
 
-class Kept(Struct, frozen=True):
+class ProtectedText(Struct, frozen=True):
     """A piece of text that no later pass may touch; a ``block`` stands on lines of its own."""
 
     text: str
@@ -42,12 +42,12 @@ def decode_entities(text: str) -> str:
     return _ENTITY.sub(lambda match: html.unescape(match[0]), text)
 
 
-def protect(text: str) -> tuple[str, list[Kept]]:
+def protect(text: str) -> tuple[str, list[ProtectedText]]:
     """The text with placeholders, and what they stand for. Linear in the length of the text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     text = text.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
     out: list[str] = []
-    kept: list[Kept] = []
+    kept: list[ProtectedText] = []
     unclosed: set[str] = set()  # tags that end nowhere further on: searching again would be quadratic
     position = 0
     while match := _START.search(text, position):
@@ -71,33 +71,33 @@ def protect(text: str) -> tuple[str, list[Kept]]:
     return "".join(out), kept
 
 
-def restore(text: str, kept: list[Kept]) -> str:
+def restore(text: str, kept: list[ProtectedText]) -> str:
     """Put back what :func:`protect` set aside."""
     return _PLACEHOLDER.sub(lambda match: kept[int(match[1])].text, text)
 
 
-def block_of(line: str, kept: list[Kept]) -> Kept | None:
+def block_of(line: str, kept: list[ProtectedText]) -> ProtectedText | None:
     """The block that this whole line stands for, if it does."""
     match = _BLOCK_LINE.fullmatch(line)
     piece = kept[int(match[1])] if match else None
     return piece if piece is not None and piece.block else None
 
 
-def _kept(tag: str, attributes: str, content: str) -> Kept:
+def _kept(tag: str, attributes: str, content: str) -> ProtectedText:
     if tag in _CODE:
         # As MediaWiki: blank lines before and white space after the code are not shown.
         if "inline" in attributes.split():
-            return Kept(content.strip(), block=False)
-        return Kept(content.lstrip("\n").rstrip("\n"), block=True)
+            return ProtectedText(content.strip(), block=False)
+        return ProtectedText(content.lstrip("\n").rstrip("\n"), block=True)
     if tag == "pre":
         shown = decode_entities(_PRE_NOWIKI.sub("", content))
-        return Kept(shown.removeprefix("\n").removesuffix("\n"), block=True)
+        return ProtectedText(shown.removeprefix("\n").removesuffix("\n"), block=True)
     if tag == "nowiki":
-        return Kept(decode_entities(content), block=False)
-    return Kept(content.strip(), block=False)
+        return ProtectedText(decode_entities(content), block=False)
+    return ProtectedText(content.strip(), block=False)
 
 
-def _placed(piece: Kept, number: int, out: list[str], text: str, position: int) -> str:
+def _placed(piece: ProtectedText, number: int, out: list[str], text: str, position: int) -> str:
     """The placeholder; that of a block gets a line of its own."""
     mark = f"{_OPEN}{number}{_CLOSE}"
     if not piece.block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gateway.wiki.wikitext.protect import Kept, block_of
+from gateway.wiki.wikitext.protect import ProtectedText, block_of
 
 _MAX_DEPTH = 4
 _CELLS = re.compile(r"\|\|")
@@ -19,7 +19,7 @@ def opens_table(line: str) -> bool:
 
 
 def read_table(
-    lines: list[str], start: int, text: Callable[[str], str], kept: list[Kept], depth: int = 1
+    lines: list[str], start: int, text: Callable[[str], str], kept: list[ProtectedText], depth: int = 1
 ) -> tuple[list[str], int]:
     """Rows of the table that starts at ``lines[start]``, and the index of the line after it.
 
@@ -46,7 +46,7 @@ def read_table(
 
 
 class _Table:
-    def __init__(self, kept: list[Kept]) -> None:
+    def __init__(self, kept: list[ProtectedText]) -> None:
         self._kept = kept
         self._rows: list[list[list[str]]] = [[]]  # rows of cells of lines
         self._caption: list[str] = []

@@ -9,14 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from model_host.grammar.gbnf.syntax import (
-    Choice,
+    Alternatives,
+    Concatenation,
     GrammarError,
     Literal,
     Node,
     Reference,
     Repeat,
     Rules,
-    Sequence,
 )
 
 MAX_BEGINNINGS = 20_000
@@ -88,9 +88,9 @@ def _fulfilled(rules: Rules, *, characters: int) -> set[str]:
 def _needs(node: Node, characters: int) -> int:
     """How many of its children must be fulfilled for it to be so; -1: it never is."""
     match node:
-        case Sequence():
+        case Concatenation():
             return len(node.items)
-        case Choice() | Reference():
+        case Alternatives() | Reference():
             return 1
         case Repeat():
             return 1 if node.least else 0
@@ -102,9 +102,9 @@ def _needs(node: Node, characters: int) -> int:
 
 def _children(node: Node) -> tuple[Node, ...]:
     match node:
-        case Sequence():
+        case Concatenation():
             return node.items
-        case Choice():
+        case Alternatives():
             return node.alternatives
         case Repeat():
             return (node.item,)
@@ -118,9 +118,9 @@ def _find_firsts(node: Node, empty: set[str], found: Counter[str]) -> bool:
     Returns whether it can be empty.
     """
     match node:
-        case Sequence():
+        case Concatenation():
             return all(_find_firsts(item, empty, found) for item in node.items)
-        case Choice():
+        case Alternatives():
             ends = [_find_firsts(item, empty, found) for item in node.alternatives]
             return any(ends)
         case Repeat():

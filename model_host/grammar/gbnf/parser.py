@@ -8,8 +8,9 @@ from functools import cached_property
 from model_host.grammar.gbnf.syntax import (
     ANYTHING,
     MAX_CODE_POINT,
+    Alternatives,
     Characters,
-    Choice,
+    Concatenation,
     GrammarError,
     Literal,
     Node,
@@ -17,7 +18,6 @@ from model_host.grammar.gbnf.syntax import (
     Reference,
     Repeat,
     Rules,
-    Sequence,
     Token,
     joined,
     others,
@@ -59,12 +59,12 @@ class _Level:
         self.items: list[Node] = []
 
     def end_alternative(self) -> None:
-        self.alternatives.append(self.items[0] if len(self.items) == 1 else Sequence(tuple(self.items)))
+        self.alternatives.append(self.items[0] if len(self.items) == 1 else Concatenation(tuple(self.items)))
         self.items = []
 
     def node(self) -> Node:
         self.end_alternative()
-        return self.alternatives[0] if len(self.alternatives) == 1 else Choice(tuple(self.alternatives))
+        return self.alternatives[0] if len(self.alternatives) == 1 else Alternatives(tuple(self.alternatives))
 
 
 class _Parser:
@@ -123,7 +123,7 @@ class _Parser:
         if name in self._rules:
             raise self._error(f"defines the rule `{name[:60]}` twice")
         self._rule = name
-        self._rules[name] = Sequence(())  # its place among the rules
+        self._rules[name] = Concatenation(())  # its place among the rules
         self._levels = [_Level()]
 
     def _end_rule(self, where: str) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from model_host.grammar.gbnf.check import check
 from model_host.grammar.gbnf.parser import parse
 from model_host.grammar.gbnf.syntax import (
+    Alternatives,
     Characters,
-    Choice,
+    Concatenation,
     GrammarError,
     Literal,
     Node,
     Reference,
     Repeat,
     Rules,
-    Sequence,
     Token,
 )
 from model_host.grammar.gbnf.utf8 import Utf8
@@ -86,15 +86,15 @@ class Program:
                 self._step(OTHER_TOKEN if node.negated else TOKEN, self._token_of(node.name))
             case Reference():
                 self._calls.append((self._step(CALL), node.rule))
-            case Sequence():
+            case Concatenation():
                 for item in node.items:
                     self._write(item)
-            case Choice():
+            case Alternatives():
                 self._write_choice(node)
             case Repeat():
                 self._write_repeat(node)
 
-    def _write_choice(self, node: Choice) -> None:
+    def _write_choice(self, node: Alternatives) -> None:
         ends = []
         for alternative in node.alternatives[:-1]:
             fork = self._step(FORK)

@@ -45,14 +45,14 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Concatenation:
     """One thing after the other; empty: nothing."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternatives:
     """One of several things."""
 
     alternatives: tuple[Node, ...]
@@ -67,7 +67,7 @@ class Repeat:
     most: int | None
 
 
-Node = Literal | Characters | Token | Reference | Sequence | Choice | Repeat
+Node = Literal | Characters | Token | Reference | Concatenation | Alternatives | Repeat
 Rules = dict[str, Node]
 
 

@@ -14,7 +14,7 @@ from model_host.grammar.schema.bounds import numbers_of
 from model_host.grammar.schema.json_notation import JsonNotation
 from model_host.grammar.schema.keywords import BY_TYPE, TYPES, types_of, unsupported
 from model_host.grammar.schema.notation import Notation
-from model_host.grammar.schema.parts import Choice, Document, Part
+from model_host.grammar.schema.parts import Document, Part, SchemaBranches
 from model_host.grammar.schema.rules import Rules
 
 MAX_SCHEMA_BYTES = 64 * 1024
@@ -83,7 +83,7 @@ class Converter:
             return self._rules.fixed("value")
         return " | ".join(self._rules.rule(self._typed(kind, plain)) for kind in types)
 
-    def _choose(self, plain: list[Part], choices: list[Choice]) -> str:
+    def _choose(self, plain: list[Part], choices: list[SchemaBranches]) -> str:
         """One of the branches of the first choice, with all that holds besides."""
         choice = choices[0]
         branches = [branch for branch in choice.branches if branch.schema is not False]

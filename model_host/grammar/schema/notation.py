@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from model_host.grammar.gbnf.syntax import Characters, Choice, Node, Range, Repeat, joined, others
-from model_host.grammar.gbnf.syntax import Sequence as Row
+from model_host.grammar.gbnf.syntax import Alternatives, Characters, Node, Range, Repeat, joined, others
+from model_host.grammar.gbnf.syntax import Concatenation as Row
 
 
 class Notation(Protocol):
@@ -80,7 +80,7 @@ def text_of(node: Node, notation: Notation) -> str:
             return notation.characters(node.ranges)
         case Row():
             return " ".join(text_of(item, notation) for item in node.items) or '""'
-        case Choice():
+        case Alternatives():
             return f"({' | '.join(text_of(way, notation) for way in node.alternatives)})"
         case Repeat():
             return f"({text_of(node.item, notation)}){times(node.least, node.most)}"

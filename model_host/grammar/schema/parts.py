@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SchemaBranches:
     """The branches of an `anyOf` or `oneOf`."""
 
     key: str
@@ -73,16 +73,16 @@ class Document:
             path += f"/{_escaped(key)}"
         return Part(found, path)
 
-    def unfold(self, parts: tuple[Part, ...]) -> tuple[list[Part], list[Choice]]:
+    def unfold(self, parts: tuple[Part, ...]) -> tuple[list[Part], list[SchemaBranches]]:
         """All that must hold where ``parts`` hold: with what they refer to, and all of `allOf`; and the choices."""
         plain: dict[str, Part] = {}
-        choices: dict[str, Choice] = {}
+        choices: dict[str, SchemaBranches] = {}
         for part in parts:
             self._unfold(part, plain, choices, ())
         return list(plain.values()), list(choices.values())
 
     def _unfold(
-        self, part: Part, plain: dict[str, Part], choices: dict[str, Choice], chain: tuple[str, ...]
+        self, part: Part, plain: dict[str, Part], choices: dict[str, SchemaBranches], chain: tuple[str, ...]
     ) -> None:
         schema = part.schema
         if part.path in chain:
@@ -103,7 +103,7 @@ class Document:
             self._unfold(inner, plain, choices, chain)
         for key in ("anyOf", "oneOf"):
             if branches := _schemas(part, key):
-                choices[f"{part.path}/{key}"] = Choice(key, branches, part)
+                choices[f"{part.path}/{key}"] = SchemaBranches(key, branches, part)
 
 
 def _schemas(part: Part, key: str) -> list[Part]:

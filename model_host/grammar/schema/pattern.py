@@ -12,12 +12,12 @@ from model_host.grammar.gbnf.parser import MAX_NESTING, MAX_REPETITION
 from model_host.grammar.gbnf.syntax import (
     ANYTHING,
     MAX_CODE_POINT,
+    Alternatives,
     Characters,
-    Choice,
+    Concatenation,
     Node,
     Range,
     Repeat,
-    Sequence,
     joined,
     others,
 )
@@ -47,11 +47,11 @@ def parse_pattern(expression: str) -> Node:
 def length(node: Node) -> tuple[int, int | None]:
     """The least and the greatest number of characters that a pattern takes."""
     match node:
-        case Sequence():
+        case Concatenation():
             sizes = [length(item) for item in node.items]
             highs = [high for _, high in sizes if high is not None]
             return sum(low for low, _ in sizes), sum(highs) if len(highs) == len(sizes) else None
-        case Choice():
+        case Alternatives():
             sizes = [length(way) for way in node.alternatives]
             highs = [high for _, high in sizes if high is not None]
             return min(low for low, _ in sizes), max(highs) if len(highs) == len(sizes) else None
@@ -81,7 +81,7 @@ class _Parser:
         while self._peek("|"):
             self._at += 1
             ways.append(self._alternative())
-        return ways[0] if len(ways) == 1 else Choice(tuple(ways))
+        return ways[0] if len(ways) == 1 else Alternatives(tuple(ways))
 
     def _alternative(self) -> Node:
         outermost = self._depth == 0
@@ -91,11 +91,11 @@ class _Parser:
         while self._at < len(self._text) and self._text[self._at] not in "|)":
             if outermost and self._peek("$") and self._text[self._at + 1 : self._at + 2] in ("", "|"):
                 self._at += 1
-                return Sequence(tuple(items))
+                return Concatenation(tuple(items))
             items.append(self._repeated(self._item()))
         if outermost:
             items.append(_ANY_TEXT)
-        return Sequence(tuple(items))
+        return Concatenation(tuple(items))
 
     def _item(self) -> Node:
         sign = self._text[self._at]

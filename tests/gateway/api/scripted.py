@@ -11,8 +11,8 @@ from gateway.inference.interface import (
     GenerationEvent,
     HostHealth,
     KeepAlive,
+    LoadProgress,
     ModelInfo,
-    Progress,
 )
 from model_host.protocol import Delta, Finished, Message, Started, Tool, ToolDelta
 
@@ -53,7 +53,7 @@ class ScriptedInference:
         completed = False
         try:
             if self.loading:
-                yield Progress("starting", 0.5)
+                yield LoadProgress("starting", 0.5)
                 await asyncio.sleep(self.loading)
             if self.error is not None and self.error_after == 0:
                 raise self.error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ask.background.draft import Draft, Found, draft_pages, render_page
+from gateway.ask.background.draft import PageDraft, RetrievedPage, draft_pages, render_page
 from gateway.ask.background.fit import Room, Show, Summarize, plan
 from gateway.ask.background.sections import everything, pick_passages, pick_sections
 from gateway.ask.checking.evidence import claim
@@ -36,14 +36,14 @@ async def count_words(texts: list[str]) -> list[int]:
     return [len(text.split()) for text in texts]
 
 
-def sync_draft(made: Page, passage_tokens: int = 12, term: int = 0) -> Draft:
+def sync_draft(made: Page, passage_tokens: int = 12, term: int = 0) -> PageDraft:
     """What ``draft_pages`` makes; its counting needs no event loop here."""
-    coroutine = draft_pages([Found(made, term)], count_words, passage_tokens)
+    coroutine = draft_pages([RetrievedPage(made, term)], count_words, passage_tokens)
     try:
         coroutine.send(None)
     except StopIteration as stop:
         (draft,) = stop.value
-        assert isinstance(draft, Draft)
+        assert isinstance(draft, PageDraft)
         return draft
     raise AssertionError("the count must not wait")
 

@@ -21,14 +21,14 @@ from gateway.benchmarking.run import measure
 from gateway.benchmarking.scenario import Metric, Scenario
 from gateway.benchmarking.stream import BenchError, StreamClock
 from gateway.benchmarking.target import Target
-from gateway.benchmarking.texts import Texts
+from gateway.benchmarking.texts import BenchmarkTexts
 from gateway.cli.main import cli, run
 from tests.end_to_end.server import Server, alive
 from tests.gateway.benchmarking.other_server import OtherServer, serving
 from tests.waiting import eventually
 
 
-async def _one(target: Target, texts: Texts) -> dict[str, float]:
+async def _one(target: Target, texts: BenchmarkTexts) -> dict[str, float]:
     reply = await target.ask(texts.text(40), texts.tokens(10))
     return {"tokens": float(reply.prompt_tokens)}
 
@@ -170,12 +170,12 @@ def test_a_stream_of_something_else_is_an_error() -> None:
 
 @given(st.text(max_size=8), st.integers(1, 300), st.floats(0.2, 5), st.floats(0.05, 3))
 def test_texts_are_seeded_and_as_long_as_asked(seed: str, tokens: int, per_word: float, scale: float) -> None:
-    texts = Texts(seed, per_word, scale)
+    texts = BenchmarkTexts(seed, per_word, scale)
     first, second = texts.text(tokens), texts.text(tokens)
     assert (
         len(first.split()) == len(second.split()) == max(4, round(max(8, round(tokens * scale)) / per_word))
     )
-    again = Texts(seed, per_word, scale)
+    again = BenchmarkTexts(seed, per_word, scale)
     assert [again.text(tokens), again.text(tokens)] == [first, second]
 
 

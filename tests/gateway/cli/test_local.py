@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from gateway.base.cores import usable_cores
-from gateway.cli.doctor.command import Machine, fit
+from gateway.cli.doctor.command import MachineReport, fit
 from gateway.config.settings import Settings
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
 from gateway.models.catalog import Catalog
@@ -21,8 +21,8 @@ from tests.gateway.cli.conftest import Run
 GB = 10**9
 
 
-def machine(total: int, available: int, disk: int = 100 * GB) -> Machine:
-    return Machine(
+def machine(total: int, available: int, disk: int = 100 * GB) -> MachineReport:
+    return MachineReport(
         cores=8,
         cores_total=8,
         memory_total=total,
@@ -42,7 +42,7 @@ def machine(total: int, available: int, disk: int = 100 * GB) -> Machine:
         (machine(32 * GB, 30 * GB, disk=5 * GB), "no", "needs 6.7 GB of disk, 5.0 GB are free"),
     ],
 )
-def test_doctor_judges_memory_and_disk(tmp_path: Path, here: Machine, verdict: str, why: str) -> None:
+def test_doctor_judges_memory_and_disk(tmp_path: Path, here: MachineReport, verdict: str, why: str) -> None:
     row = Catalog.load().get("gemma-4-12b")
     assert row is not None
     judged = fit(row, here, Settings(data_dir=tmp_path))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
-from gateway.inference.interface import GenerationEvent, Progress
+from gateway.inference.interface import GenerationEvent, LoadProgress
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.supervisor import RESTART_SECONDS
 from gateway.models.catalog import ResolvedModel
@@ -152,7 +152,7 @@ async def test_requests_wait_while_a_loading_host_is_killed(make_host: MakeHost,
     assert all(isinstance(run[-1], Finished) for run in runs)
     assert host.health().restarts == 6
     assert len((tmp_path / "starts").read_text().split()) == 7
-    steps = [event.fraction for event in runs[0] if isinstance(event, Progress)]
+    steps = [event.fraction for event in runs[0] if isinstance(event, LoadProgress)]
     assert steps.count(0.0) >= 7, "each start is told from its beginning"
 
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from gateway.base.errors import HearthError, InvalidRequestError, OverloadedError, PromptTooLongError
-from gateway.inference.interface import GenerateCall, Inference, Progress
+from gateway.inference.interface import GenerateCall, Inference, LoadProgress
 from model_host.protocol import MAX_LINE_BYTES, Delta, Finished, Message, Started
 from tests.gateway.inference.helpers import MakeHost, call, collect, first_delta
 from tests.waiting import until
@@ -19,8 +19,8 @@ async def test_the_first_request_starts_the_host_and_shows_progress(make_host: M
     events = await collect(host)
     kinds = [type(event) for event in events]
     assert kinds[-7:] == [Started, *[Delta] * 5, Finished]
-    assert all(kind is Progress for kind in kinds[:-7])
-    fractions = [event.fraction for event in events if isinstance(event, Progress)]
+    assert all(kind is LoadProgress for kind in kinds[:-7])
+    fractions = [event.fraction for event in events if isinstance(event, LoadProgress)]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
     assert [type(event) for event in await collect(host)] == kinds[-7:]
@@ -31,7 +31,7 @@ async def test_events_reach_their_own_request(make_host: MakeHost) -> None:
     runs = await asyncio.gather(*(collect(host, call("same", max_tokens=n)) for n in range(1, 20)))
     for n, events in enumerate(runs, start=1):
         assert sum(isinstance(event, Delta) for event in events) == n
-        assert len({event.id for event in events if not isinstance(event, Progress)}) == 1
+        assert len({event.id for event in events if not isinstance(event, LoadProgress)}) == 1
     assert host.health().open_requests == 0
 
 

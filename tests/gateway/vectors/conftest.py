@@ -11,7 +11,7 @@ import pytest
 from gateway.base.supervised import Supervision
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
-from gateway.vectors.source import Count, Document, Part, Vectors
+from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 from tests.gateway.vectors.words import WordEmbedder
 
 
@@ -28,7 +28,7 @@ class Listed:
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
         missing = [n for n in sorted(self.texts) if n > after and n not in self.made]
         return [
-            Document(n, [Part(text, mark=mark) for mark, text in enumerate(self.texts[n])], n)
+            Document(n, [EmbeddedText(text, mark=mark) for mark, text in enumerate(self.texts[n])], n)
             for n in missing[:limit]
         ]
 

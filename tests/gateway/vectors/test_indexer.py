@@ -13,7 +13,7 @@ from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module
 from gateway.vectors.group import Group
-from gateway.vectors.source import Count, Document, Part
+from gateway.vectors.source import Count, Document, EmbeddedText
 from tests.gateway.vectors.conftest import Listed, MakeIndexer
 from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
 from tests.waiting import until
@@ -176,10 +176,10 @@ async def test_it_does_not_wait_for_ever(make_indexer: MakeIndexer, monkeypatch:
 
 
 def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
-    group = Group([Document(1, [Part("a"), *[Part("b")] * 20], None)])
+    group = Group([Document(1, [EmbeddedText("a"), *[EmbeddedText("b")] * 20], None)])
     embedder = WordEmbedder()
 
-    async def embed(parts: list[Part]) -> None:
+    async def embed(parts: list[EmbeddedText]) -> None:
         group.made(await embedder.embed([part.text for part in parts]))
 
     asyncio.run(embed(group.next()))
@@ -199,13 +199,13 @@ def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
     ],
 )
 def test_whose_fault_it_is(error: HearthError, goes_on: bool) -> None:
-    group = Group([Document(1, [Part("a")], None)])
+    group = Group([Document(1, [EmbeddedText("a")], None)])
     group.next()
     assert group.failed(error) is goes_on
 
 
 def test_halves_end() -> None:
-    parts = [Part("word " * 300, "title", 3)]
+    parts = [EmbeddedText("word " * 300, "title", 3)]
     while any(len(part.text) > 1 for part in parts):
         assert {(part.title, part.mark) for part in parts} == {("title", 3)}
         assert "".join("".join(part.text.split()) for part in parts) == "word" * 300

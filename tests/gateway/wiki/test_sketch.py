@@ -9,7 +9,7 @@ from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sketch import Texts, alike, sketch
+from gateway.wiki.sketch import SeenTexts, alike, sketch
 
 WORDS = [f"{first}{second}" for first in "abcdefghij" for second in ("ar", "el", "or", "um", "ix", "op")]
 
@@ -30,7 +30,7 @@ def test_copies_are_alike_and_others_are_not() -> None:
 def test_short_texts_are_never_copies() -> None:
     assert sketch("") == sketch("This page is a stub.") == b""
     assert not alike(b"", b"") and not alike(sketch("a b c"), sketch("a b c"))
-    texts = Texts()
+    texts = SeenTexts()
     assert texts.add(b"") and texts.add(b"")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model_host.batching.request import Sequence
+from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.replies.reply import Reply
@@ -62,7 +62,7 @@ def test_a_sequence_is_computed_from_its_own_and_shared_text_alone(seed: int) ->
     assert reused > 300, "prefixes were shared, so there was something to get wrong"
 
 
-def request(draw: random.Random, name: str, system: list[list[int]], now: float) -> Sequence:
+def request(draw: random.Random, name: str, system: list[list[int]], now: float) -> SequenceState:
     """A prompt: a shared beginning, often the owner's mark, and words that everybody uses alike."""
     owner = draw.randrange(5)
     shared = draw.choice(system)
@@ -70,7 +70,7 @@ def request(draw: random.Random, name: str, system: list[list[int]], now: float)
     tokens = shared + mark + [draw.randrange(3) for _ in range(draw.randrange(1, 12))]
     lane: Any = draw.choice(["interactive", "retrieval", "background"])
     limit = draw.choice([0, len(shared)])
-    return Sequence(
+    return SequenceState(
         name, lane, f"o{owner}", tokens, limit, draw.randrange(1, 9), CountingSampler(1), Reply(), now
     )
 

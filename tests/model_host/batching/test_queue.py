@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.batching.estimate import WaitEstimator
-from model_host.batching.request import Sequence
+from model_host.batching.request import SequenceState
 from model_host.replies.reply import Reply
 from tests.model_host.conftest import StartHost
 from tests.model_host.fakes import CountingSampler
 
 
-def sequence(prompt: int, answer: int) -> Sequence:
-    return Sequence(
+def sequence(prompt: int, answer: int) -> SequenceState:
+    return SequenceState(
         "x", "interactive", "o", [1] * prompt, 0, answer, CountingSampler(1), Reply(), arrived=0.0
     )
 

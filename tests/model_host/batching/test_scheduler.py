@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_host.batching.request import Sequence
+from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.replies.reply import Reply
@@ -27,7 +27,7 @@ def simulate(
         while coming and coming[0][1][0] <= step:
             number, (_, lane, owner, prompt, answer) = coming.pop(0)
             scheduler.add(
-                Sequence(
+                SequenceState(
                     id=str(number),
                     lane=lane,  # type: ignore[arg-type]
                     owner=f"o{owner}",
@@ -94,8 +94,8 @@ def test_every_request_ends_with_the_tokens_it_has_alone(
 
 
 def test_lanes_and_owners() -> None:
-    def sequence(name: str, lane: str, owner: str, arrived: float) -> Sequence:
-        return Sequence(
+    def sequence(name: str, lane: str, owner: str, arrived: float) -> SequenceState:
+        return SequenceState(
             id=name,
             lane=lane,  # type: ignore[arg-type]
             owner=owner,
@@ -131,7 +131,7 @@ def test_interactive_takes_the_place_of_running_background() -> None:
 
     def add(name: str, lane: str, arrived: float) -> None:
         scheduler.add(
-            Sequence(
+            SequenceState(
                 id=name,
                 lane=lane,  # type: ignore[arg-type]
                 owner=name,

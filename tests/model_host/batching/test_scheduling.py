@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from model_host.batching.batches import batches
 from model_host.batching.pace import ALONE_SECONDS, SMALLEST, STREAMING_SECONDS, Pace
-from model_host.batching.request import Sequence
+from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, OLDEST_TURN, Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.batching.tiles import TILE_ROWS
@@ -26,7 +26,9 @@ def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = 
         tokens = [number * 1000 + i for i in range(prompt)]
         lanes: Any = lane
         made.add(
-            Sequence(name, lanes, name, tokens, 0, 100, CountingSampler(1), Reply(), arrived=float(number))
+            SequenceState(
+                name, lanes, name, tokens, 0, 100, CountingSampler(1), Reply(), arrived=float(number)
+            )
         )
     made.admit(10.0)
     assert len(made.running) == len(requests)
@@ -114,7 +116,7 @@ def test_nobody_waits_for_a_prefix_that_rests() -> None:
     for name, lane in (("summary", "background"), ("chat", "interactive")):
         lanes: Any = lane
         scheduler.add(
-            Sequence(name, lanes, "o", list(range(500)), 0, 9, CountingSampler(1), Reply(), arrived=0.0)
+            SequenceState(name, lanes, "o", list(range(500)), 0, 9, CountingSampler(1), Reply(), arrived=0.0)
         )
         scheduler.admit(0.0)
     assert [s.id for s in scheduler.running] == ["summary", "chat"]

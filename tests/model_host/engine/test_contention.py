@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from model_host.engine.contention import Company
+from model_host.engine.contention import CpuContention
 
 
 @pytest.mark.parametrize("looks", [1, 4])
@@ -21,11 +21,11 @@ def test_others_at_this_moment(tmp_path: Path, looks: int) -> None:
     }
     for text, others in texts.items():
         stat.write_text(text)
-        assert Company(stat).others(looks) == others, text
-    assert Company(tmp_path / "nothing").others(looks) == 0
+        assert CpuContention(stat).others(looks) == others, text
+    assert CpuContention(tmp_path / "nothing").others(looks) == 0
 
 
 def test_this_machine() -> None:
-    company = Company()
+    company = CpuContention()
     assert company.cores >= 1
     assert 0 <= company.others() < 100_000

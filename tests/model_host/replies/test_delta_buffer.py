@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.protocol import TokenLogprob
-from model_host.replies.delta_buffer import TOLD_SECONDS, HeldText
+from model_host.replies.delta_buffer import TOLD_SECONDS, DeltaBuffer
 from model_host.replies.reply import Text
 from tests.model_host.conftest import StartHost
 
 
 @given(st.lists(st.tuples(st.text(min_size=1), st.floats(0.0001, 0.2))))
 def test_nothing_is_lost_and_nobody_waits_long(steps: list[tuple[str, float]]) -> None:
-    held, now, told, last = HeldText(), 0.0, "", 0.0
+    held, now, told, last = DeltaBuffer(), 0.0, "", 0.0
     for number, (text, seconds) in enumerate(steps):
         now += seconds
         held.add(Text(text, [TokenLogprob(text, [], -float(number), [])]))

@@ -13,7 +13,7 @@ from model_host.protocol import Message, ToolCall, ToolName
 CallId = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
-class Part(Struct, frozen=True, forbid_unknown_fields=True):
+class ContentPart(Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a message's content; text is the only type."""
 
     type: Literal["text"]
@@ -42,7 +42,7 @@ class ChatMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Part] | None = None
+    content: str | list[ContentPart] | None = None
     tool_calls: Annotated[list[SentCall], Meta(max_length=128)] | None = None
     tool_call_id: CallId | None = None
     name: ToolName | None = None

@@ -46,14 +46,14 @@ class LogprobReply(Struct, frozen=True):
     top_logprobs: list[TopLogprobReply]
 
 
-class Logprobs(Struct, frozen=True):
+class ChatLogprobs(Struct, frozen=True):
     """The tokens of a choice, or of a piece of it."""
 
     content: list[LogprobReply]
     refusal: None = None
 
 
-class MessageReply(Struct, frozen=True, kw_only=True):
+class ChatMessageReply(Struct, frozen=True, kw_only=True):
     """The model's message. ``content`` is null when there is nothing but calls."""
 
     role: Literal["assistant"] = "assistant"
@@ -62,12 +62,12 @@ class MessageReply(Struct, frozen=True, kw_only=True):
     tool_calls: list[ToolCallReply] | UnsetType = UNSET
 
 
-class ChoiceReply(Struct, frozen=True, kw_only=True):
+class ChatChoiceReply(Struct, frozen=True, kw_only=True):
     """One choice."""
 
     index: int
-    message: MessageReply
-    logprobs: Logprobs | None
+    message: ChatMessageReply
+    logprobs: ChatLogprobs | None
     finish_reason: FinishReason
 
 
@@ -77,11 +77,11 @@ class ChatCompletion(Struct, frozen=True, kw_only=True, tag_field="object", tag=
     id: str
     created: int
     model: str
-    choices: list[ChoiceReply]
+    choices: list[ChatChoiceReply]
     usage: Usage
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class ChatDelta(Struct, frozen=True, kw_only=True):
     """What is new in a chunk."""
 
     role: Literal["assistant"] | UnsetType = UNSET
@@ -93,8 +93,8 @@ class ChoicePiece(Struct, frozen=True, kw_only=True):
     """The next piece of a choice; only the last one has a ``finish_reason``."""
 
     index: int
-    delta: Piece
-    logprobs: Logprobs | None = None
+    delta: ChatDelta
+    logprobs: ChatLogprobs | None = None
     finish_reason: FinishReason | None = None
 
 
@@ -108,7 +108,7 @@ class ChatChunk(Struct, frozen=True, kw_only=True, tag_field="object", tag="chat
     usage: Usage | UnsetType = UNSET
 
 
-class Choice:
+class ChatChoice:
     """One choice of a reply as it grows."""
 
     def __init__(self, index: int) -> None:
@@ -131,17 +131,17 @@ class Choice:
         elif isinstance(event, Finished):
             self.end = event
 
-    def whole(self) -> ChoiceReply:
+    def whole(self) -> ChatChoiceReply:
         """The choice of a reply that is not streamed."""
         assert self.end is not None
         text = "".join(self._text)
-        message = MessageReply(
+        message = ChatMessageReply(
             content=None if self._calls and not text else text, tool_calls=self._calls or UNSET
         )
-        return ChoiceReply(
+        return ChatChoiceReply(
             index=self.index,
             message=message,
-            logprobs=Logprobs(self._logprobs) if self._logprobs else None,
+            logprobs=ChatLogprobs(self._logprobs) if self._logprobs else None,
             finish_reason=self.end.reason,
         )
 
@@ -154,7 +154,7 @@ class ChatReply:
         self._model = model
         self._created = int(time.time())
 
-    def whole(self, choices: Sequence[Choice]) -> ChatCompletion:
+    def whole(self, choices: Sequence[ChatChoice]) -> ChatCompletion:
         """The reply."""
         return ChatCompletion(
             id=self._id,
@@ -166,24 +166,24 @@ class ChatReply:
 
     def opening(self, index: int) -> ChatChunk:
         """The first chunk of a choice."""
-        return self._chunk([ChoicePiece(index=index, delta=Piece(role="assistant", content=""))])
+        return self._chunk([ChoicePiece(index=index, delta=ChatDelta(role="assistant", content=""))])
 
     def chunk(self, index: int, event: Delta | ToolDelta | Finished) -> ChatChunk:
         """A piece of a choice, or its end."""
         if isinstance(event, Finished):
-            piece = ChoicePiece(index=index, delta=Piece(), finish_reason=event.reason)
+            piece = ChoicePiece(index=index, delta=ChatDelta(), finish_reason=event.reason)
         elif isinstance(event, ToolDelta):
-            piece = ChoicePiece(index=index, delta=Piece(tool_calls=[_call(event, event.index)]))
+            piece = ChoicePiece(index=index, delta=ChatDelta(tool_calls=[_call(event, event.index)]))
         else:
             logprobs = [_logprob(logprob) for logprob in event.logprobs]
             piece = ChoicePiece(
                 index=index,
-                delta=Piece(content=event.text),
-                logprobs=Logprobs(logprobs) if logprobs else None,
+                delta=ChatDelta(content=event.text),
+                logprobs=ChatLogprobs(logprobs) if logprobs else None,
             )
         return self._chunk([piece])
 
-    def usage_chunk(self, choices: Sequence[Choice]) -> ChatChunk:
+    def usage_chunk(self, choices: Sequence[ChatChoice]) -> ChatChunk:
         """The last chunk when ``stream_options.include_usage`` asks for it: no choices."""
         return self._chunk([], _usage(choices))
 
@@ -191,7 +191,7 @@ class ChatReply:
         return ChatChunk(id=self._id, created=self._created, model=self._model, choices=choices, usage=usage)
 
 
-def _usage(choices: Sequence[Choice]) -> Usage:
+def _usage(choices: Sequence[ChatChoice]) -> Usage:
     """Of one request: all choices have the same prompt."""
     return usage_of([choice.end for choice in choices if choice.end is not None], len(choices))
 

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from gateway.api.http.endpoint import json_reply
 from gateway.api.http.errors import envelope
 from gateway.api.openai.chat.messages import host_messages
-from gateway.api.openai.chat.reply import ChatReply, Choice
+from gateway.api.openai.chat.reply import ChatChoice, ChatReply
 from gateway.api.openai.chat.request import ChatRequest, parse_chat
 from gateway.api.openai.chat.tools import NamedTool, host_choice, host_tools
 from gateway.api.openai.generation import (
@@ -43,7 +43,7 @@ async def chat_completions(request: Request) -> ASGIApp:
         logged_generations(services, calls, chat.user, keep=chat.store is not False), services.drain
     )
     reply = ChatReply(request_id, services.model.name)
-    choices = [Choice(index) for index in range(len(calls))]
+    choices = [ChatChoice(index) for index in range(len(calls))]
     if chat.stream:
         options = chat.stream_options
         with_usage = options is not None and bool(options.include_usage)
@@ -78,7 +78,7 @@ def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
 
 
 async def _chunks(
-    relay: Relay[Numbered], reply: ChatReply, choices: list[Choice], request_id: str, with_usage: bool
+    relay: Relay[Numbered], reply: ChatReply, choices: list[ChatChoice], request_id: str, with_usage: bool
 ) -> AsyncIterator[bytes]:
     """Chunks, then ``[DONE]``; an error after the start is an ``{"error": …}`` before it."""
     try:

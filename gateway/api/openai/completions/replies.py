@@ -15,7 +15,7 @@ from model_host.protocol import Delta, Finished, TokenLogprob
 Reason = Literal["stop", "length"]
 
 
-class Logprobs(Struct, frozen=True):
+class CompletionLogprobs(Struct, frozen=True):
     """Of each token: its text, log-probability, alternatives with their own, and the characters before it."""
 
     tokens: list[str]
@@ -24,12 +24,12 @@ class Logprobs(Struct, frozen=True):
     text_offset: list[int]
 
 
-class ChoiceReply(Struct, frozen=True, kw_only=True):
+class CompletionChoiceReply(Struct, frozen=True, kw_only=True):
     """A choice, or the next piece of it; only the last piece has a ``finish_reason``."""
 
     index: int
     text: str
-    logprobs: Logprobs | None = None
+    logprobs: CompletionLogprobs | None = None
     finish_reason: Reason | None = None
 
 
@@ -41,11 +41,11 @@ class Completion(
     id: str
     created: int
     model: str
-    choices: list[ChoiceReply]
+    choices: list[CompletionChoiceReply]
     usage: Usage | None = None
 
 
-class Choice:
+class CompletionChoice:
     """One choice of a reply as it grows. ``opening`` is the text it begins with: the prompt, if it is echoed."""
 
     def __init__(self, index: int, opening: str) -> None:
@@ -63,27 +63,27 @@ class Choice:
         elif isinstance(event, Finished):
             self.end = event
 
-    def whole(self) -> ChoiceReply:
+    def whole(self) -> CompletionChoiceReply:
         """The choice of a reply that is not streamed."""
         assert self.end is not None
-        return ChoiceReply(
+        return CompletionChoiceReply(
             index=self.index,
             text="".join(self._texts),
             logprobs=_logprobs(self._logprobs, 0),
             finish_reason=_reason(self.end),
         )
 
-    def first_piece(self) -> ChoiceReply | None:
+    def first_piece(self) -> CompletionChoiceReply | None:
         """What there is before the generation, if anything."""
-        return ChoiceReply(index=self.index, text=self._texts[0]) if self._texts[0] else None
+        return CompletionChoiceReply(index=self.index, text=self._texts[0]) if self._texts[0] else None
 
-    def piece(self, event: Delta | Finished) -> ChoiceReply:
+    def piece(self, event: Delta | Finished) -> CompletionChoiceReply:
         """The next piece; takes the event in."""
         before = sum(map(len, self._texts))
         self.add(event)
         if isinstance(event, Finished):
-            return ChoiceReply(index=self.index, text="", finish_reason=_reason(event))
-        return ChoiceReply(
+            return CompletionChoiceReply(index=self.index, text="", finish_reason=_reason(event))
+        return CompletionChoiceReply(
             index=self.index, text=event.text, logprobs=_logprobs(event.logprobs or None, before)
         )
 
@@ -97,22 +97,22 @@ class CompletionReply:
         self._created = int(time.time())
         self._choices_a_prompt = choices_a_prompt
 
-    def whole(self, choices: Sequence[Choice]) -> Completion:
+    def whole(self, choices: Sequence[CompletionChoice]) -> Completion:
         """The reply."""
         return self._made([choice.whole() for choice in choices], self._usage(choices))
 
-    def chunk(self, piece: ChoiceReply) -> Completion:
+    def chunk(self, piece: CompletionChoiceReply) -> Completion:
         """A chunk of a stream."""
         return self._made([piece])
 
-    def usage_chunk(self, choices: Sequence[Choice]) -> Completion:
+    def usage_chunk(self, choices: Sequence[CompletionChoice]) -> Completion:
         """The last chunk when ``stream_options.include_usage`` asks for it."""
         return self._made([], self._usage(choices))
 
-    def _made(self, choices: list[ChoiceReply], usage: Usage | None = None) -> Completion:
+    def _made(self, choices: list[CompletionChoiceReply], usage: Usage | None = None) -> Completion:
         return Completion(id=self._id, created=self._created, model=self._model, choices=choices, usage=usage)
 
-    def _usage(self, choices: Sequence[Choice]) -> Usage:
+    def _usage(self, choices: Sequence[CompletionChoice]) -> Usage:
         ends = [choice.end for choice in choices if choice.end is not None]
         return usage_of(ends, self._choices_a_prompt)
 
@@ -121,7 +121,7 @@ def _reason(end: Finished) -> Reason:
     return "length" if end.reason == "length" else "stop"
 
 
-def _logprobs(tokens: Sequence[TokenLogprob] | None, before: int) -> Logprobs | None:
+def _logprobs(tokens: Sequence[TokenLogprob] | None, before: int) -> CompletionLogprobs | None:
     """``before`` characters of the choice's text come before these tokens."""
     if tokens is None:
         return None
@@ -129,7 +129,7 @@ def _logprobs(tokens: Sequence[TokenLogprob] | None, before: int) -> Logprobs | 
     for token in tokens:
         offsets.append(before + len(sofar.decode("utf-8", "ignore")))
         sofar += bytes(token.bytes)
-    return Logprobs(
+    return CompletionLogprobs(
         tokens=[token.token for token in tokens],
         token_logprobs=[token.logprob for token in tokens],
         top_logprobs=[_alternatives(token) for token in tokens],

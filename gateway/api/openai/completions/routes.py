@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
 from gateway.api.http.errors import envelope
 from gateway.api.openai.completions.bodies import CompletionRequest, Prompt, parse_completion
-from gateway.api.openai.completions.replies import Choice, Completion, CompletionReply
+from gateway.api.openai.completions.replies import Completion, CompletionChoice, CompletionReply
 from gateway.api.openai.generation import (
     Numbered,
     checked,
@@ -45,7 +45,9 @@ async def completions(request: Request) -> ASGIApp:
         logged_generations(services, calls, body.user, kind="generate"), services.drain
     )
     reply = CompletionReply(request_id, services.model.name, n)
-    choices = [Choice(index, (call.prompt or "") if body.echo else "") for index, call in enumerate(calls)]
+    choices = [
+        CompletionChoice(index, (call.prompt or "") if body.echo else "") for index, call in enumerate(calls)
+    ]
     if body.stream:
         with_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
         return StreamReply(
@@ -99,7 +101,7 @@ async def _texts(inference: Inference, prompts: list[Prompt]) -> list[str]:
 async def _chunks(
     relay: Relay[Numbered],
     reply: CompletionReply,
-    choices: list[Choice],
+    choices: list[CompletionChoice],
     request_id: str,
     with_usage: bool,
 ) -> AsyncIterator[bytes]:

@@ -39,7 +39,7 @@ class TextConfig(Struct, frozen=True, forbid_unknown_fields=True):
     format: TextFormat | JsonObjectFormat | JsonSchemaFormat | None = None
 
 
-class FunctionTool(
+class ResponsesFunctionTool(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="function"
 ):
     """A function that the model may call. ``parameters`` is a JSON schema of an object."""
@@ -50,13 +50,13 @@ class FunctionTool(
     strict: bool | None = None
 
 
-class NamedTool(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="function"):
+class ResponsesNamedTool(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="function"):
     """The one tool that the reply must call."""
 
     name: ToolName
 
 
-ToolChoice = Literal["none", "auto", "required"] | NamedTool
+ToolChoice = Literal["none", "auto", "required"] | ResponsesNamedTool
 
 # Without reasoning items there is no content of theirs to include.
 Include = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
@@ -69,7 +69,7 @@ class ResponsesRequest(GenerationFields, frozen=True, forbid_unknown_fields=True
     instructions: str | None = None
     max_output_tokens: MaxTokens | None = None
     text: TextConfig | None = None
-    tools: Annotated[list[FunctionTool], Meta(max_length=128)] | None = None
+    tools: Annotated[list[ResponsesFunctionTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     top_logprobs: TopLogprobs | None = None

@@ -14,10 +14,10 @@ from gateway.api.openai.responses.replies import (
     OutputCall,
     OutputItem,
     OutputMessage,
+    OutputTextDelta,
     PartAdded,
     PartDone,
     ResponseEvent,
-    TextDelta,
     TextDone,
     TextPart,
     TopLogprob,
@@ -97,11 +97,13 @@ class _OpenMessage:
         yield ItemAdded(output_index=self._index, item=OutputMessage(id=self._id, status="in_progress"))
         yield PartAdded(output_index=self._index, item_id=self._id, part=TextPart(""))
 
-    def more(self, delta: Delta) -> TextDelta:
+    def more(self, delta: Delta) -> OutputTextDelta:
         logprobs = [_logprob(logprob) for logprob in delta.logprobs]
         self._texts.append(delta.text)
         self._logprobs += logprobs
-        return TextDelta(output_index=self._index, item_id=self._id, delta=delta.text, logprobs=logprobs)
+        return OutputTextDelta(
+            output_index=self._index, item_id=self._id, delta=delta.text, logprobs=logprobs
+        )
 
     def finish(self, status: Status) -> Iterator[ResponseEvent]:
         part = self._part()

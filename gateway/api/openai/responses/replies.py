@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from gateway.api.openai.responses.bodies import FunctionTool, TextConfig, ToolChoice
+from gateway.api.openai.responses.bodies import ResponsesFunctionTool, TextConfig, ToolChoice
 from gateway.api.openai.responses.items import Status
 from model_host.protocol import Finished
 
@@ -129,7 +129,7 @@ class ResponseReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="
     temperature: float
     text: TextConfig
     tool_choice: ToolChoice = "auto"
-    tools: list[FunctionTool] = []
+    tools: list[ResponsesFunctionTool] = []
     top_logprobs: int = 0
     top_p: float
     truncation: Literal["disabled"] = "disabled"
@@ -206,7 +206,7 @@ class PartDone(InPart, kw_only=True, tag="response.content_part.done"):
     part: TextPart
 
 
-class TextDelta(InPart, kw_only=True, tag="response.output_text.delta"):
+class OutputTextDelta(InPart, kw_only=True, tag="response.output_text.delta"):
     """More text."""
 
     delta: str

@@ -17,7 +17,7 @@ from gateway.api.openai.models import check_model
 from gateway.api.openai.responses.bodies import (
     JsonObjectFormat,
     JsonSchemaFormat,
-    NamedTool,
+    ResponsesNamedTool,
     ResponsesRequest,
     TextConfig,
     TextFormat,
@@ -63,7 +63,7 @@ async def responses(request: Request) -> ASGIApp:
 def _to_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCall:
     tools = host_tools(body.tools or [], "tools[{}]")
     choice = body.tool_choice
-    named = choice.name if isinstance(choice, NamedTool) else None
+    named = choice.name if isinstance(choice, ResponsesNamedTool) else None
     return to_call(
         body,
         request_id,

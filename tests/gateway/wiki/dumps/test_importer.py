@@ -17,7 +17,7 @@ from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
 from gateway.wiki.dumps import batch as import_batch
 from gateway.wiki.dumps.compressed import open_dump
-from gateway.wiki.dumps.importer import Importer, Options, Progress, Report
+from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport
 from gateway.wiki.dumps.page import DumpError
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
@@ -25,16 +25,16 @@ from gateway.wiki.sample.loader import load_sample
 from gateway.wiki.wikitext import extract
 from tests.gateway.wiki.dumps.export import export, page, revision
 
-Import = Callable[..., Report]
+Import = Callable[..., ImportReport]
 
 
 @pytest.fixture
 def run(database: Database, tmp_path: Path) -> Import:
-    def run_import(data: bytes, namespaces: Iterable[int] = (0,), *, prune: bool = False) -> Report:
+    def run_import(data: bytes, namespaces: Iterable[int] = (0,), *, prune: bool = False) -> ImportReport:
         path = tmp_path / "dump.xml"
         path.write_bytes(data)
         with open_dump(path) as dump:
-            return Importer(database, Options(frozenset(namespaces), prune), lambda _: None).run(dump)
+            return Importer(database, ImportOptions(frozenset(namespaces), prune), lambda _: None).run(dump)
 
     return run_import
 
@@ -197,12 +197,12 @@ class StopError(Exception):
 
 
 def stopped_after(database: Database, path: Path, pages: int, *, prune: bool = False) -> None:
-    def stop(progress: Progress) -> None:
+    def stop(progress: ImportProgress) -> None:
         if progress.pages >= pages:
             raise StopError
 
     with pytest.raises(StopError), open_dump(path) as dump:
-        Importer(database, Options(prune=prune), stop).run(dump)
+        Importer(database, ImportOptions(prune=prune), stop).run(dump)
 
 
 def test_an_import_that_was_stopped_goes_on(database: Database, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_an_import_that_was_stopped_goes_on(database: Database, tmp_path: Path) 
         before = database.read_sync(store.count_pages)
         assert 0 < before < 1500 and state(database)
     with open_dump(path) as dump:
-        report = Importer(database, Options(prune=True), lambda _: None).run(dump)
+        report = Importer(database, ImportOptions(prune=True), lambda _: None).run(dump)
     assert report.resumed_after == before
     assert report.counts.added == 1500 == database.read_sync(store.count_pages)
     assert (report.counts.removed, report.counts.unchanged) == (0, 0), (
@@ -228,12 +228,12 @@ def test_other_options_or_another_file_start_over(database: Database, tmp_path: 
     stopped_after(database, path, 700)
     stored = database.read_sync(store.count_pages)
     with open_dump(path) as dump:
-        report = Importer(database, Options(prune=True), lambda _: None).run(dump)
+        report = Importer(database, ImportOptions(prune=True), lambda _: None).run(dump)
     assert (report.resumed_after, report.counts.unchanged) == (0, stored)
     stopped_after(database, path, 700)
     os.utime(path, (1, 1))
     with open_dump(path) as dump:
-        assert Importer(database, Options(), lambda _: None).run(dump).resumed_after == 0
+        assert Importer(database, ImportOptions(), lambda _: None).run(dump).resumed_after == 0
 
 
 def zst_frames(data: bytes) -> bytes:

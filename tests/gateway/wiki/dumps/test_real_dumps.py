@@ -13,7 +13,7 @@ from gateway.base.errors import NotFoundError
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.dumps.compressed import open_dump
-from gateway.wiki.dumps.importer import Importer, Options, Report
+from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportReport
 from gateway.wiki.local import LocalWiki
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"
@@ -82,16 +82,16 @@ def dump(*pages: str, case: str = "first-letter") -> bytes:
     return (HEAD.format(case=case) + "".join(pages) + TAIL).encode()
 
 
-Import = Callable[..., Report]
+Import = Callable[..., ImportReport]
 
 
 @pytest.fixture
 def run(database: Database, tmp_path: Path) -> Import:
-    def run_import(data: bytes, namespaces: frozenset[int] = frozenset({0})) -> Report:
+    def run_import(data: bytes, namespaces: frozenset[int] = frozenset({0})) -> ImportReport:
         path = tmp_path / "dump.xml"
         path.write_bytes(data)
         with open_dump(path) as opened:
-            return Importer(database, Options(namespaces), lambda _: None).run(opened)
+            return Importer(database, ImportOptions(namespaces), lambda _: None).run(opened)
 
     return run_import
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from model_host.grammar.gbnf.matcher import Matcher
 from model_host.grammar.gbnf.program import compile_grammar
 from model_host.grammar.gbnf.syntax import (
+    Alternatives,
     Characters,
-    Choice,
+    Concatenation,
     Literal,
     Node,
     Reference,
     Repeat,
     Rules,
-    Sequence,
     Token,
 )
 
@@ -53,9 +53,9 @@ class Sentences:
 
     def _height(self, node: Node) -> int:
         match node:
-            case Sequence():
+            case Concatenation():
                 return max((self._height(item) for item in node.items), default=0)
-            case Choice():
+            case Alternatives():
                 return min(self._height(item) for item in node.alternatives)
             case Repeat():
                 return self._height(node.item) if node.least else 0
@@ -73,10 +73,10 @@ class Sentences:
             case Characters():
                 low, high = self._chance.choice(node.ranges)
                 made.append(chr(self._chance.choice([low, high, self._chance.randint(low, high)])))
-            case Sequence():
+            case Concatenation():
                 for item in node.items:
                     self._write(item, depth, made)
-            case Choice():
+            case Alternatives():
                 ways = [way for way in node.alternatives if self._height(way) < max(depth, self._least(node))]
                 self._write(self._chance.choice(ways), depth, made)
             case Repeat():
@@ -85,7 +85,7 @@ class Sentences:
             case Reference():
                 self._write(self._rules[node.rule], depth - 1, made)
 
-    def _least(self, node: Choice) -> int:
+    def _least(self, node: Alternatives) -> int:
         return 1 + min(self._height(way) for way in node.alternatives)
 
     def _count(self, node: Repeat, depth: int) -> int:
