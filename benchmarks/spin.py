@@ -5,9 +5,9 @@
 One host for each setting, all loaded at once, measured in turns: decoding and a prompt of 400 tokens alone, then beside
 the loops, then decoding alone again. ``default`` is OpenMP's own choice, ``passive`` and ``active`` are values of
 OMP_WAIT_POLICY, a number is GOMP_SPINCOUNT; ``default/1`` is with one thread. ``--against`` adds the host of another
-checkout. "To adapt" and "to recover" are the seconds until decoding reaches four fifths of its later speed. A turn waits
-up to a minute for a moment when other programs use less than a quarter of a core; the last column says how many cores
-they used during the turn.
+checkout. "To adapt" and "to recover" are the seconds until decoding reaches four fifths of its later speed. A turn
+waits up to a minute for a moment when other programs use less than a quarter of a core; the last column says how many
+cores they used during the turn.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOK_SECONDS = 0.25
-_SHORTEST_SECONDS = 0.1  # between two looks: Linux tells idle time in hundredths of a second
+SHORTEST_SECONDS = 0.1  # between two looks: Linux tells idle time in hundredths of a second
 
 
 class CpuContention:
@@ -37,7 +37,7 @@ class CpuContention:
     def look(self) -> bool:
         """Judge by the time since the last look, if it is long enough; the new state."""
         seconds = self._clock() - self._looked_at
-        if seconds >= _SHORTEST_SECONDS:
+        if seconds >= SHORTEST_SECONDS:
             before, self._core_seconds = self._core_seconds, self._available()
             self._looked_at += seconds
             if before is not None and self._core_seconds is not None:

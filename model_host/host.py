@@ -118,8 +118,6 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
-        if options.thread_plan is not None:
-            engine.tune(options.thread_plan, min(chunk, engine.n_ctx))
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
@@ -143,6 +141,8 @@ class ModelHost(Host[Sequence]):
         self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts, limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
+        if options.thread_plan is not None:  # after the template worker's start, which would be contention
+            engine.tune(options.thread_plan, min(chunk, engine.n_ctx))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )

@@ -13,7 +13,7 @@ Plan = dict[int, int]
 # One token is the last: it takes a while until the system has spread new threads over the cores, and until then they
 # hinder each other.
 _MEASURED = (8, 64, 1)
-_SIZE_SECONDS = 0.2  # for each of them, or one turn
+_SIZE_SECONDS = 0.15  # for each of them, or one turn
 _MOST_TURNS = 20
 _MEASURE_SECONDS = 0.5  # after which only one token is measured yet
 _CLEARLY = 1.5  # times slower than the best: fewer threads are not measured
@@ -25,18 +25,8 @@ def candidates(most: int) -> tuple[int, ...]:
     return tuple(sorted({most, *(1 << power for power in range(most.bit_length()) if 1 << power < most)}))
 
 
-def measure(
-    run: Callable[[int, int], None],
-    most: int,
-    limit: int,
-    *,
-    clock: Callable[[], float],
-    contended: Callable[[], bool],
-) -> Speeds:
-    """The best speeds that ``run``, given tokens and threads, reaches with batches of at most ``limit`` tokens.
-
-    Empty where ``contended``, asked after each size, says that the speeds are not those of free cores.
-    """
+def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Callable[[], float]) -> Speeds:
+    """The best speeds that ``run``, given tokens and threads, reaches with batches of at most ``limit`` tokens."""
     found: Speeds = {}
     begun = clock()
     for size in _MEASURED:
@@ -54,8 +44,6 @@ def measure(
                     break
             if clock() > until:
                 break
-        if contended():
-            return {}
     return found
 
 
@@ -83,8 +71,4 @@ def nearest(plan: Plan, tokens: int) -> int:
 
 def parse_plan(text: str) -> Plan:
     """A plan as on the command line: ``SIZE:THREADS,…``. Raises ValueError."""
-    pairs = [part.split(":") for part in filter(None, text.split(","))]
-    plan = {int(size): int(threads) for size, threads in pairs}
-    if any(number < 1 for pair in plan.items() for number in pair):
-        raise ValueError(f"`{text}` has a size or a number of threads below 1")
-    return plan
+    return {int(size): int(threads) for size, threads in (pair.split(":") for pair in text.split(","))}

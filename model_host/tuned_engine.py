@@ -9,7 +9,7 @@ import llama_cpp
 from msgspec.structs import replace
 
 from model_host import protocol
-from model_host.cpu_contention import CpuContention
+from model_host.cpu_contention import SHORTEST_SECONDS, CpuContention
 from model_host.engine import DecodeResult, Engine, Span
 from model_host.threads import Plan, Speeds, fastest, measure, nearest
 
@@ -23,16 +23,17 @@ class TunedEngine(Engine):
     def tune(self, plan: Plan, limit: int) -> None:
         """Follow ``plan``; where it is empty, measure one on batches of up to ``limit`` tokens.
 
-        Under contention it measures nothing: the plan is all threads, and the next load measures.
+        Nothing is measured under contention, where one batch may take seconds: then the plan is all threads.
         """
         if self.threads == 1:
             return
         contention = self._contention = CpuContention(self.threads)
         if not plan:
-            self._measured = measure(
-                self._try, self.threads, limit, clock=time.perf_counter, contended=contention.look
-            )
-            self.trim(0, 0)
+            time.sleep(SHORTEST_SECONDS)
+            if not contention.look():
+                speeds = measure(self._try, self.threads, limit, time.perf_counter)
+                self.trim(0, 0)
+                self._measured = {} if contention.look() else speeds
         self._plan = plan or fastest(self._measured) or {1: self.threads}
         contention.watch()
 
@@ -48,7 +49,7 @@ class TunedEngine(Engine):
         return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
 
     def thread_plan(self) -> Plan:
-        """Threads by size of batch, as things stand; empty when the number is fixed."""
+        """Threads by size of batch, now; empty when the number is fixed."""
         return {size: self._threads_for(size) for size in sorted(self._plan)}
 
     def _threads_for(self, tokens: int) -> int:

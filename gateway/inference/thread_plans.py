@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -28,9 +26,8 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     speeds: dict[int, dict[int, float]]
 
 
-_PLAN = msgspec.json.Decoder(
-    ThreadPlan
-)  # made here: threads use it (docs/decisions/0010-first-conversion.md)
+# Made here: threads use it (docs/decisions/0010-first-conversion.md).
+_PLAN = msgspec.json.Decoder(ThreadPlan)
 
 
 class ThreadPlans:
@@ -48,10 +45,9 @@ class ThreadPlans:
         """Keep a plan. If it cannot be written, the next load measures again."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            target = self._path(plan.file)
-            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as partial:
-                partial.write(msgspec.json.encode(plan))
-            os.replace(partial.name, target)  # noqa: PTH105 - the name is a string
+            partial = self._path(plan.file).with_suffix(".partial")
+            partial.write_bytes(msgspec.json.encode(plan))
+            partial.replace(self._path(plan.file))
         except OSError as error:
             log.warning("thread_plan_not_kept", problem=str(error))
 

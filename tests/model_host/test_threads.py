@@ -31,8 +31,8 @@ class Machine:
     def run(self, tokens: int, threads: int) -> None:
         self.now += self._seconds(tokens, threads)
 
-    def measured(self, most: int, limit: int = 512, contended: Callable[[], bool] = lambda: False) -> Speeds:
-        found = measure(self.run, most, limit, clock=lambda: self.now, contended=contended)
+    def measured(self, most: int, limit: int = 512) -> Speeds:
+        found = measure(self.run, most, limit, lambda: self.now)
         return {size: {n: round(speed) for n, speed in known.items()} for size, known in found.items()}
 
 
@@ -59,12 +59,6 @@ def test_a_large_model_on_many_cores_is_measured_in_seconds() -> None:
     assert machine.now < 20
 
 
-@pytest.mark.parametrize("contended_at", [1, 2, 3])
-def test_speeds_under_contention_count_for_nothing(contended_at: int) -> None:
-    looks = iter(range(1, 4))
-    assert Machine(one_or_two).measured(2, contended=lambda: next(looks) == contended_at) == {}
-
-
 def test_a_batch_takes_the_threads_of_the_nearest_size() -> None:
     plan = {8: 4, 64: 8, 1: 2}
     assert [nearest(plan, tokens) for tokens in (1, 2, 3, 8, 22, 23, 500)] == [2, 2, 4, 4, 4, 8, 8]
@@ -72,9 +66,8 @@ def test_a_batch_takes_the_threads_of_the_nearest_size() -> None:
 
 def test_a_plan_on_the_command_line() -> None:
     assert parse_plan("1:1,64:2") == {1: 1, 64: 2}
-    assert parse_plan("") == {}
-    for wrong in ("1", "1:2:3", "a:1", "0:1", "1:0"):
-        with pytest.raises(ValueError, match=r"unpack|invalid literal|below 1"):
+    for wrong in ("", "1", "1:2:3", "a:1"):
+        with pytest.raises(ValueError, match=r"unpack|invalid literal"):
             parse_plan(wrong)
 
 
@@ -83,9 +76,18 @@ def test_a_host_without_a_plan_measures_one(start_host: StartHost) -> None:
     ready = start_host("--threads", "0").ready
     assert ready is not None
     speeds = {int(size): known for size, known in ready["thread_speeds"].items()}
-    # Beside other busy programs it cannot, and the plan is to use all cores.
+    # Where other tests keep the cores busy, there is nothing to measure.
+    assert speeds.keys() in ({1, 8, 64}, {1, 8}, set())
     assert ready["thread_plan"].keys() == {str(size) for size in speeds or [1]}
-    assert speeds == {} or speeds.keys() == {1, 8, 64}
+
+
+@needs_two_cores
+def test_a_host_beside_busy_programs_measures_nothing(start_host: StartHost) -> None:
+    with busy_loops(2 * CORES):
+        ready = start_host("--threads", "0").ready
+    assert ready is not None
+    assert ready["thread_speeds"] == {}
+    assert ready["thread_plan"] == {"1": CORES // 2}
 
 
 @needs_two_cores
