@@ -27,7 +27,7 @@ from model_host.scheduler import Feed, Scheduler
 from model_host.slots import SlotTable
 from model_host.snapshots import SnapshotFolder
 from model_host.templates import PromptBuilder
-from model_host.thread_speeds import Speeds
+from model_host.threads import Plan
 from model_host.tuned_engine import TunedEngine
 
 Work = TypeVar("Work")
@@ -45,7 +45,7 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
-    thread_speeds: Speeds | None = None  # as measured before; empty: measure now; None: ``threads``
+    thread_plan: Plan | None = None  # as measured before; empty: measure now; None: ``threads``
     drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
@@ -119,8 +119,6 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
-        if options.thread_speeds is not None:
-            engine.tune(options.thread_speeds, min(chunk, engine.n_ctx))
         limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
@@ -144,6 +142,8 @@ class ModelHost(Host[Sequence]):
         self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts, limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
+        if options.thread_plan is not None:  # after the template worker's start, which would be contention
+            engine.tune(options.thread_plan, min(chunk, engine.n_ctx))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )

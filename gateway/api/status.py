@@ -42,7 +42,7 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     problem: str | None
     retry_after: float | None
     load_progress: float | None
-    threads: dict[int, int]  # by size of batch in tokens; empty: not running, or a fixed number
+    threads: dict[int, int]  # now, by size of batch in tokens; empty: not running, or a fixed number
 
     @classmethod
     def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:
