@@ -33,6 +33,7 @@ class Ticket:
     request: Accepted
     arrived: float
     cancelled: bool = False
+    forgotten: bool = False  # its owner was erased: see protocol.Forget
 
 
 class Intake(Generic[Work]):
@@ -126,6 +127,7 @@ class Intake(Generic[Work]):
                         self._wake.notify()
             case protocol.Forget():
                 if self._open(request.id, None):
+                    self._output.mark_forgotten(request.owner)
                     with self._wake:
                         self.forget_asked.append(request)
                         self._wake.notify()

@@ -39,6 +39,13 @@ class Output:
         """The open generation or count with that id, if there is one."""
         return self._open.get(request_id)
 
+    def mark_forgotten(self, owner: str) -> None:
+        """Note for the open requests of an owner that they leave nothing behind."""
+        with self._table_lock:
+            for ticket in self._open.values():
+                if ticket is not None and getattr(ticket.request, "owner", None) == owner:
+                    ticket.forgotten = True
+
     def open_ids(self) -> list[str]:
         """Ids without a terminal event."""
         with self._table_lock:
