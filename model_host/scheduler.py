@@ -127,12 +127,19 @@ class Scheduler:
         else:
             self._vacate(sequence)
 
+    def forget(self, owner: str) -> None:
+        """Drop what is cached of an owner. Requests of that owner go on and leave nothing behind."""
+        self.slots.forget(owner)
+        for sequence in (*self.waiting, *self.running):
+            sequence.forgotten |= sequence.owner == owner
+
     def _vacate(self, sequence: Sequence) -> None:
         self.running.remove(sequence)
         if sequence.slot is not None:
             # What steps of a search and background work leave behind is nobody's conversation: nothing continues it.
             keep = sequence.lane == "interactive"
-            self.slots.release(sequence.slot, prompt=min(sequence.done, sequence.prompt_length), keep=keep)
+            prompt = min(sequence.done, sequence.prompt_length)
+            self.slots.release(sequence.slot, prompt=prompt, keep=keep, forget=sequence.forgotten)
         sequence.slot, sequence.done = None, 0
 
     @property

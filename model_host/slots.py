@@ -46,7 +46,6 @@ class Slot:
     active: bool = False
     used_at: int = 0  # logical clock, for least-recently-used eviction
     prompt: int = 0  # tokens of the prompt of the last request; what follows was generated
-    forgotten: bool = False  # its owner was erased while a request ran in it
     kept: bool = False  # somebody's conversation, which may go on
     unsaved: bool = False  # holds something worth a snapshot that none has
 
@@ -168,15 +167,15 @@ class SlotTable:
         slot.owner, slot.kept, slot.used_at = owner, True, next(self._clock)
         return True
 
-    def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False) -> None:
+    def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False, forget: bool = False) -> None:
         """The request is over: the slot's tokens stay as cache until their cells are needed.
 
-        ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot.
+        ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot. ``forget``: none stays.
         """
         slot.active = False
         slot.prompt, slot.kept, slot.unsaved = prompt, keep, keep
         slot.used_at = next(self._clock)
-        if slot.forgotten or not slot.tokens:
+        if forget or not slot.tokens:
             self._clear(slot)
         self._thin_out(self._idle)
 
@@ -199,14 +198,11 @@ class SlotTable:
         length = len(tokens)
         return sum(common_prefix(slot.tokens, tokens, length) == length for slot in self._slots)
 
-    def forget(self, owner: str) -> int:
-        """Drop what is cached of an owner; what still runs is not kept. Returns the slots dropped."""
-        dropped = [slot for slot in self.cached() if slot.owner == owner]
-        for slot in dropped:
-            self._clear(slot)
-        for slot in self._slots:
-            slot.forgotten |= slot.active and slot.owner == owner
-        return len(dropped)
+    def forget(self, owner: str) -> None:
+        """Drop what is cached of an owner."""
+        for slot in self.cached():
+            if slot.owner == owner:
+                self._clear(slot)
 
     def drop_cached(self) -> bool:
         """Forget every slot that no request runs in; False when there was none."""
@@ -304,7 +300,7 @@ class SlotTable:
             self._truncate(slot, 0)
         slot.owner = ""
         slot.shared = slot.prompt = 0
-        slot.kept = slot.unsaved = slot.forgotten = False
+        slot.kept = slot.unsaved = False
 
     def _unreference(self, cell: int) -> None:
         left = self._references[cell] - 1

@@ -31,7 +31,7 @@ def planted(place: str, name: str) -> str:
         ("model_host.intake", "Intake._receive"),
         ("model_host.host", "ModelHost._arrived"),
         ("model_host.scheduler", "Scheduler.plan"),
-        ("model_host.snapshots", "write_file"),
+        ("model_host.snapshot_writer", "write_file"),
     ],
     ids=["reader", "preparer", "loop", "snapshots"],
 )
