@@ -76,11 +76,11 @@ class Scheduler:
         """Move requests from the queue into the running set as far as slots and cells allow."""
         admitted: list[Sequence] = []
         for sequence in self.queue(now):
-            if self._prefix_is_coming(sequence):
-                continue
             places = self._places(sequence, now)
             if not places:
                 break
+            if self._prefix_is_coming(sequence):
+                continue
             if self.restore is not None and not sequence.looked_up:
                 sequence.looked_up = True
                 self.restore(sequence)
