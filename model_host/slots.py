@@ -111,12 +111,23 @@ class SlotTable:
                 best, length = slot, common
         return best, length
 
-    def acquire(self, tokens: Sequence[int], shared: int, owner: str, room: int) -> tuple[Slot, int] | None:
+    def fits(
+        self, tokens: Sequence[int], shared: int, owner: str, cells: int, *, besides: Slot | None = None
+    ) -> bool:
+        """Whether :meth:`acquire` would find a place, were the slot ``besides`` not active."""
+        source, length = self.find(tokens, shared, owner)
+        active = [slot.cells for slot in self._slots if slot.active and slot is not besides]
+        held = set(source.cells[:length] if source is not None else ()).union(*active)
+        return len(active) < len(self._slots) and len(held) + cells - length <= self.size
+
+    def acquire(self, tokens: Sequence[int], shared: int, owner: str, cells: int) -> tuple[Slot, int] | None:
         """A slot for a prompt with its longest cached prefix already in it, and that prefix's length.
 
-        ``room`` cells are left free for what follows, evicting cached slots where needed. Returns None when
-        the active slots leave no slot or not enough cells; nothing was changed then but evictions.
+        ``cells``: how many it needs in all. Those that the prefix does not have are left free, evicting cached slots
+        where needed. Returns None, with nothing changed, when the active slots leave no slot or not enough cells.
         """
+        if not self.fits(tokens, shared, owner, cells):
+            return None
         source, length = self.find(tokens, shared, owner)
         if source is not None and not source.active and length == len(source.tokens):
             slot: Slot | None = source
@@ -127,14 +138,11 @@ class SlotTable:
                 self._truncate(slot, length)
             elif slot is not None and source is not None:
                 self._share(source, slot, length)
-        if slot is None:
-            return None
+        assert slot is not None
         slot.active, slot.owner = True, owner
         slot.shared = min(shared, length)
         slot.used_at = next(self._clock)
-        if not self.make_room(room):
-            slot.active = False
-            return None
+        self.make_room(cells - length)
         if len(tokens) - length >= self._long:
             self._thin_out(round(_BESIDE_LONG * self._idle), beside_long=True)
         return slot, length
