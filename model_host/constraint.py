@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from model_host.gbnf.matcher import Matcher
-from model_host.gbnf.program import compile_grammar
+from model_host.gbnf.program import Program
 from model_host.gbnf.syntax import GrammarError
 from model_host.vocabulary import Vocabulary
 
@@ -19,10 +19,10 @@ Logits = np.ndarray[Any, np.dtype[np.float32]]
 class Constraint:
     """A grammar and the text so far. Its methods raise GrammarError where the grammar asks for too much work."""
 
-    def __init__(self, vocabulary: Vocabulary, grammar: str) -> None:
+    def __init__(self, vocabulary: Vocabulary, grammar: Program) -> None:
         self._vocabulary = vocabulary
         self._endings = frozenset(vocabulary.ending_ids)
-        self._matcher = Matcher(compile_grammar(grammar, self._token_of))
+        self._matcher = Matcher(grammar)
         self._first_bytes = vocabulary.first_bytes  # made here, where nobody else waits for it
 
     def allows(self, token: int) -> bool:
@@ -50,20 +50,6 @@ class Constraint:
         possible[list(named)] = True
         possible[list(self._endings)] = endings and self._matcher.may_end
         logits[~possible] = -np.inf
-
-    def _token_of(self, name: int | str) -> int:
-        """The id of a token that the grammar names."""
-        token = self._vocabulary.token_of(name) if isinstance(name, str) else name
-        if token is None or token >= self._vocabulary.size:
-            shown = f"<[{name}]>" if isinstance(name, int) else name[:60]
-            raise GrammarError(
-                f"{shown} in the grammar is no single token of the model's vocabulary of {self._vocabulary.size}"
-            )
-        if token in self._endings:
-            raise GrammarError(
-                f"the token {token} in the grammar ends a reply; the end of `root` means that already"
-            )
-        return token
 
 
 class Search:

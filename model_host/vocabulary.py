@@ -12,6 +12,8 @@ from typing import Any
 import llama_cpp
 import numpy as np
 
+from model_host.gbnf.syntax import GrammarError
+
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
 _PIECE_BYTES = 64  # longer ones are rare
@@ -78,6 +80,20 @@ class Vocabulary:
         """The token of exactly this spelling, control tokens among them."""
         tokens = self._tokenize(spelling, special=True)
         return tokens[0] if len(tokens) == 1 else None
+
+    def grammar_token(self, name: int | str) -> int:
+        """The id of a token that a grammar names, or gives by its id. Raises GrammarError."""
+        token = self.token_of(name) if isinstance(name, str) else name
+        if token is None or token >= self.size:
+            shown = f"<[{name}]>" if isinstance(name, int) else name[:60]
+            raise GrammarError(
+                f"{shown} in the grammar is no single token of the model's vocabulary of {self.size}"
+            )
+        if token in self.ending_ids:
+            raise GrammarError(
+                f"the token {token} in the grammar ends a reply; the end of `root` means that already"
+            )
+        return token
 
     @cached_property
     def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:

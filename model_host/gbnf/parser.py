@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Callable
 
 from model_host.gbnf.syntax import (
     ANYTHING,
     MAX_CODE_POINT,
+    MAX_NESTING,
     Characters,
-    Choice,
     GrammarError,
     Literal,
     Node,
@@ -17,147 +17,141 @@ from model_host.gbnf.syntax import (
     Reference,
     Repeat,
     Rules,
-    Sequence,
     Token,
+    either,
     joined,
     others,
+    repetition,
+    row,
 )
 
-MAX_NESTING = 64  # parentheses
-MAX_REPETITION = 2000  # llama.cpp's own limit
-
+_SKIP = re.compile(r"(?:\s+|\#[^\n\r]*)*+")
 _TOKEN = re.compile(
-    r"""(?P<skip>(?:\s+|\#[^\n\r]*)+)
-      | "(?P<text>(?:\\.|[^"\\])*)"
-      | \[(?P<set>(?:\\.|[^\]\\])*)\]
+    r"""(?P<text>"(?:\\.|[^"\\])*")
+      | (?P<set>\[(?:\\.|[^\]\\])*\])
       | (?P<token>!?<(?:\[[0-9]+\]|[^>\n]*)>)
       | (?P<any>\.)
-      | (?P<rule>[A-Za-z0-9-]+)(?P<head>\s*::=)?
+      | (?P<head>[A-Za-z0-9-]+\s*::=)
+      | (?P<rule>[A-Za-z0-9-]+)
       | (?P<bar>\|) | (?P<open>\() | (?P<close>\))
-      | (?P<repeat>[*+?]|\{\s*[0-9]*\s*(?:,\s*[0-9]*\s*)?\})""",
+      | (?P<repeat>[*+?]|\{\s*[0-9]*\s*(?:,\s*[0-9]*\s*)?\})
+      | (?P<end>\Z)""",
     re.DOTALL | re.VERBOSE,
 )
 _CHARACTER = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([tnr\\\"\[\]-]))|([^\\])", re.DOTALL
 )
-_NUMBERED = re.compile(r"<\[[0-9]+\]>")
+_NUMBERED = re.compile(r"<\[([0-9]+)\]>")
 _SHORT = {"t": "\t", "n": "\n", "r": "\r"}
 
 
-def parse(grammar: str) -> Rules:
-    """The rules by name, ``root`` among them; every reference has its rule. Raises GrammarError."""
+def parse(grammar: str, token_of: Callable[[int | str], int] = int) -> Rules:
+    """The rules by name, ``root`` among them; every reference has its rule.
+
+    ``token_of`` gives the id of a token written ``<[7]>`` or ``<name>``. Raises GrammarError.
+    """
     if "\0" in grammar:
         raise GrammarError("the grammar contains a NUL character")
-    return _Parser(grammar).rules()
-
-
-class _Level:
-    """A rule or a pair of parentheses while it is read."""
-
-    def __init__(self) -> None:
-        self.alternatives: list[Node] = []
-        self.items: list[Node] = []
-
-    def end_alternative(self) -> None:
-        self.alternatives.append(self.items[0] if len(self.items) == 1 else Sequence(tuple(self.items)))
-        self.items = []
-
-    def node(self) -> Node:
-        self.end_alternative()
-        return self.alternatives[0] if len(self.alternatives) == 1 else Choice(tuple(self.alternatives))
+    return _Parser(grammar, token_of).rules()
 
 
 class _Parser:
-    def __init__(self, grammar: str) -> None:
+    def __init__(self, grammar: str, token_of: Callable[[int | str], int]) -> None:
         self._grammar = grammar
-        self._at = 0  # where the token begins that is being read
-        self._rules: Rules = {}
-        self._rule: str | None = None
-        self._levels: list[_Level] = []
-        self._references: dict[
-            str, tuple[str | None, int]
-        ] = {}  # name → the rule and place that first use it
+        self._token_of = token_of
+        self._rule = ""
+        self._references: dict[str, tuple[str, int]] = {}  # name → the rule and place that first use it
         self._sets: dict[str, Characters] = {}
+        self._end = 0
+        self._next()
+
+    def _next(self) -> None:
+        """Read the next token: its kind, its text, and where it begins."""
+        skipped = _SKIP.match(self._grammar, self._end)
+        assert skipped is not None, "matches nothing too"
+        self._at = skipped.end()
+        match = _TOKEN.match(self._grammar, self._at)
+        if match is None:
+            raise self._error(f"does not parse at {self._grammar[self._at : self._at + 20]!r}")
+        self._kind, self._text, self._end = match.lastgroup, match[0], match.end()
 
     def rules(self) -> Rules:
-        while self._at < len(self._grammar):
-            match = _TOKEN.match(self._grammar, self._at)
-            if match is None:
-                raise self._error(f"does not parse at {self._grammar[self._at : self._at + 20]!r}")
-            if match["skip"] is None:
-                self._read(match)
-            self._at = match.end()
-        self._end_rule("at the end of the grammar")
-        if "root" not in self._rules:
+        rules: Rules = {}
+        while self._kind != "end":
+            if self._kind == "close":
+                raise self._error("has a `)` without a `(`")
+            if self._kind != "head":
+                raise self._error("does not begin with a rule `name ::= …`")
+            name = self._text[:-3].rstrip()
+            if name in rules:
+                raise self._error(f"defines the rule `{name[:60]}` twice")
+            self._rule = name
+            self._next()
+            rules[name] = self._alternatives(0)
+        if "root" not in rules:
             raise GrammarError("the grammar has no rule `root`")
         for name, place in self._references.items():
-            if name not in self._rules:
+            if name not in rules:
                 self._rule, self._at = place
                 raise self._error(f"uses the rule `{name[:60]}`, which is not defined")
-        return self._rules
+        return rules
 
-    def _read(self, match: re.Match[str]) -> None:
-        if match["head"] is not None:
-            self._begin_rule(match["rule"])
-            return
-        if not self._levels:
-            raise self._error("does not begin with a rule `name ::= …`")
-        level = self._levels[-1]
-        if match["bar"] is not None:
-            level.end_alternative()
-        elif match["open"] is not None:
-            self._open()
-        elif match["close"] is not None:
-            self._close()
-        elif match["repeat"] is not None:
-            if not level.items:
-                raise self._error(f"has nothing before `{match['repeat']}` to repeat")
-            level.items[-1] = self._repeated(level.items[-1], match["repeat"])
-        else:
-            level.items.append(self._symbol(match))
+    def _alternatives(self, depth: int) -> Node:
+        ways = [self._alternative(depth)]
+        while self._kind == "bar":
+            self._next()
+            ways.append(self._alternative(depth))
+        return either(ways)
 
-    # ------------------------------------------------------------------ rules and groups
+    def _alternative(self, depth: int) -> Node:
+        items: list[Node] = []
+        while self._kind not in ("bar", "close", "head", "end"):
+            if self._kind != "repeat":
+                items.append(self._symbol(depth))
+            elif items:
+                try:
+                    items[-1] = Repeat(items[-1], *repetition(self._text))
+                except ValueError as error:
+                    raise self._error(str(error)) from None
+            else:
+                raise self._error(f"has nothing before `{self._text}` to repeat")
+            self._next()
+        return row(*items)
 
-    def _begin_rule(self, name: str) -> None:
-        self._end_rule(f"before the rule `{name[:60]}`")
-        if name in self._rules:
-            raise self._error(f"defines the rule `{name[:60]}` twice")
-        self._rule = name
-        self._rules[name] = Sequence(())  # its place among the rules
-        self._levels = [_Level()]
+    def _symbol(self, depth: int) -> Node:
+        match self._kind:
+            case "text":
+                return Literal("".join(map(chr, self._characters(self._text[1:-1]))))
+            case "set":
+                return self._set(self._text[1:-1])
+            case "token":
+                name = self._text.removeprefix("!")
+                number = _NUMBERED.fullmatch(name)
+                # Nine digits are beyond every vocabulary too.
+                return Token(
+                    self._token_of(int(number[1].lstrip("0")[:9] or 0) if number else name),
+                    name != self._text,
+                )
+            case "any":
+                return Characters(ANYTHING)
+            case "open":
+                return self._group(depth + 1)
+            case _:
+                self._references.setdefault(self._text, (self._rule, self._at))
+                return Reference(self._text)
 
-    def _end_rule(self, where: str) -> None:
-        if len(self._levels) > 1:
-            raise self._error(f"lacks a `)` {where}")
-        if self._rule is not None:
-            self._rules[self._rule] = self._levels[0].node()
-
-    def _open(self) -> None:
-        if len(self._levels) > MAX_NESTING:
+    def _group(self, depth: int) -> Node:
+        if depth > MAX_NESTING:
             raise self._error(f"is nested deeper than {MAX_NESTING} parentheses")
-        self._levels.append(_Level())
+        self._next()
+        node = self._alternatives(depth)
+        if self._kind == "head":
+            raise self._error(f"lacks a `)` before the rule `{self._text[:-3].rstrip()[:60]}`")
+        if self._kind == "end":
+            raise self._error("lacks a `)` at the end of the grammar")
+        return node
 
-    def _close(self) -> None:
-        if len(self._levels) == 1:
-            raise self._error("has a `)` without a `(`")
-        node = self._levels.pop().node()
-        self._levels[-1].items.append(node)
-
-    # ------------------------------------------------------------------ symbols
-
-    def _symbol(self, match: re.Match[str]) -> Node:
-        if match["text"] is not None:
-            return Literal("".join(map(chr, self._characters(match["text"]))))
-        if match["set"] is not None:
-            return self._set(match["set"])
-        if match["token"] is not None:
-            name = match["token"].removeprefix("!")
-            number = name[2:-2] if _NUMBERED.fullmatch(name) else ""
-            return Token(_number(number) if number else name, match["token"][0] == "!")
-        if match["any"] is not None:
-            return Characters(ANYTHING)
-        self._references.setdefault(match["rule"], (self._rule, self._at))
-        return Reference(match["rule"])
+    # ------------------------------------------------------------------ characters
 
     def _set(self, inside: str) -> Characters:
         known = self._sets.get(inside)
@@ -205,37 +199,7 @@ class _Parser:
             raise self._error(f"has {match[0]}, which is beyond Unicode")
         return code, match.end()
 
-    def _repeated(self, item: Node, sign: str) -> Node:
-        least, most = self._times(sign)
-        if max(least, most or 0) > MAX_REPETITION:
-            raise self._error(f"repeats more than {MAX_REPETITION} times: `{sign[:40]}`")
-        if most is not None and most < least:
-            raise self._error(f"repeats at most {most} but at least {least} times: `{sign[:40]}`")
-        return Repeat(item, least, most)
-
-    def _times(self, sign: str) -> tuple[int, int | None]:
-        if sign in "*+?":
-            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
-        low, comma, high = (part.strip() for part in sign[1:-1].partition(","))
-        if not low and not high:
-            raise self._error(f"has a repetition without a number: `{sign}`")
-        least = _number(low)
-        return least, (_number(high) if high else None) if comma else least
-
-    # ------------------------------------------------------------------ errors
-
     def _error(self, problem: str) -> GrammarError:
-        line = self._line_starts_before
-        number = sum(start <= self._at for start in line)
-        column = self._at - line[number - 1] + 1
-        rule = f", rule `{self._rule[:60]}`" if self._rule is not None else ""
-        return GrammarError(f"the grammar {problem} (line {number}, column {column}{rule})")
-
-    @cached_property
-    def _line_starts_before(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(r"\n", self._grammar))]
-
-
-def _number(digits: str) -> int:
-    """Its value, or one that is beyond every limit too."""
-    return int(digits.lstrip("0")[:12] or 0)
+        *lines, last = self._grammar[: self._at].split("\n")
+        rule = f", rule `{self._rule[:60]}`" if self._rule else ""
+        return GrammarError(f"the grammar {problem} (line {len(lines) + 1}, column {len(last) + 1}{rule})")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from model_host.schema.bounds import bounds_of
+from model_host.gbnf.syntax import Node, either
 from model_host.schema.keywords import ANYWHERE, BOUNDS, HONOURED, greatest, least, types_of
+from model_host.schema.numbers import bounds_of
 from model_host.schema.parts import Part
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def canonical(value: Any) -> str:
     return json.dumps(value)
 
 
-def expression(converter: Converter, parts: list[Part], values: list[Any]) -> str:
+def expression(converter: Converter, parts: list[Part], values: list[Any]) -> Node:
     """One of the listed values that fits what is said besides."""
     part = next(part for part in parts if "enum" in part.schema or "const" in part.schema)
     key = "enum" if "enum" in part.schema else "const"
@@ -54,21 +55,19 @@ def expression(converter: Converter, parts: list[Part], values: list[Any]) -> st
     if not fitting:
         raise part.error("leaves no value to choose", key)
     try:
-        return " | ".join(converter.notation.constant(value) for value in fitting)
+        return either(map(converter.notation.constant, fitting))
     except ValueError as error:
         raise part.error(str(error), key) from None
 
 
 def _fits(value: Any, parts: list[Part]) -> bool:
     kinds = kinds_of(value)
-    for part in parts:
-        types = types_of(part)
-        if types is not None and types.isdisjoint(kinds):
-            return False
+    if any((types := types_of(part)) is not None and types.isdisjoint(kinds) for part in parts):
+        return False
     if "string" in kinds:
         most = least(parts, "maxLength")
         return greatest(parts, "minLength") <= len(value) and (most is None or len(value) <= most)
-    return "number" not in kinds or bounds_of(parts).holds(value)
+    return "number" not in kinds or bounds_of(parts).hold(value)
 
 
 def kinds_of(value: Any) -> set[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from model_host.gbnf.syntax import Characters, Node, Reference, Repeat, either, optional, others, row, within
 from model_host.schema.keywords import greatest, least
+from model_host.schema.notation import COLON, COMMA
 from model_host.schema.parts import Part
 
 if TYPE_CHECKING:
     from model_host.schema.converter import Converter
 
 
-def expression(converter: Converter, parts: list[Part]) -> str:
+def expression(converter: Converter, parts: list[Part]) -> Node:
     """An object of which all ``parts`` hold.
 
     Other properties than those that are listed come last, and only where `additionalProperties` asks for them or
@@ -20,13 +22,16 @@ def expression(converter: Converter, parts: list[Part]) -> str:
     """
     required = _required(parts)
     listed = _listed(parts, required)
-    others = _others(parts)
-    _check_count(converter, parts, listed, required, others)
-    if others is None and not listed:
-        return '"{}"'
-    names = [name for part in parts for name in part.schema.get("properties", {})]
-    extra = _extra(converter, [*names, *listed], others) if others is not None else None
-    return f'"{{" {_members(converter, listed, required, extra)} "}}"'
+    unlisted = _unlisted(parts)
+    if not converter.lenient:
+        _check_count(parts, listed, required, endless=unlisted is not None)
+    extra = None
+    if unlisted is not None:
+        names = [name for part in parts for name in part.schema.get("properties", {})]
+        extra = converter.rule(
+            row(_other_name(converter, [*names, *listed]), COLON, converter.place(unlisted))
+        )
+    return row("{", _members(converter, listed, required, extra), "}")
 
 
 def _required(parts: list[Part]) -> dict[str, Part]:
@@ -49,10 +54,9 @@ def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Par
         if not isinstance(properties, dict):
             raise part.error("needs an object for `properties`", "properties")
         names |= dict.fromkeys(properties)
-    names |= dict.fromkeys(required)
     listed = {}
-    for name in names:
-        holds = [found for part in parts if (found := _property(part, name)) is not None]
+    for name in names | dict.fromkeys(required):
+        holds = [found for part in parts if (found := _property(part, name, parts)) is not None]
         barred = next((found for found in holds if found.schema is False), None)
         if barred is None:
             listed[name] = tuple(holds) or (Part(True, f"{parts[0].path}/properties/{name}"),)
@@ -63,43 +67,50 @@ def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Par
     return listed
 
 
-def _property(part: Part, name: str) -> Part | None:
+def _property(part: Part, name: str, parts: list[Part]) -> Part | None:
+    """What ``part`` says of a property. One that seals allows what is listed in the parts that it is around."""
     if name in part.schema.get("properties", {}):
         return part.at("properties", name)
-    return part.at("additionalProperties") if "additionalProperties" in part.schema else None
+    if "additionalProperties" in part.schema:
+        return part.at("additionalProperties")
+    if part.seals and not any(
+        "additionalProperties" in inner.schema or name in inner.schema.get("properties", {})
+        for inner in parts
+        if part.path in inner.sealed_by
+    ):
+        return part.at("unevaluatedProperties")
+    return None
 
 
-def _others(parts: list[Part]) -> tuple[Part, ...] | None:
+def _unlisted(parts: list[Part]) -> tuple[Part, ...] | None:
     """What holds for properties that are not listed; None where there are none."""
     asked = tuple(part.at("additionalProperties") for part in parts if "additionalProperties" in part.schema)
     if any(part.schema is False for part in asked):
         return None
+    for part in parts:
+        if part.seals and not any(
+            "additionalProperties" in inner.schema for inner in parts if part.path in inner.sealed_by
+        ):
+            return None
     if asked:
         return asked
-    unevaluated = any(part.schema.get("unevaluatedProperties") is False for part in parts)
-    if unevaluated or any(part.schema.get("properties") or part.schema.get("required") for part in parts):
+    if any(part.schema.get("properties") or part.schema.get("required") for part in parts):
         return None
     return (Part(True, f"{parts[0].path}/additionalProperties"),)
 
 
 def _check_count(
-    converter: Converter,
-    parts: list[Part],
-    listed: dict[str, tuple[Part, ...]],
-    required: dict[str, Part],
-    others: tuple[Part, ...] | None,
+    parts: list[Part], listed: dict[str, tuple[Part, ...]], required: dict[str, Part], *, endless: bool
 ) -> None:
     """`minProperties` and `maxProperties` hold because of the other keywords, or are refused."""
     fewest, most = greatest(parts, "minProperties"), least(parts, "maxProperties")
-    if converter.lenient:
-        return
     for part in parts:
         if "minProperties" in part.schema and fewest > len(required):
             raise part.error(
                 "has a `minProperties` that is not supported; name as many properties in `required`",
                 "minProperties",
             )
-        if "maxProperties" in part.schema and most is not None and (others is not None or most < len(listed)):
+        if "maxProperties" in part.schema and most is not None and (endless or most < len(listed)):
             raise part.error(
                 "has a `maxProperties` that is not supported; list no more `properties` than that, and set "
                 "`additionalProperties` to false",
@@ -107,35 +118,58 @@ def _check_count(
             )
 
 
-def _extra(converter: Converter, names: list[str], others: tuple[Part, ...]) -> str:
-    """One property that is not listed."""
+def _other_name(converter: Converter, names: list[str]) -> Node:
+    """Any name but these: it leaves the tree of their prefixes, or ends between two of them."""
     if not names:
-        name = converter.fixed("key")
-    else:
-        name = converter.rule("")
-        converter.rules(converter.notation.other_name(names, name))
-    return converter.rule(f"{name} {converter.notation.colon} {converter.place(others)}")
+        return Reference("key")
+    notation = converter.notation
+    tree: list[dict[str, int]] = [{}]  # by prefix: what may follow, and the number of the longer prefix
+    ends = {0}
+    for name in names:
+        at = 0
+        for character in name:
+            if not within([(ord(character), ord(character))], notation.in_names):
+                break  # no other name has it either
+            if character not in tree[at]:
+                tree[at][character] = len(tree)
+                tree.append({})
+            at = tree[at][character]
+        else:
+            ends.add(at)
+    rules: dict[int, Node] = {}
+    for at in reversed(range(len(tree))):
+        ways = [row(character, rules[longer]) for character, longer in tree[at].items()]
+        strange = within(
+            others((ord(character), ord(character)) for character in tree[at]), notation.in_names
+        )
+        ways += [row(Characters(strange), notation.rest)] if strange else []
+        ways += [row()] if at not in ends else []
+        rules[at] = converter.rule(either(ways))
+    return notation.other_name(rules[0])
 
 
 def _members(
     converter: Converter,
     listed: dict[str, tuple[Part, ...]],
     required: dict[str, Part],
-    extra: str | None,
-) -> str:
+    extra: Node | None,
+) -> Node:
     """Properties in their order. Read backwards: what may follow with something before it, and with nothing."""
-    comma, colon = converter.notation.comma, converter.notation.colon
-    after = first = ""
+    after, first = row(), row()
     if extra is not None:
-        after = converter.rule(f"({comma} {extra})*")
-        first = converter.rule(f"({extra} {after})?")
+        after = converter.rule(Repeat(row(COMMA, extra)))
+        first = converter.rule(optional(extra, after))
     for name in reversed(converter.notation.in_order(list(listed))):
-        pair = converter.rule(f"{converter.notation.name(name)} {colon} {converter.place(listed[name])}")
-        opening = f"{pair} {after}"
+        try:
+            written = converter.notation.name(name)
+        except ValueError as error:
+            raise listed[name][0].error(str(error)) from None
+        pair = converter.rule(row(written, COLON, converter.place(listed[name])))
         if name in required:
-            first = converter.rule(opening)
-            after = converter.rule(f"{comma} {pair} {after}")
+            first = row(pair, after)
+            after = row(COMMA, pair, after)
         else:
-            first = converter.rule(f"{opening} | {first}" if first else f"({opening})?")
-            after = converter.rule(f"({comma} {pair})? {after}")
+            first = either([row(pair, after), first])
+            after = row(optional(COMMA, pair), after)
+        first, after = converter.rule(first), converter.rule(after)
     return first

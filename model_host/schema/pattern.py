@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 
-from model_host.gbnf.parser import MAX_NESTING, MAX_REPETITION
 from model_host.gbnf.syntax import (
     ANYTHING,
     MAX_CODE_POINT,
+    MAX_NESTING,
     Characters,
     Choice,
     Node,
     Range,
     Repeat,
     Sequence,
+    either,
     joined,
     others,
+    repetition,
 )
 
 _DIGITS: list[Range] = [(0x30, 0x39)]
@@ -32,29 +34,22 @@ _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
 _GROUP = re.compile(r"\((?:\?:|\?<[A-Za-z_]\w*>)?(?!\?)")
 _REPEAT = re.compile(r"([*+?]|\{[0-9]+(?:,[0-9]*)?\})\??")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|(.))", re.DOTALL)
-_ANY_TEXT = Repeat(Characters(ANYTHING), 0, None)
-
-
-class PatternError(ValueError):
-    """The expression cannot be used; the message says why, and where."""
+_ANY_TEXT = Repeat(Characters(ANYTHING))
 
 
 def parse_pattern(expression: str) -> Node:
-    """What the whole string must be. Raises PatternError."""
+    """What the whole string must be: a tree of characters. Raises ValueError, which says why and where."""
     return _Parser(expression).whole()
 
 
 def length(node: Node) -> tuple[int, int | None]:
     """The least and the greatest number of characters that a pattern takes."""
     match node:
-        case Sequence():
+        case Sequence() | Choice():
+            total, least = (sum, sum) if isinstance(node, Sequence) else (max, min)
             sizes = [length(item) for item in node.items]
             highs = [high for _, high in sizes if high is not None]
-            return sum(low for low, _ in sizes), sum(highs) if len(highs) == len(sizes) else None
-        case Choice():
-            sizes = [length(way) for way in node.alternatives]
-            highs = [high for _, high in sizes if high is not None]
-            return min(low for low, _ in sizes), max(highs) if len(highs) == len(sizes) else None
+            return least(low for low, _ in sizes), total(highs) if len(highs) == len(sizes) else None
         case Repeat():
             low, high = length(node.item)
             if high == 0:
@@ -68,108 +63,99 @@ class _Parser:
     def __init__(self, expression: str) -> None:
         self._text = expression
         self._at = 0
-        self._depth = 0
 
     def whole(self) -> Node:
-        node = self._alternatives()
+        node = self._alternatives(0)
         if self._at < len(self._text):
             raise self._error("has a `)` without a `(`")
         return node
 
-    def _alternatives(self) -> Node:
-        ways = [self._alternative()]
-        while self._peek("|"):
-            self._at += 1
-            ways.append(self._alternative())
-        return ways[0] if len(ways) == 1 else Choice(tuple(ways))
+    def _alternatives(self, depth: int) -> Node:
+        ways = [self._alternative(depth)]
+        while self._take("|"):
+            ways.append(self._alternative(depth))
+        return either(ways)
 
-    def _alternative(self) -> Node:
-        outermost = self._depth == 0
-        begins = outermost and self._peek("^")
-        self._at += begins
-        items: list[Node] = [] if begins or not outermost else [_ANY_TEXT]
+    def _alternative(self, depth: int) -> Node:
+        open_ends = depth == 0
+        items: list[Node] = [_ANY_TEXT] if open_ends and not self._take("^") else []
         while self._at < len(self._text) and self._text[self._at] not in "|)":
-            if outermost and self._peek("$") and self._text[self._at + 1 : self._at + 2] in ("", "|"):
+            if (
+                open_ends
+                and self._text[self._at] == "$"
+                and self._text[self._at + 1 : self._at + 2] in ("", "|")
+            ):
                 self._at += 1
                 return Sequence(tuple(items))
-            items.append(self._repeated(self._item()))
-        if outermost:
-            items.append(_ANY_TEXT)
-        return Sequence(tuple(items))
+            items.append(self._repeated(self._item(depth)))
+        return Sequence((*items, _ANY_TEXT) if open_ends else tuple(items))
 
-    def _item(self) -> Node:
-        sign = self._text[self._at]
+    def _item(self, depth: int) -> Node:
+        begin = self._at
+        sign = self._text[begin]
         if sign == "(":
-            return self._group()
-        if sign == "[":
-            return self._set()
-        if sign == ".":
-            self._at += 1
-            return Characters(others(_LINE_ENDS))
-        if sign == "\\":
-            return self._characters(self._escape())
+            return self._group(depth + 1)
         if sign in "^$*+?{}])":
             raise self._error("is not supported")
-        self._at += 1
-        return self._characters([(ord(sign), ord(sign))])
+        if self._take("["):
+            ranges = self._set(begin)
+        elif self._take("."):
+            ranges = others(_LINE_ENDS)
+        else:
+            ranges = joined(self._member())
+        if not ranges:
+            raise self._error("stands for no character", begin)
+        return Characters(ranges)
 
     def _repeated(self, item: Node) -> Node:
         match = _REPEAT.match(self._text, self._at)
         if match is None:
             return item
+        try:
+            repeated = Repeat(item, *repetition(match[1]))
+        except ValueError as error:
+            raise self._error(str(error)) from None
         self._at = match.end()
-        sign = match[1]
-        least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign) or _times(sign)
-        if max(least, most or 0) > MAX_REPETITION:
-            raise self._error(f"repeats more than {MAX_REPETITION} times", match.start())
-        if most is not None and most < least:
-            raise self._error("repeats at most less often than at least", match.start())
-        return Repeat(item, least, most)
+        return repeated
 
-    def _group(self) -> Node:
-        match = _GROUP.match(self._text, self._at)
-        if match is None or self._depth >= MAX_NESTING:
+    def _group(self, depth: int) -> Node:
+        begin = self._at
+        match = _GROUP.match(self._text, begin)
+        if match is None or depth > MAX_NESTING:
             raise self._error("is not supported")
-        begin, self._at = self._at, match.end()
-        self._depth += 1
-        node = self._alternatives()
-        self._depth -= 1
-        if not self._peek(")"):
+        self._at = match.end()
+        node = self._alternatives(depth)
+        if not self._take(")"):
             raise self._error("has a `(` without a `)`", begin)
-        self._at += 1
         return node
 
     # ------------------------------------------------------------------ characters
 
-    def _set(self) -> Node:
-        begin = self._at
-        negated = self._text[begin + 1 : begin + 2] == "^"
-        self._at += 1 + negated
+    def _set(self, begin: int) -> tuple[Range, ...]:
+        negated = self._take("^")
         ranges: list[Range] = []
-        while not self._peek("]"):
+        while not self._take("]"):
             if self._at >= len(self._text):
                 raise self._error("has a `[` without a `]`", begin)
-            first = self._member()
-            if self._peek("-") and self._text[self._at + 1 : self._at + 2] not in ("]", ""):
+            first = last = self._member()
+            if self._text[self._at : self._at + 1] == "-" and self._text[self._at + 1 : self._at + 2] not in (
+                "]",
+                "",
+            ):
                 self._at += 1
                 last = self._member()
                 if len(first) > 1 or len(last) > 1 or last[0][1] < first[0][0] or first[0][0] != first[0][1]:
                     raise self._error("has a range that is none", begin)
-                ranges.append((first[0][0], last[0][1]))
-            else:
-                ranges += first
-        self._at += 1
-        return self._characters(list(others(ranges)) if negated else ranges, begin)
+                first = [(first[0][0], last[0][1])]
+            ranges += first
+        return others(ranges) if negated else joined(ranges)
 
     def _member(self) -> list[Range]:
-        if self._peek("\\"):
-            return self._escape()
-        code = ord(self._text[self._at])
-        self._at += 1
-        return [(code, code)]
-
-    def _escape(self) -> list[Range]:
+        """The characters that one character or escape stands for."""
         begin = self._at
+        if self._text[begin] != "\\":
+            self._at += 1
+            return [(ord(self._text[begin]), ord(self._text[begin]))]
         match = _ESCAPE.match(self._text, begin)
         if match is None:
             raise self._error("ends within an escape")
@@ -182,31 +168,18 @@ class _Parser:
         elif sign.lower() in _CLASSES:
             ranges = _CLASSES[sign.lower()]
             return list(others(ranges)) if sign.isupper() else ranges
-        elif sign in _CONTROLS:
-            code = _CONTROLS[sign]
-        elif sign.isalnum():
+        elif sign.isalnum() and sign not in _CONTROLS:
             raise self._error("is not supported", begin)
         else:
-            code = ord(sign)
+            code = _CONTROLS.get(sign, ord(sign))
         return [(code, code)]
 
-    def _characters(self, ranges: list[Range], at: int | None = None) -> Characters:
-        characters = Characters(joined(ranges))
-        if not characters.ranges:
-            raise self._error("stands for no character", at)
-        return characters
+    def _take(self, sign: str) -> bool:
+        """Whether ``sign`` comes next; if so, go on behind it."""
+        found = self._text.startswith(sign, self._at)
+        self._at += found
+        return found
 
-    def _peek(self, sign: str) -> bool:
-        return self._text.startswith(sign, self._at)
-
-    def _error(self, problem: str, at: int | None = None) -> PatternError:
+    def _error(self, problem: str, at: int | None = None) -> ValueError:
         at = self._at if at is None else at
-        return PatternError(f"{self._text[at : at + 20]!r}, character {at + 1}, {problem}")
-
-
-def _times(sign: str) -> tuple[int, int | None]:
-    low, comma, high = sign[1:-1].partition(",")
-    least = int(low.lstrip("0")[:9] or 0)
-    if not comma:
-        return least, least
-    return least, int(high.lstrip("0")[:9] or 0) if high else None
+        return ValueError(f"{self._text[at : at + 20]!r}, character {at + 1}, {problem}")
