@@ -5,43 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from model_host.gbnf.reader import Reader
 from model_host.gbnf.syntax import (
     ANYTHING,
-    MAX_CODE_POINT,
-    MAX_NESTING,
     Characters,
     GrammarError,
     Literal,
     Node,
     Range,
     Reference,
-    Repeat,
     Rules,
     Token,
-    either,
     joined,
-    others,
-    repetition,
     row,
 )
 
-_SKIP = re.compile(r"(?:\s+|\#[^\n\r]*)*+")
-_TOKEN = re.compile(
-    r"""(?P<text>"(?:\\.|[^"\\])*")
-      | (?P<set>\[(?:\\.|[^\]\\])*\])
-      | (?P<token>!?<(?:\[[0-9]+\]|[^>\n]*)>)
-      | (?P<any>\.)
-      | (?P<head>[A-Za-z0-9-]+\s*::=)
-      | (?P<rule>[A-Za-z0-9-]+)
-      | (?P<bar>\|) | (?P<open>\() | (?P<close>\))
-      | (?P<repeat>[*+?]|\{\s*[0-9]*\s*(?:,\s*[0-9]*\s*)?\})
-      | (?P<end>\Z)""",
-    re.DOTALL | re.VERBOSE,
-)
-_CHARACTER = re.compile(
-    r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([tnr\\\"\[\]-]))|([^\\])", re.DOTALL
-)
-_NUMBERED = re.compile(r"<\[([0-9]+)\]>")
+_SKIP = re.compile(r"(?:\s|#[^\n\r]*)*+")
+_NAME = re.compile(r"[A-Za-z0-9-]++")
+_HEAD = re.compile(r"([A-Za-z0-9-]++)\s*+::=")
+_TOKEN = re.compile(r"(!?)(<\[([0-9]+)\]>|<[^>\n]*>)")
+_REPEAT = re.compile(r"[*+?]|\{\s*[0-9]*\s*(?:,\s*[0-9]*\s*)?\}")
 _SHORT = {"t": "\t", "n": "\n", "r": "\r"}
 
 
@@ -55,151 +38,100 @@ def parse(grammar: str, token_of: Callable[[int | str], int] = int) -> Rules:
     return _Parser(grammar, token_of).rules()
 
 
-class _Parser:
+class _Parser(Reader):
+    escape = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([tnr\\\"\[\]-])")
+
     def __init__(self, grammar: str, token_of: Callable[[int | str], int]) -> None:
-        self._grammar = grammar
+        super().__init__(grammar)
         self._token_of = token_of
         self._rule = ""
         self._references: dict[str, tuple[str, int]] = {}  # name → the rule and place that first use it
-        self._sets: dict[str, Characters] = {}
-        self._end = 0
-        self._next()
-
-    def _next(self) -> None:
-        """Read the next token: its kind, its text, and where it begins."""
-        skipped = _SKIP.match(self._grammar, self._end)
-        assert skipped is not None, "matches nothing too"
-        self._at = skipped.end()
-        match = _TOKEN.match(self._grammar, self._at)
-        if match is None:
-            raise self._error(f"does not parse at {self._grammar[self._at : self._at + 20]!r}")
-        self._kind, self._text, self._end = match.lastgroup, match[0], match.end()
 
     def rules(self) -> Rules:
         rules: Rules = {}
-        while self._kind != "end":
-            if self._kind == "close":
-                raise self._error("has a `)` without a `(`")
-            if self._kind != "head":
-                raise self._error("does not begin with a rule `name ::= …`")
-            name = self._text[:-3].rstrip()
-            if name in rules:
-                raise self._error(f"defines the rule `{name[:60]}` twice")
-            self._rule = name
-            self._next()
-            rules[name] = self._alternatives(0)
+        self._skip()
+        while self.at < len(self.text):
+            head = _HEAD.match(self.text, self.at)
+            if head is None:
+                raise self.error("does not begin with a rule `name ::= …`")
+            if head[1] in rules:
+                raise self.error(f"defines the rule `{head[1][:60]}` twice")
+            self._rule, self.at = head[1], head.end()
+            rules[head[1]] = self.alternatives(0)
+            if self.text.startswith(")", self.at):
+                raise self.error("has a `)` without a `(`")
         if "root" not in rules:
             raise GrammarError("the grammar has no rule `root`")
-        for name, place in self._references.items():
+        for name, (rule, place) in self._references.items():
             if name not in rules:
-                self._rule, self._at = place
-                raise self._error(f"uses the rule `{name[:60]}`, which is not defined")
+                self._rule = rule
+                raise self.error(f"uses the rule `{name[:60]}`, which is not defined", place)
         return rules
 
-    def _alternatives(self, depth: int) -> Node:
-        ways = [self._alternative(depth)]
-        while self._kind == "bar":
-            self._next()
-            ways.append(self._alternative(depth))
-        return either(ways)
-
-    def _alternative(self, depth: int) -> Node:
+    def alternative(self, depth: int) -> Node:
         items: list[Node] = []
-        while self._kind not in ("bar", "close", "head", "end"):
-            if self._kind != "repeat":
+        while True:
+            self._skip()
+            if self.text[self.at : self.at + 1] in "|)" or _HEAD.match(self.text, self.at):
+                return row(*items)
+            repeat = _REPEAT.match(self.text, self.at)
+            if repeat is None:
                 items.append(self._symbol(depth))
             elif items:
-                try:
-                    items[-1] = Repeat(items[-1], *repetition(self._text))
-                except ValueError as error:
-                    raise self._error(str(error)) from None
+                items[-1] = self.repeated(items[-1], repeat[0])
+                self.at = repeat.end()
             else:
-                raise self._error(f"has nothing before `{self._text}` to repeat")
-            self._next()
-        return row(*items)
+                raise self.error(f"has nothing before `{repeat[0]}` to repeat")
 
     def _symbol(self, depth: int) -> Node:
-        match self._kind:
-            case "text":
-                return Literal("".join(map(chr, self._characters(self._text[1:-1]))))
-            case "set":
-                return self._set(self._text[1:-1])
-            case "token":
-                name = self._text.removeprefix("!")
-                number = _NUMBERED.fullmatch(name)
-                # Nine digits are beyond every vocabulary too.
-                return Token(
-                    self._token_of(int(number[1].lstrip("0")[:9] or 0) if number else name),
-                    name != self._text,
+        begin = self.at
+        if self.take('"'):
+            return self._literal(begin)
+        if self.take("["):
+            return self.set()
+        if self.take("."):
+            return Characters(ANYTHING)
+        if self.take("("):
+            node = self.alternatives(depth + 1)
+            if not self.take(")"):
+                head = _HEAD.match(self.text, self.at)
+                raise self.error(
+                    f"lacks a `)` {f'before the rule `{head[1][:60]}`' if head else 'at the end'}"
                 )
-            case "any":
-                return Characters(ANYTHING)
-            case "open":
-                return self._group(depth + 1)
-            case _:
-                self._references.setdefault(self._text, (self._rule, self._at))
-                return Reference(self._text)
+            return node
+        if match := _TOKEN.match(self.text, begin):
+            self.at = match.end()
+            # Of long numbers nine digits are enough to be beyond every vocabulary.
+            name = match[2] if match[3] is None else int(match[3].lstrip("0")[:9] or 0)
+            return Token(self._token_of(name), bool(match[1]))
+        if match := _NAME.match(self.text, begin):
+            self.at = match.end()
+            self._references.setdefault(match[0], (self._rule, begin))
+            return Reference(match[0])
+        raise self._unread(begin)
 
-    def _group(self, depth: int) -> Node:
-        if depth > MAX_NESTING:
-            raise self._error(f"is nested deeper than {MAX_NESTING} parentheses")
-        self._next()
-        node = self._alternatives(depth)
-        if self._kind == "head":
-            raise self._error(f"lacks a `)` before the rule `{self._text[:-3].rstrip()[:60]}`")
-        if self._kind == "end":
-            raise self._error("lacks a `)` at the end of the grammar")
-        return node
+    def _literal(self, begin: int) -> Node:
+        codes: list[int] = []
+        while not self.take('"'):
+            if self.at >= len(self.text):
+                raise self._unread(begin)
+            codes.append(self.member()[0][0])
+            if not joined([(codes[-1], codes[-1])]):
+                raise self.error(f"has half of a surrogate pair, U+{codes[-1]:04X}, which no text contains")
+        return Literal("".join(map(chr, codes)))
 
-    # ------------------------------------------------------------------ characters
+    def escaped(self, sign: str, begin: int) -> tuple[Range, ...]:
+        code = ord(_SHORT.get(sign, sign))
+        return ((code, code),)
 
-    def _set(self, inside: str) -> Characters:
-        known = self._sets.get(inside)
-        if known is None:
-            negated = inside.startswith("^")
-            ranges = self._ranges(inside[1:] if negated else inside)
-            known = self._sets[inside] = Characters(others(ranges) if negated else joined(ranges))
-            if not known.ranges or not ranges:
-                raise self._error(f"has a set without any character: [{inside[:40]}]")
-        return known
+    def _skip(self) -> None:
+        match = _SKIP.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
-    def _ranges(self, inside: str) -> list[Range]:
-        ranges: list[Range] = []
-        at = 0
-        while at < len(inside):
-            first, at = self._character(inside, at)
-            last = first
-            if inside[at : at + 1] == "-" and at + 1 < len(inside):
-                last, at = self._character(inside, at + 1)
-            if last < first:
-                raise self._error(f"has a range that ends before it begins: [{inside[:40]}]")
-            ranges.append((first, last))
-        return ranges
+    def _unread(self, at: int) -> ValueError:
+        return self.error(f"does not parse at {self.text[at : at + 20]!r}", at)
 
-    def _characters(self, text: str) -> list[int]:
-        made, at = [], 0
-        while at < len(text):
-            code, at = self._character(text, at)
-            if joined([(code, code)]) == ():
-                raise self._error(f"has half of a surrogate pair, U+{code:04X}, which no text contains")
-            made.append(code)
-        return made
-
-    def _character(self, text: str, at: int) -> tuple[int, int]:
-        """The code point at ``at``, and where the next one begins."""
-        match = _CHARACTER.match(text, at)
-        if match is None:
-            raise self._error(f"has an unknown escape: {text[at : at + 10]!r}")
-        *numbers, short, plain = match.groups()
-        digits = next((number for number in numbers if number is not None), None)
-        if digits is None:
-            return ord(plain if short is None else _SHORT.get(short, short)), match.end()
-        code = int(digits, 16)
-        if code > MAX_CODE_POINT:
-            raise self._error(f"has {match[0]}, which is beyond Unicode")
-        return code, match.end()
-
-    def _error(self, problem: str) -> GrammarError:
-        *lines, last = self._grammar[: self._at].split("\n")
+    def error(self, problem: str, at: int | None = None) -> ValueError:
+        *lines, last = self.text[: self.at if at is None else at].split("\n")
         rule = f", rule `{self._rule[:60]}`" if self._rule else ""
         return GrammarError(f"the grammar {problem} (line {len(lines) + 1}, column {len(last) + 1}{rule})")

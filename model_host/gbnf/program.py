@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 
 from model_host.gbnf.parser import parse
 from model_host.gbnf.syntax import (
@@ -161,32 +162,24 @@ class Program:
         return done, begins
 
     def _check(self) -> None:
-        """Go through the rules, each after those it can begin with. A stack of our own, because chains are long."""
         begins = self._spread(through_characters=False)[1]
         ways = {-1: 1}  # in which a rule can begin
-        for start in self._entries:
-            path = {} if start in ways else {start: iter(begins[start])}
-            while path:
-                rule = next(reversed(path))
-                needed = next((first for first in path[rule] if first not in ways), None)
-                if needed in path:
-                    raise LeftRecursionError(self._circle([*path, needed], needed))
-                if needed is not None:
-                    path[needed] = iter(begins[needed])
-                    continue
-                del path[rule]
-                ways[rule] = 1 + sum(ways[first] for first in begins[rule])
+        try:
+            for rule in TopologicalSorter(begins).static_order():
+                ways[rule] = ways.get(rule, 1 + sum(ways[first] for first in begins.get(rule, [])))
                 if ways[rule] > MAX_BEGINNINGS:
                     raise GrammarError(
                         f"the rule `{self._name(rule)}` can begin in more than {MAX_BEGINNINGS} ways; make it simpler"
                     )
-
-    def _circle(self, path: list[int], rule: int) -> str:
-        circle = path[path.index(rule) :]
-        names = [self._name(entry) for entry in circle[:_SHOWN]]
-        if len(circle) > _SHOWN:
-            names[-1:] = ["…", names[0]]
-        return f"the rule `{names[0]}` is left-recursive: it can begin with itself ({' → '.join(names)})"
+        except CycleError as error:
+            circle: list[int] = error.args[1][:0:-1]
+            at = circle.index(min(circle))
+            names = [self._name(rule) for rule in (circle[at:] + circle[:at])[:_SHOWN]]
+            more = ["…"] if len(circle) >= _SHOWN else []
+            shown = " → ".join([*names[: _SHOWN - len(more)], *more, names[0]])
+            raise LeftRecursionError(
+                f"the rule `{names[0]}` is left-recursive: it can begin with itself ({shown})"
+            ) from None
 
     def _name(self, entry: int) -> str:
         return self._names[bisect_right(self._entries, entry) - 1][:60]

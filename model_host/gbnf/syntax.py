@@ -9,7 +9,6 @@ from msgspec import Struct
 
 MAX_CODE_POINT = 0x10FFFF
 MAX_REPETITION = 2000  # llama.cpp's own limit
-MAX_NESTING = 64  # parentheses
 SURROGATES = (0xD800, 0xDFFF)  # in no UTF-8 text
 
 # Code points from the first to the second, both included.
@@ -84,24 +83,6 @@ def either(items: Iterable[Node]) -> Node:
 def optional(*items: Node | str) -> Node:
     """The items one after the other, or nothing."""
     return Repeat(row(*items), 0, 1)
-
-
-def repetition(sign: str) -> tuple[int, int | None]:
-    """The least and greatest count of ``*``, ``+``, ``?`` or ``{2,3}``. Raises ValueError."""
-    if sign in "*+?":
-        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
-    low, comma, high = (part.strip() for part in sign[1:-1].partition(","))
-    if not low and not high:
-        raise ValueError(f"has a repetition without a number: `{sign}`")
-    # Long numbers are cut to twelve digits, which is beyond every limit too.
-    least, most = (int(digits.lstrip("0")[:12] or 0) for digits in (low, high if comma else low))
-    if max(least, most) > MAX_REPETITION:
-        raise ValueError(f"repeats more than {MAX_REPETITION} times: `{sign[:40]}`")
-    if comma and not high:
-        return least, None
-    if most < least:
-        raise ValueError(f"repeats at most {most} but at least {least} times: `{sign[:40]}`")
-    return least, most
 
 
 def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:

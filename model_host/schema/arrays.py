@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from model_host.gbnf.syntax import MAX_REPETITION, Node, Repeat, optional, row
 from model_host.schema.keywords import greatest, least
-from model_host.schema.notation import COMMA
 from model_host.schema.parts import Part
 
 if TYPE_CHECKING:
@@ -37,9 +36,9 @@ def expression(converter: Converter, parts: list[Part]) -> Node:
     behind: Node = row()
     if most is None or most > listed:
         more = None if most is None else most - listed - alone
-        behind = Repeat(row(COMMA, item(listed)), max(0, fewest - listed - alone), more)
+        behind = Repeat(row(converter.notation.comma, item(listed)), max(0, fewest - listed - alone), more)
     for number in reversed(range(min(listed + alone, listed + 1 if most is None else most))):
-        behind = row(*([COMMA] if number else []), item(number), behind)
+        behind = row(*([converter.notation.comma] if number else []), item(number), behind)
         behind = converter.rule(behind if number < fewest else optional(behind))
     return row("[", behind, "]")
 

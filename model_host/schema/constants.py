@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from model_host.gbnf.syntax import Node, either
 from model_host.schema.keywords import ANYWHERE, BOUNDS, HONOURED, greatest, least, types_of
-from model_host.schema.numbers import bounds_of
+from model_host.schema.numbers import allowed
 from model_host.schema.parts import Part
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def listed(parts: list[Part]) -> list[Any] | None:
             values = part.schema[key] if key == "enum" else [part.schema[key]]
             if not isinstance(values, list):
                 raise part.error("has an `enum` that is no list", key)
-            allowed = {canonical(value) for value in values}
-            found = [value for value in (values if found is None else found) if canonical(value) in allowed]
+            these = {canonical(value) for value in values}
+            found = [value for value in (values if found is None else found) if canonical(value) in these]
     return found
 
 
@@ -46,11 +46,9 @@ def expression(converter: Converter, parts: list[Part], values: list[Any]) -> No
     """One of the listed values that fits what is said besides."""
     part = next(part for part in parts if "enum" in part.schema or "const" in part.schema)
     key = "enum" if "enum" in part.schema else "const"
-    if not converter.lenient:
-        for other in parts:
-            for word in other.schema:
-                if word in HONOURED and word not in _CHECKED:
-                    raise other.error(f"has `{word}` beside `enum` or `const`, which is not supported", word)
+    for other in parts:
+        for word in other.schema.keys() & HONOURED - _CHECKED:
+            converter.refuse(other, f"has `{word}` beside `enum` or `const`, which is not supported", word)
     fitting = [value for value in values if _fits(value, parts)]
     if not fitting:
         raise part.error("leaves no value to choose", key)
@@ -67,7 +65,7 @@ def _fits(value: Any, parts: list[Part]) -> bool:
     if "string" in kinds:
         most = least(parts, "maxLength")
         return greatest(parts, "minLength") <= len(value) and (most is None or len(value) <= most)
-    return "number" not in kinds or bounds_of(parts).hold(value)
+    return "number" not in kinds or allowed(value, parts)
 
 
 def kinds_of(value: Any) -> set[str]:

@@ -14,7 +14,7 @@ from model_host.schema.notation import JsonNotation
 from model_host.schema.parts import MAX_CHAIN, Choice, Document, Part
 
 MAX_SCHEMA_BYTES = 64 * 1024
-MAX_RULES = 20_000
+MAX_SIZE = 20_000  # rules, and schemas that hold at their places
 
 
 def schema_to_grammar(
@@ -58,6 +58,7 @@ class Converter:
         self.lenient = lenient
         self.rules: Rules = dict(notation.rules)
         self._prefix = prefix
+        self._size = 0
         self._document = Document(schema)
         self._places: dict[frozenset[tuple[str, ...]], Reference] = {}  # what holds at a place → its rule
         self._to_do: list[tuple[str, tuple[Part, ...]]] = []
@@ -71,6 +72,7 @@ class Converter:
         key = frozenset(self._without_detours(part).identity for part in parts)
         known = self._places.get(key)
         if known is None:
+            self._size += len(parts)
             known = self._places[key] = self.rule(Literal(""), name)
             self._to_do.append((known.rule, parts))
         return known
@@ -79,9 +81,15 @@ class Converter:
         """A new rule that stands for ``node``."""
         name = f"{self._prefix}{name or len(self.rules)}"
         self.rules[name] = node
-        if len(self.rules) > MAX_RULES:
+        self._size += 1
+        if self._size > MAX_SIZE:
             raise GrammarError("the JSON schema makes too large a grammar; make it simpler")
         return Reference(name)
+
+    def refuse(self, part: Part, problem: str, key: str | None = None) -> None:
+        """Raise GrammarError for what is not supported, unless it may be left out."""
+        if not self.lenient:
+            raise part.error(problem, key)
 
     def _without_detours(self, part: Part) -> Part:
         """What a schema with nothing but a `$ref` refers to."""
@@ -120,9 +128,8 @@ class Converter:
     def _known_words(self, part: Part) -> Part:
         """The part, once it is clear that all its keywords are honoured."""
         problems = unsupported(part)
-        if problems and not self.lenient:
-            key = next(iter(problems))
-            raise part.error(problems[key], key)
+        for key, problem in problems.items():
+            self.refuse(part, problem, key)
         return part.less(*problems) if problems else part
 
     def _types(self, plain: list[Part]) -> list[str] | None:

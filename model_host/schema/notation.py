@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from model_host.gbnf.parser import parse
@@ -14,8 +14,8 @@ from model_host.gbnf.syntax import (
     Literal,
     Node,
     Range,
-    Reference,
     Repeat,
+    Rules,
     Token,
     either,
     others,
@@ -24,20 +24,24 @@ from model_host.gbnf.syntax import (
 )
 from model_host.gbnf.syntax import Sequence as Row
 
-COMMA, COLON = Reference("comma"), Reference("colon")
-# Numbers have 16 digits and two of an exponent, so that each is finite.
-_SHARED = parse(r"""
-root ::= comma colon string key character
+
+def _shared(comma: str, colon: str) -> Rules:
+    """Numbers have 16 digits and two of an exponent, so that each is finite."""
+    return parse(rf"""
+root ::= comma colon value string key character
+comma ::= {comma}
+colon ::= {colon}
 value ::= object | array | string | number | "true" | "false" | "null"
-object ::= "{" (key colon value (comma key colon value)*)? "}"
-array ::= "[" (value (comma value)*)? "]"
-number ::= "-"? ("0" | [1-9] [0-9]{0,15}) ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,2})?
-comma ::= "," " "?
-colon ::= ":" " "?
+object ::= "{{" (key {colon} value ({comma} key {colon} value)*)? "}}"
+array ::= "[" (value ({comma} value)*)? "]"
+number ::= "-"? ("0" | [1-9] [0-9]{{0,15}}) ("." [0-9]{{1,16}})? ([eE] [-+]? [0-9]{{1,2}})?
 string ::= "\"" character* "\""
 key ::= string
-character ::= [^"\\\x01-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F] | [dD] [0-7]) [0-9a-fA-F]{2})
+character ::= [^"\\\x01-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F] | [dD] [0-7]) [0-9a-fA-F]{{2}})
 """)
+
+
+_JSON, _GEMMA = _shared('"," " "?', '":" " "?'), _shared('","', '":"')
 _BARE = re.compile(r"[\w$.-]+")
 _BARE_START: tuple[Range, ...] = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _BARE_CHARACTERS: tuple[Range, ...] = ((0x2D, 0x2D), (0x30, 0x39), *_BARE_START)
@@ -51,9 +55,12 @@ class JsonNotation:
     in_names = plain  # in those that no schema lists
     rest: Node = Repeat(Characters(plain))  # of such a name
     quote: Node = Literal('"')
+    name_quote = quote
+    order: Callable[[str], str] = staticmethod(lambda name: "")  # of properties: as in the schema
 
-    def __init__(self) -> None:
-        self.rules = dict(_SHARED)
+    def __init__(self, rules: Rules = _JSON) -> None:
+        self.rules = rules
+        self.comma, self.colon = rules["comma"], rules["colon"]
 
     def string(self, inside: Node) -> Node:
         """A string whose text is ``inside``."""
@@ -89,17 +96,9 @@ class JsonNotation:
         """The name of a property."""
         return self.constant(name)
 
-    def other_name(self, node: Node) -> Node:
-        """The name of a property that ``node`` describes. It has no escapes, so it is not another spelling."""
-        return self.string(node)
-
     def constant(self, value: Any) -> Node:
         """Exactly this value, spaced as Python and most models write it. Raises ValueError if it cannot be written."""
         return Literal(json.dumps(value, ensure_ascii=False))
-
-    def in_order(self, names: Sequence[str]) -> list[str]:
-        """Properties in the order in which they are written: as in the schema."""
-        return list(names)
 
 
 class GemmaNotation(JsonNotation):
@@ -110,6 +109,8 @@ class GemmaNotation(JsonNotation):
     """
 
     in_names = _BARE_CHARACTERS
+    name_quote = row()
+    order = staticmethod(str.lower)  # as Gemma's templates print them
     rest = Repeat(Characters(_BARE_CHARACTERS), 0, 63)
 
     def __init__(self, marker: str, token: int | None) -> None:
@@ -118,14 +119,9 @@ class GemmaNotation(JsonNotation):
         self.quote = Literal(marker) if token is None else Token(token)
         spelled = row(marker[0], Characters(_all_but(marker[1])))
         piece = either([Characters(self.plain), spelled]) if token is None else Token(token, negated=True)
-        string = Reference("string")
-        self.rules = _SHARED | {
-            "comma": Literal(","),
-            "colon": Literal(":"),
-            "string": self.string(Repeat(piece)),
-            "key": either([row(Characters(_BARE_START), self.rest), string]),
-            "character": Characters(self.plain),
-        }
+        string = self.string(Repeat(piece))
+        key = either([row(Characters(_BARE_START), self.rest), string])
+        super().__init__(_GEMMA | {"string": string, "key": key, "character": Characters(self.plain)})
 
     def characters(self, ranges: Sequence[Range]) -> Node:
         """See JSON."""
@@ -138,10 +134,6 @@ class GemmaNotation(JsonNotation):
         """See JSON."""
         return Literal(name) if _BARE.fullmatch(name) else self.constant(name)
 
-    def other_name(self, node: Node) -> Node:
-        """See JSON. These names are bare ones."""
-        return node
-
     def constant(self, value: Any) -> Node:
         """See JSON."""
         if isinstance(value, str):
@@ -150,16 +142,13 @@ class GemmaNotation(JsonNotation):
             return self.string(Literal(value))
         if isinstance(value, dict):
             pairs = [
-                row(self.name(name), ":", self.constant(value[name])) for name in self.in_order([*value])
+                row(self.name(name), ":", self.constant(value[name]))
+                for name in sorted(value, key=self.order)
             ]
             return row("{", *_separated(pairs), "}")
         if isinstance(value, list):
             return row("[", *_separated([self.constant(item) for item in value]), "]")
         return Literal(json.dumps(value))
-
-    def in_order(self, names: Sequence[str]) -> list[str]:
-        """See JSON. By the alphabet, as Gemma's templates print them."""
-        return sorted(names, key=str.lower)
 
 
 def _all_but(character: str) -> tuple[Range, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+import operator
+from collections.abc import Iterator
 from fractions import Fraction
 
 from model_host.gbnf.syntax import Characters, Node, Reference, Repeat, either, optional, row
@@ -16,62 +17,45 @@ _SCALE = 10**_DECIMALS
 _DIGIT = Characters(((48, 57),))
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a number must lie between; None: no bound. ``open`` ones are excluded themselves."""
-
-    low: Fraction | None
-    high: Fraction | None
-    low_open: bool
-    high_open: bool
-
-    def hold(self, number: int | float) -> bool:
-        """Whether a number lies between them."""
-        value = Fraction(number)
-        above = self.low is None or (value > self.low if self.low_open else value >= self.low)
-        below = self.high is None or (value < self.high if self.high_open else value <= self.high)
-        return above and below
-
-    def scaled(self, by: int, limit: int) -> tuple[int, int]:
-        """The least and the greatest whole number up to ``limit`` that lies between ``by`` times the bounds."""
-        least, most = -limit, limit
-        if self.low is not None:
-            least = max(least, math.floor(self.low * by) + 1 if self.low_open else math.ceil(self.low * by))
-        if self.high is not None:
-            most = min(most, math.ceil(self.high * by) - 1 if self.high_open else math.floor(self.high * by))
-        return least, most
+_LIMITS = {
+    "minimum": operator.ge,
+    "exclusiveMinimum": operator.gt,
+    "maximum": operator.le,
+    "exclusiveMaximum": operator.lt,
+}
 
 
-def bounds_of(parts: list[Part]) -> Bounds:
-    """The strictest bounds. Of two that are equal the excluded one is stricter."""
-    low: list[tuple[Fraction, bool]] = []
-    high: list[tuple[Fraction, bool]] = []
+def _limits(parts: list[Part]) -> Iterator[tuple[Part, str, Fraction]]:
     for part in parts:
-        for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
-            if key in part.schema:
-                found = low if key.endswith("inimum") else high
-                found.append((_fraction(part, key), key.startswith("exclusive")))
-    least = max(low, default=(None, False))
-    most = min(high, key=lambda bound: (bound[0], not bound[1]), default=(None, False))
-    return Bounds(least[0], most[0], least[1], most[1])
+        for key in _LIMITS:
+            if key not in part.schema:
+                continue
+            value = part.schema[key]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise part.error(f"has {json.dumps(value)[:40]} for `{key}`; it must be a number", key)
+            yield part, key, Fraction(str(value))  # 0.1 means that, not the binary number next to it
 
 
-def _fraction(part: Part, key: str) -> Fraction:
-    value = part.schema[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise part.error(f"has {json.dumps(value)[:40]} for `{key}`; it must be a number", key)
-    return Fraction(str(value))  # a bound of 0.1 means that, not the binary number next to it
+def allowed(value: int | float, parts: list[Part]) -> bool:
+    """Whether a number lies within the bounds."""
+    return all(_LIMITS[key](Fraction(value), limit) for _, key, limit in _limits(parts))
 
 
 def expression(parts: list[Part], kind: str) -> Node:
     """The numbers that all ``parts`` allow: integers of at most sixteen digits, or numbers of up to six decimals."""
-    bounds = bounds_of(parts)
-    if kind == "number" and bounds.low is None and bounds.high is None:
+    limits = list(_limits(parts))
+    if kind == "number" and not limits:
         return Reference("number")
-    scale, limit = (1, _LARGEST) if kind == "integer" else (_SCALE, 10**_WHOLE_DIGITS * _SCALE - 1)
-    low, high = bounds.scaled(scale, limit)
+    scale = 1 if kind == "integer" else _SCALE
+    high = _LARGEST if kind == "integer" else 10**_WHOLE_DIGITS * _SCALE - 1
+    low = -high
+    for _, key, limit in limits:
+        if key.endswith("inimum"):
+            low = max(low, math.ceil(limit * scale) if key == "minimum" else math.floor(limit * scale) + 1)
+        else:
+            high = min(high, math.floor(limit * scale) if key == "maximum" else math.ceil(limit * scale) - 1)
     if low > high:
-        part, key = [(part, key) for part in parts for key in part.schema if "imum" in key][-1]
+        part, key, _ = limits[-1]
         if kind == "integer":
             raise part.error(f"allows no integer: the range is {low} to {high}", key)
         raise part.error(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 from model_host.gbnf.syntax import Characters, Node, Reference, Repeat, either, optional, others, row, within
-from model_host.schema.keywords import greatest, least
-from model_host.schema.notation import COLON, COMMA
+from model_host.schema.keywords import count
 from model_host.schema.parts import Part
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ def expression(converter: Converter, parts: list[Part]) -> Node:
     required = _required(parts)
     listed = _listed(parts, required)
     unlisted = _unlisted(parts)
-    if not converter.lenient:
-        _check_count(parts, listed, required, endless=unlisted is not None)
+    _check_count(converter, parts, len(required), len(listed) if unlisted is None else math.inf)
     extra = None
     if unlisted is not None:
         names = [name for part in parts for name in part.schema.get("properties", {})]
         extra = converter.rule(
-            row(_other_name(converter, [*names, *listed]), COLON, converter.place(unlisted))
+            row(
+                _other_name(converter, [*names, *listed]), converter.notation.colon, converter.place(unlisted)
+            )
         )
     return row("{", _members(converter, listed, required, extra), "}")
 
@@ -99,23 +100,19 @@ def _unlisted(parts: list[Part]) -> tuple[Part, ...] | None:
     return (Part(True, f"{parts[0].path}/additionalProperties"),)
 
 
-def _check_count(
-    parts: list[Part], listed: dict[str, tuple[Part, ...]], required: dict[str, Part], *, endless: bool
-) -> None:
+def _check_count(converter: Converter, parts: list[Part], fewest_listed: int, most_listed: float) -> None:
     """`minProperties` and `maxProperties` hold because of the other keywords, or are refused."""
-    fewest, most = greatest(parts, "minProperties"), least(parts, "maxProperties")
     for part in parts:
-        if "minProperties" in part.schema and fewest > len(required):
-            raise part.error(
-                "has a `minProperties` that is not supported; name as many properties in `required`",
-                "minProperties",
-            )
-        if "maxProperties" in part.schema and most is not None and (endless or most < len(listed)):
-            raise part.error(
+        if (count(part, "minProperties") or 0) > fewest_listed:
+            problem = "has a `minProperties` that is not supported; name as many properties in `required`"
+            converter.refuse(part, problem, "minProperties")
+        most = count(part, "maxProperties")
+        if most is not None and most < most_listed:
+            problem = (
                 "has a `maxProperties` that is not supported; list no more `properties` than that, and set "
-                "`additionalProperties` to false",
-                "maxProperties",
+                "`additionalProperties` to false"
             )
+            converter.refuse(part, problem, "maxProperties")
 
 
 def _other_name(converter: Converter, names: list[str]) -> Node:
@@ -145,7 +142,7 @@ def _other_name(converter: Converter, names: list[str]) -> Node:
         ways += [row(Characters(strange), notation.rest)] if strange else []
         ways += [row()] if at not in ends else []
         rules[at] = converter.rule(either(ways))
-    return notation.other_name(rules[0])
+    return row(notation.name_quote, rules[0], notation.name_quote)
 
 
 def _members(
@@ -155,21 +152,22 @@ def _members(
     extra: Node | None,
 ) -> Node:
     """Properties in their order. Read backwards: what may follow with something before it, and with nothing."""
+    comma, colon = converter.notation.comma, converter.notation.colon
     after, first = row(), row()
     if extra is not None:
-        after = converter.rule(Repeat(row(COMMA, extra)))
+        after = converter.rule(Repeat(row(comma, extra)))
         first = converter.rule(optional(extra, after))
-    for name in reversed(converter.notation.in_order(list(listed))):
+    for name in sorted(listed, key=converter.notation.order)[::-1]:
         try:
             written = converter.notation.name(name)
         except ValueError as error:
             raise listed[name][0].error(str(error)) from None
-        pair = converter.rule(row(written, COLON, converter.place(listed[name])))
+        pair = converter.rule(row(written, colon, converter.place(listed[name])))
+        opening = row(pair, after)
         if name in required:
-            first = row(pair, after)
-            after = row(COMMA, pair, after)
+            first = converter.rule(opening)
+            after = converter.rule(row(comma, pair, after))
         else:
-            first = either([row(pair, after), first])
-            after = row(optional(COMMA, pair), after)
-        first, after = converter.rule(first), converter.rule(after)
+            first = converter.rule(either([opening, first]))
+            after = converter.rule(row(optional(comma, pair), after))
     return first

@@ -1,4 +1,4 @@
-"""Strings of a schema: their length, `pattern` and `format`."""
+"""Strings of a schema: their length, `pattern` and `format`, of which the usual forms are allowed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,45 @@ import json
 from typing import TYPE_CHECKING
 
 from model_host.gbnf.syntax import MAX_REPETITION, Node, Reference, Repeat
-from model_host.schema.formats import NAMES, parse_format
 from model_host.schema.keywords import greatest, least
 from model_host.schema.parts import Part
 from model_host.schema.pattern import length, parse_pattern
 
 if TYPE_CHECKING:
     from model_host.schema.converter import Converter
+
+_YEAR = "[1-9][0-9]{3}"
+_LEAP_YEAR = "(?:[1-9][0-9](?:0[48]|[2468][048]|[13579][26])|(?:[2468][048]|[13579][26])00)"
+_MONTH_AND_DAY = (
+    "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+)
+_DATE = f"(?:{_YEAR}-{_MONTH_AND_DAY}|{_LEAP_YEAR}-02-29)"
+_HOUR_AND_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME = rf"{_HOUR_AND_MINUTE}:[0-5][0-9](?:\.[0-9]{{1,6}})?(?:Z|[+-]{_HOUR_AND_MINUTE})"
+_N = "[0-9]{1,4}"
+_DAYS = f"(?:{_N}Y(?:{_N}M(?:{_N}D)?)?|{_N}M(?:{_N}D)?|{_N}D)"
+_HOURS = f"T(?:{_N}H(?:{_N}M(?:{_N}S)?)?|{_N}M(?:{_N}S)?|{_N}S)"
+_LABEL = "[a-z][a-z0-9]{0,11}(?:-[a-z0-9]{1,12}){0,2}"
+_HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,3}}"
+_DOMAIN = r"(?:[a-z0-9]{1,20}\.){1,3}[a-z]{2,12}"
+_BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_URL_TEXT = "[A-Za-z0-9._~!$&'()*+,;=:@-]"
+
+_FORMATS = {
+    name: f"^(?:{shape})$"
+    for name, shape in {
+        "date": _DATE,
+        "time": _TIME,
+        "date-time": f"{_DATE}T{_TIME}",
+        "duration": f"P(?:{_DAYS}(?:{_HOURS})?|{_HOURS}|{_N}W)",
+        "uuid": "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        "email": rf"[A-Za-z0-9_]{{1,20}}(?:[.+-][A-Za-z0-9_]{{1,20}}){{0,2}}@{_DOMAIN}",
+        "hostname": _HOST,
+        "ipv4": rf"{_BYTE}(?:\.{_BYTE}){{3}}",
+        "ipv6": "[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){7}",
+        "uri": rf"https?://{_DOMAIN}(?::[1-9][0-9]{{0,3}})?(?:/{_URL_TEXT}*)*(?:\?{_URL_TEXT}*)?(?:#{_URL_TEXT}*)?",
+    }.items()
+}
 
 
 def expression(converter: Converter, parts: list[Part]) -> Node:
@@ -25,15 +57,15 @@ def expression(converter: Converter, parts: list[Part]) -> Node:
         raise last.error(f"wants a string of at least {shortest} and at most {longest} characters")
     if shapes:
         (part, key, node), *more = shapes.values()
-        if more and not converter.lenient:
-            raise more[0][0].error("has `pattern` or `format` where another one holds already", more[0][1])
+        for other, second, _ in more:
+            converter.refuse(other, "has `pattern` or `format` where another one holds already", second)
         low, high = length(node)
-        fits = low >= shortest and (longest is None or (high is not None and high <= longest))
-        if not fits and not converter.lenient:
+        if low < shortest or (longest is not None and (high is None or high > longest)):
             allowed = f"{low} or more" if high is None else f"{low} to {high}"
-            raise last.error(
+            converter.refuse(
+                last,
                 f"limits the length of a string whose `{key}` allows {allowed} characters; put the limit into a "
-                "`pattern`"
+                "`pattern`",
             )
         try:
             return converter.notation.string(converter.notation.text(node))
@@ -58,14 +90,14 @@ def _shapes(converter: Converter, parts: list[Part]) -> dict[str, tuple[Part, st
             value = part.schema[key]
             if not isinstance(value, str):
                 raise part.error(f"has {json.dumps(value)[:40]} for `{key}`; it must be a string", key)
+            expression = value if key == "pattern" else _FORMATS.get(value)
+            if expression is None:
+                converter.refuse(
+                    part, f"has the format {value[:40]!r}; supported are {', '.join(_FORMATS)}", key
+                )
+                continue
             try:
-                node = parse_pattern(value) if key == "pattern" else parse_format(value)
+                found[f"{key} {value}"] = part, key, parse_pattern(expression)
             except ValueError as error:
-                if converter.lenient:
-                    continue
-                raise part.error(f"has a `pattern` that is not supported: {error}", key) from None
-            if node is not None:
-                found[f"{key} {value}"] = part, key, node
-            elif not converter.lenient:
-                raise part.error(f"has the format {value[:40]!r}; supported are {', '.join(NAMES)}", key)
+                converter.refuse(part, f"has a `pattern` that is not supported: {error}", key)
     return found

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.gbnf.program import MAX_BEGINNINGS, MAX_STEPS, Program, compile_grammar
-from model_host.gbnf.syntax import MAX_NESTING, GrammarError
+from model_host.gbnf.reader import MAX_NESTING
+from model_host.gbnf.syntax import GrammarError
 
 ARITHMETIC = r"""
 root  ::= (expr "=" ws term "\n")+   # one equation a line
