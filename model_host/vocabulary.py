@@ -17,6 +17,7 @@ from model_host.gbnf.syntax import GrammarError
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
 _PIECE_BYTES = 64  # longer ones are rare
+_BEGINNING = 4
 _END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
 
 
@@ -96,16 +97,20 @@ class Vocabulary:
         return token
 
     @cached_property
-    def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:
-        """By token: the first of its bytes, -1 where it has none. Takes a while in a large vocabulary."""
+    def beginnings(self) -> np.ndarray[Any, np.dtype[np.int16]]:
+        """The first bytes of all tokens: a row for each place, -1 behind a token's end. Takes a while."""
         buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         view = memoryview(buffer).cast("B")
-        first = np.full(self.size, -1, np.int16)
+        lengths = np.empty(self.size, np.int32)
+        first = bytearray()
         for token in range(self.size):
+            # A longer token than the buffer holds has its length negated, and nothing written.
             written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, _PIECE_BYTES, 0, False)
-            if written:
-                first[token] = view[0] if written > 0 else self.piece(token)[0]
-        return first
+            first += (view if written >= 0 else self.piece(token))[:_BEGINNING]
+            lengths[token] = abs(written)
+        found = np.frombuffer(first, np.uint8).reshape(-1, _BEGINNING).T.astype(np.int16)
+        found[np.arange(_BEGINNING)[:, None] >= lengths] = -1
+        return found
 
     def text(self, token: int) -> str:
         """The token as the vocabulary spells it, ``""`` for an id outside it."""
