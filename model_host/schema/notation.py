@@ -70,13 +70,10 @@ class JsonNotation:
         """One character of a set, within a string, escaped only where it must be."""
         plain = within(ranges, self.plain)
         escaped = within(ranges, ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
-        codes = [code for low, high in escaped for code in range(low, high + 1)]
-        return either(
-            [
-                *([Characters(plain)] if plain else []),
-                *(Literal(json.dumps(chr(code))[1:-1]) for code in codes),
-            ]
-        )
+        ways: list[Node] = [Characters(plain)] if plain else []
+        for low, high in escaped:
+            ways += [Literal(json.dumps(chr(code))[1:-1]) for code in range(low, high + 1)]
+        return either(ways)
 
     def text(self, node: Node) -> Node:
         """Text within a string that is made as ``node`` says. Raises ValueError when it cannot be written."""
@@ -141,10 +138,8 @@ class GemmaNotation(JsonNotation):
                 raise ValueError("has a text with this model's quote marker in it")
             return self.string(Literal(value))
         if isinstance(value, dict):
-            pairs = [
-                row(self.name(name), ":", self.constant(value[name]))
-                for name in sorted(value, key=self.order)
-            ]
+            names = sorted(value, key=self.order)
+            pairs = [row(self.name(name), ":", self.constant(value[name])) for name in names]
             return row("{", *_separated(pairs), "}")
         if isinstance(value, list):
             return row("[", *_separated([self.constant(item) for item in value]), "]")

@@ -27,11 +27,8 @@ def expression(converter: Converter, parts: list[Part]) -> Node:
     extra = None
     if unlisted is not None:
         names = [name for part in parts for name in part.schema.get("properties", {})]
-        extra = converter.rule(
-            row(
-                _other_name(converter, [*names, *listed]), converter.notation.colon, converter.place(unlisted)
-            )
-        )
+        other = _other_name(converter, [*names, *listed])
+        extra = converter.rule(row(other, converter.notation.colon, converter.place(unlisted)))
     return row("{", _members(converter, listed, required, extra), "}")
 
 
@@ -68,8 +65,8 @@ def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Par
     return listed
 
 
-def _property(part: Part, name: str, parts: list[Part]) -> Part | None:
-    """What ``part`` says of a property. One that seals allows what is listed in the parts that it is around."""
+def _property(part: Part, name: str | None, parts: list[Part]) -> Part | None:
+    """What ``part`` says of a property, None: one that is not listed. It may seal what it is around."""
     if name in part.schema.get("properties", {}):
         return part.at("properties", name)
     if "additionalProperties" in part.schema:
@@ -85,14 +82,9 @@ def _property(part: Part, name: str, parts: list[Part]) -> Part | None:
 
 def _unlisted(parts: list[Part]) -> tuple[Part, ...] | None:
     """What holds for properties that are not listed; None where there are none."""
-    asked = tuple(part.at("additionalProperties") for part in parts if "additionalProperties" in part.schema)
+    asked = tuple(found for part in parts if (found := _property(part, None, parts)) is not None)
     if any(part.schema is False for part in asked):
         return None
-    for part in parts:
-        if part.seals and not any(
-            "additionalProperties" in inner.schema for inner in parts if part.path in inner.sealed_by
-        ):
-            return None
     if asked:
         return asked
     if any(part.schema.get("properties") or part.schema.get("required") for part in parts):
