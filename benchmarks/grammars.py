@@ -297,21 +297,21 @@ def spread(seconds: list[float]) -> str:
 
 
 def speed(model: Path) -> None:
-    """Tokens that fit and choices among all tokens, with random logits."""
+    """CPU time of tokens that fit, and of choices among all tokens with random logits."""
     parameters = llama_cpp.llama_model_default_params()
     parameters.vocab_only = True
     handle = llama_cpp.llama_model_load_from_file(str(model).encode(), parameters)
     vocabulary = Vocabulary(handle, None)
-    begun, before = time.perf_counter(), resident()
+    begun, before = time.process_time(), resident()
     assert vocabulary.beginnings.shape[1] == vocabulary.size
-    print(f"\n{vocabulary.size} tokens. Tables: hearth {time.perf_counter() - begun:.2f} s", end="")
+    print(f"\n{vocabulary.size} tokens. Tables: hearth {time.process_time() - begun:.2f} s", end="")
     print(f" and {resident() - before:.0f} MB", end="")
     pieces = [vocabulary.piece(token) for token in range(vocabulary.size)]
-    begun, before = time.perf_counter(), resident()
+    begun, before = time.process_time(), resident()
     tokenizer = LLTokenizer(
         Tokens(pieces, vocabulary.ending_ids[0], vocabulary), eos_token=vocabulary.ending_ids[0]
     )
-    print(f", llguidance {time.perf_counter() - begun:.2f} s and {resident() - before:.0f} MB\n")
+    print(f", llguidance {time.process_time() - begun:.2f} s and {resident() - before:.0f} MB\n")
     print(
         "| | | compile, ms | a fitting token, µs: median / p99 | a choice, µs: median / p99 |\n|---|---|---|---|---|"
     )
@@ -321,14 +321,14 @@ def speed(model: Path) -> None:
         for engine in ("hearth", "llguidance"):
             if engine == "hearth":
                 gbnf = source.get("gbnf")
-                begun = time.perf_counter()
+                begun = time.process_time()
                 program = compile_grammar(gbnf, int) if gbnf is not None else schema_to_grammar(SCHEMA)
-                took = time.perf_counter() - begun
+                took = time.process_time() - begun
                 figures = _time_ours(vocabulary, program, text)
             else:
-                begun = time.perf_counter()
+                begun = time.process_time()
                 matcher = their_matcher(tokenizer, **source)
-                took = time.perf_counter() - begun
+                took = time.process_time() - begun
                 figures = _time_theirs(vocabulary, matcher, text)
             print(
                 f"| {name} | {engine} | {took * 1e3:.1f} | {' | '.join(map(spread, figures))} |", flush=True
@@ -345,20 +345,20 @@ def _time_ours(vocabulary: Vocabulary, program: Program, text: str) -> tuple[lis
     constraint = Constraint(vocabulary, program)
     fitting, chosen = [], []
     for token in vocabulary.tokenize(text, special=False):
-        begun = time.perf_counter()
+        begun = time.process_time()
         assert constraint.allows(token)
         constraint.accept(token)
-        fitting.append(time.perf_counter() - begun)
+        fitting.append(time.process_time() - begun)
     constraint = Constraint(vocabulary, program)
     for logits in _logits(vocabulary):
-        begun = time.perf_counter()
+        begun = time.process_time()
         search = Search(constraint, logits, endings=False)
         while (token := search.look()) is None and not search.allows(token := int(logits.argmax())):
             pass
         if token in vocabulary.ending_ids:
             break
         constraint.accept(token)
-        chosen.append(time.perf_counter() - begun)
+        chosen.append(time.process_time() - begun)
     return fitting, chosen
 
 
@@ -366,11 +366,11 @@ def _time_theirs(vocabulary: Vocabulary, matcher: LLMatcher, text: str) -> tuple
     fresh = matcher.deep_copy()
     fitting, chosen = [], []
     for token in vocabulary.tokenize(text, special=False):
-        begun = time.perf_counter()
+        begun = time.process_time()
         assert matcher.try_consume_tokens([token]) == 1
-        fitting.append(time.perf_counter() - begun)
+        fitting.append(time.process_time() - begun)
     for logits in _logits(vocabulary):
-        begun = time.perf_counter()
+        begun = time.process_time()
         mask = np.frombuffer(fresh.compute_logit_bias(), np.uint8)[: vocabulary.size]
         logits[mask == 0] = -np.inf
         logits[vocabulary.ending_ids] = -np.inf
@@ -378,7 +378,7 @@ def _time_theirs(vocabulary: Vocabulary, matcher: LLMatcher, text: str) -> tuple
         if not np.isfinite(logits[token]):
             break
         fresh.consume_token(token)
-        chosen.append(time.perf_counter() - begun)
+        chosen.append(time.process_time() - begun)
     return fitting, chosen
 
 

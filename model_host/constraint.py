@@ -95,9 +95,15 @@ class Search:
 
         Returns a token when it is the only one left: the end. Raises GrammarError when there is none at all.
         """
-        best = np.flatnonzero(self._unseen > -np.inf)
-        if best.size > self._amount:
-            best = best[np.argpartition(self._unseen[best], -self._amount)[-self._amount :]]
+        left = self._unseen > -np.inf
+        count = int(np.count_nonzero(left))
+        amount = min(self._amount, count)
+        if count > self._unseen.size // 4:
+            best = np.argpartition(self._unseen, -amount)[-amount:]
+        else:  # partitioning many equal ones takes long
+            best = np.flatnonzero(left)
+            if amount < count:
+                best = best[np.argpartition(self._unseen[best], -amount)[-amount:]]
         self._unseen[best] = -np.inf
         for token in best.tolist():
             if self._constraint.allows(token):
