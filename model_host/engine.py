@@ -11,6 +11,7 @@ from typing import Any, Literal
 import llama_cpp
 
 from model_host import protocol
+from model_host.gbnf.program import Program
 from model_host.sampling import SamplerChain
 from model_host.tiles import fitting
 from model_host.weights import LoadError, Weights
@@ -100,7 +101,7 @@ class Engine:
         self,
         settings: protocol.Sampling,
         *,
-        grammar: str | None,
+        grammar: Program | None,
         ignore_eos: bool,
         grammar_waits: bool = False,
     ) -> SamplerChain:

@@ -18,6 +18,7 @@ import numpy as np
 
 from model_host import protocol
 from model_host.constraint import Constraint, Logits, Search
+from model_host.gbnf.program import Program
 from model_host.vocabulary import Vocabulary
 
 LARGE_VOCABULARY = 16_384  # with fewer tokens the list costs more than it saves (docs/benchmarks.md)
@@ -78,7 +79,7 @@ class SamplerChain:
         vocabulary: Vocabulary,
         settings: protocol.Sampling,
         *,
-        grammar: str | None = None,
+        grammar: Program | None = None,
         grammar_waits: bool = False,
         ignore_eos: bool = False,
     ) -> None:
