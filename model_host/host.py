@@ -119,13 +119,12 @@ class ModelHost(Host[Sequence]):
             threads=options.threads,
             progress=self.progress(),
         )
-        limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
             slots,
             parallel=options.parallel,
             max_waiting=options.max_waiting,
-            sequence_limit=limit,
+            sequence_limit=engine.sequence_limit,
             drafts=options.drafts,
         )
         vocabulary = engine.vocabulary
@@ -140,7 +139,7 @@ class ModelHost(Host[Sequence]):
         )
         self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
-        preparer = Preparer(engine, prompts, limit)
+        preparer = Preparer(engine, prompts, engine.sequence_limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
         if options.thread_plan is not None:  # after the template worker's start, which would be contention
             engine.tune(options.thread_plan, min(chunk, engine.n_ctx))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from gateway.api.models import context_length
 from gateway.catalog import ResolvedModel
 from gateway.inference.interface import HostHealth, HostState, ModelInfo
 from gateway.store.db import DatabaseHealth
@@ -108,7 +109,10 @@ class CacheStatus(Struct, frozen=True, kw_only=True):
 
 
 class ModelStatus(Struct, frozen=True, kw_only=True):
-    """The configured model; ``loaded`` is what the running host says of it."""
+    """The configured model; ``loaded`` is what the running host says of it.
+
+    ``context`` is how many tokens one request may have; the cells of the cache, which all share, are ``kv.size``.
+    """
 
     name: str
     path: str
@@ -125,7 +129,7 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
             path=str(model.path),
             size_bytes=model.size_bytes,
             ram_bytes=model.ram_bytes,
-            context=model.context,
+            context=context_length(model, health),
             loaded=health.model,
         )
 

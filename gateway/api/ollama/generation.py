@@ -14,6 +14,7 @@ from gateway.api.chat_log import logged_generation
 from gateway.api.dialect import OLLAMA
 from gateway.api.endpoint import json_reply
 from gateway.api.fields import parse_keep_alive
+from gateway.api.models import context_length
 from gateway.api.ndjson import NdjsonResponse, ndjson
 from gateway.api.ollama.bodies import ChatBody, GenerateBody, parse_chat, parse_generate
 from gateway.api.ollama.models import check_name
@@ -47,7 +48,8 @@ async def _reply(
     services = services_of(request)
     check_name(services, body.model)
     options = body.options or Options()
-    check_options(options, services.model.context)
+    context = context_length(services.model, services.inference.health())
+    check_options(options, context)
     keep_alive = parse_keep_alive(body.keep_alive)
     if prompt is None:
         work = _load_or_unload(services.inference, keep_alive)
@@ -56,7 +58,7 @@ async def _reply(
     call = GenerateCall(
         id=request_id,
         max_tokens=max_tokens_of(options),
-        sampling=sampling_of(options, services.model.context),
+        sampling=sampling_of(options, context),
         stop=options.stop or [],
         json_schema=body.json_schema,
         logprobs=body.wanted_logprobs,
