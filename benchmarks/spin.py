@@ -1,11 +1,13 @@
-"""How long threads that wait should spin: speeds on free cores and beside as many endless loops as there are cores.
+"""Speeds of a model host on free cores and beside endless loops, and how fast it gets used to their coming and going.
 
-    python benchmarks/spin.py MODEL.gguf [--rounds 7] [--settings passive,1000,10000,100000,default,active]
+    python benchmarks/spin.py MODEL.gguf [--rounds 7] [--loops 1,2,4] [--settings passive,default] [--against CHECKOUT]
 
-One host for each setting, all loaded at once, asked in turns: a prompt of 400 tokens and 48 decoded ones. ``passive``
-and ``active`` are values of OMP_WAIT_POLICY, ``default`` is OpenMP's own choice, a number is GOMP_SPINCOUNT; ``1000/1``
-is that with one thread. Fair beside the loops is half of the speed on free cores. The last column is the CPU time of a
-host with nothing to do.
+One host for each setting, all loaded at once, measured in turns: decoding and a prompt of 400 tokens alone, then beside
+the loops, then decoding alone again. ``default`` is OpenMP's own choice, ``passive`` and ``active`` are values of
+OMP_WAIT_POLICY, a number is GOMP_SPINCOUNT; ``default/1`` is with one thread. ``--against`` adds the host of another
+checkout. "To adapt" and "to recover" are the seconds until decoding reaches four fifths of its later speed. A turn
+waits up to a minute for a moment when other programs use less than a quarter of a core; the last column says how many
+cores they used during the turn.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import argparse
 import statistics
 import sys
 import time
-from contextlib import nullcontext
+from collections import defaultdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -22,78 +24,150 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import psutil
 
 from benchmarks.common import BareHost
-from gateway.benchmarking.hogs import busy_loops
+from gateway.benchmarking.cpu_load import busy_loops
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.texts import BenchmarkTexts
 
-SETTINGS = ("passive", "1000", "10000", "100000", "default", "active")
-IDLE_SECONDS = 2.0
+BESIDE_SECONDS = 2.4
+AFTER_SECONDS = 1.2
+BIN_SECONDS = 0.2
+QUIET_CORES = 0.25
+COLUMNS = (
+    "decode alone",
+    "beside, 1st s",
+    "beside, later",
+    "after",
+    "prefill alone",
+    "beside",
+    "s to adapt",
+    "s to recover",
+    "other cores used",
+)
 
 
-def environment(setting: str) -> dict[str, str]:
-    """The variables of a setting; empty ones are as good as absent."""
-    if setting.isdigit():
-        return {"GOMP_SPINCOUNT": setting}
-    return {"OMP_WAIT_POLICY": setting} if setting in ("passive", "active") else {"OMP_WAIT_POLICY": ""}
+class Timeline:
+    """Tokens as they are decoded, one short request after the other."""
+
+    def __init__(self, host: BareHost, seconds: float) -> None:
+        self._tokens: list[tuple[float, int]] = []
+        self._begun = time.perf_counter()
+        while time.perf_counter() < self._begun + seconds:
+            host.send("generate", prompt="Hello", max_tokens=32, ignore_eos=True, sampling={"seed": 1})
+            for when, event in host.events():
+                if event["event"] == "delta":
+                    self._tokens.append((when - self._begun, event["tokens"]))
+                if event["event"] == "finished":
+                    break
+        self._seconds = time.perf_counter() - self._begun
+
+    def speed(self, start: float = 0.0, end: float | None = None) -> float:
+        """Tokens a second between two times."""
+        end = self._seconds if end is None else end
+        return sum(tokens for when, tokens in self._tokens if start <= when < end) / (end - start)
+
+    def settled(self) -> float:
+        """Seconds until the speed first is four fifths of that of the second half."""
+        starts = [index / 20 for index in range(int(20 * (self._seconds - BIN_SECONDS)))]
+        later = self.speed(self._seconds / 2)
+        found = (at for at in starts if self.speed(at, at + BIN_SECONDS) >= 0.8 * later)
+        return next(found, self._seconds)
 
 
-def started(model: Path, setting: str) -> BareHost:
-    """A host with a setting; ``1000/2`` is with two threads."""
-    spinning, _, threads = setting.partition("/")
-    flags = ("--context", "4096", "--threads", threads or "0", "--drafts", "0")
-    return BareHost(model, *flags, env=environment(spinning))
-
-
-def speeds(host: BareHost, text: str) -> tuple[float, float]:
-    """Tokens a second of reading the prompt and of decoding."""
-    host.send("generate", prompt=text, max_tokens=48, ignore_eos=True, sampling={"seed": 1})
+def prefill(host: BareHost, seed: object) -> float:
+    """Tokens a second of a prompt that is new to the host."""
+    host.send("generate", prompt=f"{seed} {BenchmarkTexts(str(seed), 1.1).text(400)}", max_tokens=1)
     ended = host.until("finished")
-    read = ended["prompt_tokens"] - ended["cached_tokens"]
-    return read / ended["prefill_seconds"], ended["completion_tokens"] / ended["decode_seconds"]
+    return float(ended["prompt_tokens"] - ended["cached_tokens"]) / float(ended["prefill_seconds"])
 
 
-def idle_cpu(host: BareHost) -> float:
-    """Share of a core that a host takes while it waits, in percent."""
-    process = psutil.Process(host.process.pid)
-    before = process.cpu_times()
-    time.sleep(IDLE_SECONDS)
-    after = process.cpu_times()
-    return 100 * (after.user + after.system - before.user - before.system) / IDLE_SECONDS
+def busy_seconds() -> float:
+    """CPU time that all programs have used."""
+    times = psutil.cpu_times()
+    return times.user + times.nice + times.system + times.irq + times.softirq + times.steal
 
 
-def measure(model: Path, settings: list[str], rounds: int) -> None:
-    """Print a row for each setting."""
+def own_seconds(host: BareHost) -> float:
+    """CPU time of this process, its loops and a host."""
+    processes = [psutil.Process(), psutil.Process(host.process.pid)]
+    loops = [child for child in processes[0].children() if "-S" in child.cmdline()]
+    processes += [process for loop in loops for process in (loop, *loop.children())]
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
+
+
+def wait_for_quiet(seconds: float = 60.0) -> None:
+    """Until others use next to nothing, but not for ever."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = busy_seconds()
+        time.sleep(0.4)
+        if busy_seconds() - before < 0.4 * QUIET_CORES:
+            return
+
+
+def turn(host: BareHost, loops: int, seed: str) -> tuple[float, ...]:
+    """One row."""
+    wait_for_quiet()
+    begun, busy, own = time.perf_counter(), busy_seconds(), own_seconds(host)
+    alone, alone_prefill = Timeline(host, 0.8), prefill(host, f"{seed} alone")
+    with busy_loops(loops):
+        beside, beside_prefill = Timeline(host, BESIDE_SECONDS), prefill(host, f"{seed} beside")
+        own -= own_seconds(host)
+        busy -= busy_seconds()
+        seconds = time.perf_counter() - begun
+    after = Timeline(host, AFTER_SECONDS)
+    return (
+        alone.speed(),
+        beside.speed(0, 1),
+        beside.speed(1),
+        after.speed(AFTER_SECONDS / 2),
+        alone_prefill,
+        beside_prefill,
+        beside.settled(),
+        after.settled(),
+        max(0.0, own - busy) / seconds,
+    )
+
+
+def started(model: Path, setting: str, tree: Path | None = None) -> BareHost:
+    """A ready host; ``1000/2`` is GOMP_SPINCOUNT=1000 with two threads."""
+    spinning, _, threads = setting.partition("/")
+    env = {
+        "OMP_WAIT_POLICY": spinning if spinning in ("passive", "active") else ""
+    }  # empty is as good as absent
+    if spinning.isdigit():
+        env["GOMP_SPINCOUNT"] = spinning
+    if tree is not None:
+        env["PYTHONPATH"] = str(tree)
+    wait_for_quiet()
+    host = BareHost(model, "--context", "4096", "--threads", threads or "0", "--drafts", "0", env=env)
+    host.until("ready")
+    return host
+
+
+def measure(model: Path, settings: list[str], loops: list[int], rounds: int, against: Path | None) -> None:
+    """Print a row for each number of loops and setting."""
     hosts: dict[str, BareHost] = {}
-    rows: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+    rows: dict[tuple[int, str], list[tuple[float, ...]]] = defaultdict(list)
     try:
         for setting in settings:  # one after the other: a new host measures
-            host = hosts[setting] = started(model, setting)
-            host.until("ready")
-            speeds(host, BenchmarkTexts("warm", 1.1).text(100))
+            hosts[setting] = started(model, setting)
+        if against is not None:
+            hosts[str(against)] = started(model, "default", against.resolve())
         for round_ in range(rounds):
-            text = BenchmarkTexts(f"spin {round_}", 1.1).text(400)
-            for crowded in (False, True):
-                with busy_loops() if crowded else nullcontext():
-                    for setting, host in hosts.items():
-                        # The end of the prompt makes it new in this host.
-                        rows.setdefault((setting, crowded), []).append(speeds(host, f"{crowded} {text}"))
-        idle = {setting: idle_cpu(host) for setting, host in hosts.items()}
+            for count in loops:
+                for setting, host in hosts.items():
+                    rows[count, setting].append(turn(host, count, f"{round_} {count}"))
     finally:
         for host in hosts.values():
             host.close()
-    for setting in settings:
-        free, beside = rows[setting, False], rows[setting, True]
-        cells = [_cell([row[part] for row in some]) for some in (free, beside) for part in (0, 1)]
-        shares = [
-            statistics.median(row[part] for row in beside) / statistics.median(row[part] for row in free)
-            for part in (0, 1)
-        ]
-        cells += [f"{share:.2f}" for share in shares]
-        print(f"| {model.stem} | {setting} | {' | '.join(cells)} | {idle[setting]:.1f} % |", flush=True)
+    for (count, setting), found in rows.items():
+        cells = [_cell(list(column)) for column in zip(*found, strict=True)]
+        print(f"| {model.stem} | {count} | {setting} | {' | '.join(cells)} |", flush=True)
 
 
 def _cell(values: list[float]) -> str:
-    return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
+    digits = 0 if max(values) > 10 else 2
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def main() -> None:
@@ -103,14 +177,16 @@ def main() -> None:
     )
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--settings", default=",".join(SETTINGS))
+    parser.add_argument("--loops", default="1,2,4")
+    parser.add_argument("--settings", default="default")
+    parser.add_argument("--against", type=Path, help="another checkout")
     asked = parser.parse_args()
     print(f"{this_machine()}; {asked.rounds} rounds. Tokens a second, median (lowest to highest).\n")
-    head = ("prompt, free", "decoding, free", "prompt, crowded", "decoding, crowded")
-    print(f"| model | spinning | {' | '.join(head)} | share: prompt | share: decoding | idle CPU |")
-    print(f"|---|---|{'---|' * (len(head) + 3)}")
+    print(f"| model | loops | spinning | {' | '.join(COLUMNS)} |")
+    print(f"|---|---|---|{'---|' * len(COLUMNS)}")
+    loops = [int(count) for count in asked.loops.split(",")]
     for model in asked.models:
-        measure(model.resolve(), asked.settings.split(","), asked.rounds)
+        measure(model.resolve(), asked.settings.split(","), loops, asked.rounds, asked.against)
 
 
 if __name__ == "__main__":

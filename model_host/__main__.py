@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from model_host.engine import bindings, machine
-from model_host.engine.thread_speeds import parse_speeds
+from model_host.engine.threads import parse_plan
 
 if TYPE_CHECKING:
     from model_host.host import Host
@@ -84,7 +84,7 @@ def _host(arguments: argparse.Namespace, events: int) -> Host[Any]:
         chunk=arguments.chunk,
         threads=arguments.threads or machine.usable_cpus(),
         max_waiting=arguments.max_waiting,
-        thread_speeds=arguments.thread_speeds if not arguments.threads else None,
+        thread_plan=arguments.thread_plan if not arguments.threads else None,
         drafts=arguments.drafts,
         snapshots=arguments.snapshots,
         snapshot_bytes=arguments.snapshot_bytes,
@@ -111,10 +111,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--chunk", type=int, default=512, help="tokens of one step at most")
     parser.add_argument("--threads", type=int, default=0, help="0: what is fastest")
     parser.add_argument(
-        "--thread-speeds",
-        type=parse_speeds,
+        "--thread-plan",
+        type=parse_plan,
         default={},
-        help="SIZE:THREADS:SPEED,… as measured before, in tokens a second; without them they are measured",
+        help="SIZE:THREADS,… as measured before; without it the host measures",
     )
     parser.add_argument("--max-waiting", type=int, default=64, help="requests that may wait")
     parser.add_argument("--drafts", type=int, default=8, help="guessed tokens of one step at most; 0: none")

@@ -17,7 +17,7 @@ from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Feed, Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.engine.engine import Engine, Span
-from model_host.engine.thread_speeds import Speeds
+from model_host.engine.threads import Plan
 from model_host.engine.tuned_engine import TunedEngine
 from model_host.loop import BatchLoop
 from model_host.preparer import Preparer
@@ -44,7 +44,7 @@ class HostOptions:
     chunk: int
     threads: int
     max_waiting: int
-    thread_speeds: Speeds | None = None  # as measured before; empty: measure now; None: ``threads``
+    thread_plan: Plan | None = None  # as measured before; empty: measure now; None: ``threads``
     drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
     snapshots: Path | None = None  # where KV sequences are saved
     snapshot_bytes: int = 0  # all files together at most
@@ -118,15 +118,12 @@ class ModelHost(Host[SequenceState]):
             threads=options.threads,
             progress=self.progress(),
         )
-        if options.thread_speeds is not None:
-            engine.tune(options.thread_speeds, min(chunk, engine.n_ctx))
-        limit = min(engine.n_ctx, engine.n_ctx_train)
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
             slots,
             parallel=options.parallel,
             max_waiting=options.max_waiting,
-            sequence_limit=limit,
+            sequence_limit=engine.sequence_limit,
             drafts=options.drafts,
         )
         vocabulary = engine.vocabulary
@@ -141,8 +138,10 @@ class ModelHost(Host[SequenceState]):
         )
         self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
-        preparer = Preparer(engine, prompts, limit)
+        preparer = Preparer(engine, prompts, engine.sequence_limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
+        if options.thread_plan is not None:  # after the template worker's start, which would be contention
+            engine.tune(options.thread_plan, min(chunk, engine.n_ctx))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from model_host import protocol
@@ -15,9 +16,8 @@ from model_host.batching.pace import Pace
 from model_host.batching.request import SequenceState, bad_grammar
 from model_host.batching.scheduler import Feed, Scheduler
 from model_host.batching.token_logprobs import Spelling, token_logprob
+from model_host.emitter import EventEmitter
 from model_host.grammar.gbnf.syntax import GrammarError
-from model_host.replies.reply import Text
-from model_host.replies.reply_parser import CallPiece
 from model_host.replies.tool_arguments import MalformedCallError
 from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
@@ -76,9 +76,8 @@ class BatchLoop:
         self._queue = QueueReporter(scheduler, self.meter)
         self._keeper = keeper
         self._busy_at = time.monotonic()  # when the last step ended
-        self._told_at = self._busy_at  # when the end of a step was last looked at for text that is due
         self._unchecked = False  # the books of the cache were used since they were checked
-        self._lines: list[bytes] = []
+        self._teller = EventEmitter(output)
 
     def run(self) -> None:
         """Serve until shutdown or end of input; then end every open request as cancelled."""
@@ -93,7 +92,7 @@ class BatchLoop:
         for batch in batches(self._plan()):
             if not self._compute(batch):
                 break
-        self._flush()
+        self._teller.flush()
 
     # ------------------------------------------------------------------ the parts of a step
 
@@ -101,6 +100,8 @@ class BatchLoop:
         scheduler = self._scheduler
         idle = not (scheduler.waiting or scheduler.running)
         for sequence in self._rest() if idle else self._intake.take(wait=False):
+            if (ticket := self._output.ticket(sequence.id)) is not None:
+                sequence.forgotten = ticket.forgotten
             if scheduler.full:
                 self._end(sequence, self._queue.refusal(sequence.id, time.monotonic()))
             else:
@@ -114,11 +115,19 @@ class BatchLoop:
             self._output.finish(request_id, self._stats(request_id))
         while self._intake.forget_asked:
             asked = self._intake.forget_asked.popleft()
+            scheduler.forget(asked.owner)
             if self._keeper is not None:
-                self._keeper.forget(asked.owner)
+                self._keeper.forget(asked.owner, partial(self._forgotten, asked.id))
             else:
-                scheduler.slots.forget(asked.owner)
-            self._output.finish(asked.id, protocol.Forgotten(asked.id))
+                self._forgotten(asked.id, None)
+
+    def _forgotten(self, request_id: str, problem: OSError | None) -> None:
+        """Runs in the snapshot writer's thread, once it has deleted the files."""
+        event: protocol.Event = protocol.Forgotten(request_id)
+        if problem is not None:
+            message = f"saved text may still be on the disk: {problem}"
+            event = protocol.Failed(request_id, "not_erased", message[:1000], retriable=True)
+        self._output.finish(request_id, event)
 
     def _rest(self) -> list[SequenceState]:
         """Nothing runs: sleep until there is work. After a quiet moment, save what is worth it, one slot at a time."""
@@ -138,14 +147,14 @@ class BatchLoop:
         now = time.monotonic()
         for sequence in self._scheduler.admit(now):
             self.meter.cached_tokens += sequence.cached
-            self._emit(
+            self._teller.emit(
                 protocol.Started(
                     sequence.id, sequence.prompt_length, sequence.cached, round(now - sequence.arrived, 6)
                 )
             )
 
         for event in self._queue.news(now):
-            self._emit(event)
+            self._teller.emit(event)
 
     def _plan(self) -> list[Feed]:
         running = self._scheduler.running
@@ -164,8 +173,8 @@ class BatchLoop:
         self._unchecked = True
         if result == "done":
             self._advance(feeds, rows)
-            self._tell_due()
-            self._flush()
+            self._teller.tell_due(self._scheduler)
+            self._teller.flush()
         elif result == "no_room":
             self._shrink()
         return result == "done"
@@ -208,7 +217,7 @@ class BatchLoop:
             if feed.last:
                 self._sample_feed(feed, rows[sequence.slot.id], now)
             elif sequence.done < sequence.prompt_length:
-                self._emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
+                self._teller.emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
 
     def _sample_feed(self, feed: Feed, row: int, now: float) -> None:
         """Sample after the last token, and after each guess as long as the one before it held."""
@@ -245,7 +254,7 @@ class BatchLoop:
         sequence.tokens.append(token)
         sequence.unreported += 1
         try:
-            self._show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
+            self._teller.show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
         except Exception as error:
             self._fail_reply(sequence, error)
             return False
@@ -278,7 +287,7 @@ class BatchLoop:
         reply = sequence.reply
         if reason != "cancelled":
             try:
-                self._show(sequence, reply.finish(ended=reason == "stop"))
+                self._teller.show(sequence, reply.finish(ended=reason == "stop"))
             except Exception as error:
                 self._fail_reply(sequence, error)
                 return
@@ -322,14 +331,14 @@ class BatchLoop:
             self._scheduler.remove(sequence)
         sequence.sampler.close()
         self.meter.requests += 1
-        self._tell(sequence)
-        self._flush()  # what was said before comes before the end
+        self._teller.tell(sequence)
+        self._teller.flush()  # what was said before comes before the end
         self._output.finish(sequence.id, event)
 
     def _close(self) -> None:
         for sequence in [*self._scheduler.waiting, *self._scheduler.running, *self._intake.take(wait=False)]:
             self._finish(sequence, "cancelled")
-        self._flush()
+        self._teller.flush()
         if self._keeper is not None:
             self._keeper.finish(CLOSING_SECONDS)
         request_id = self._intake.closing or ""
@@ -358,39 +367,3 @@ class BatchLoop:
     def _gone(self, sequence: SequenceState) -> bool:
         ticket = self._output.ticket(sequence.id)
         return ticket is None or ticket.cancelled or self._intake.closing is not None
-
-    def _show(self, sequence: SequenceState, pieces: Sequence[Text | CallPiece]) -> None:
-        for piece in pieces:
-            if isinstance(piece, CallPiece):
-                self._tell(sequence)
-                self._emit(
-                    protocol.ToolDelta(sequence.id, piece.index, piece.call_id, piece.name, piece.arguments)
-                )
-            else:
-                sequence.held.add(piece)
-
-    def _tell_due(self) -> None:
-        """Send the text that should not wait for another step: any, unless all that run decode, and fast."""
-        now = time.monotonic()
-        step, self._told_at = now - self._told_at, now
-        running = self._scheduler.running
-        decoding = all(sequence.decoding for sequence in running)
-        for sequence in running:
-            if not decoding or sequence.held.due(now, step):
-                self._tell(sequence)
-        for sequence in self._scheduler.waiting:  # it was preempted
-            self._tell(sequence)
-
-    def _tell(self, sequence: SequenceState) -> None:
-        if sequence.held:
-            told = sequence.held.take(time.monotonic())
-            self._emit(protocol.Delta(sequence.id, told.text, sequence.unreported, told.logprobs))
-            sequence.unreported = 0
-
-    def _emit(self, event: protocol.Event) -> None:
-        self._lines.append(protocol.encode(event))
-
-    def _flush(self) -> None:
-        if self._lines:
-            lines, self._lines = self._lines, []
-            self._output.write(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from model_host import protocol
 from model_host.batching.request import SequenceState, bad_grammar
 from model_host.engine.engine import Engine
+from model_host.grammar.gbnf.program import Program, compile_grammar
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.schema.converter import schema_to_grammar
 from model_host.prompts.renderer import ChatTemplateError
@@ -103,13 +104,15 @@ class Preparer:
             shaper=_shaper(request),
         )
 
-    def _grammar(self, request: protocol.Generate) -> tuple[str | None, bool]:
+    def _grammar(self, request: protocol.Generate) -> tuple[Program | None, bool]:
         """What constrains the output, and whether only from the first tool call on."""
         if request.json_schema is not None:
             return schema_to_grammar(request.json_schema), False
         form, tools = self._prompts.form, _callable(request)
         if form is None or not tools:
-            return request.grammar, False
+            if request.grammar is None:
+                return None, False
+            return compile_grammar(request.grammar, self._engine.vocabulary.grammar_token), False
         must = request.tool_choice != "auto"
         if not must and not form.open:
             return None, False  # nothing tells a call from text until it is read

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from urllib.parse import urlsplit
 
-from gateway.benchmarking.hogs import busy_loops
+from gateway.benchmarking.cpu_load import busy_loops
 from gateway.benchmarking.scenario import Measured, Metric, Scenario, ratio, seconds, speed
 from gateway.benchmarking.stream import BenchError, TimedReply
 from gateway.benchmarking.target import Messages, SkippedError, Target

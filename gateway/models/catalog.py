@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled
 from gateway.config.settings import Settings
-from gateway.models.gguf_header import header_pairs, kv_cache_bytes
+from gateway.models.gguf_header import header_pairs, kv_cache_bytes, trained_context
 
 # For a file the catalog does not know. The KV bytes a cell are those of a 4B Gemma 3 (34 layers, 4 heads of
 # 256, F16), for a header that does not tell; the factor covers compute buffers and the allocator.
@@ -59,6 +59,7 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     size_bytes: int
     ram_bytes: int
     context: int  # KV cells to allocate; the longest text of an embedding model
+    trained_context: int | None = None  # tokens of the longest sequence it was trained for; None: not known
     cell_bytes: int = 0  # of one KV cell, all layers together; 0: not known
     context_given: bool = False  # by the configuration: then it is not made smaller where memory is short
     cache_reason: str = "the default for a model that the catalog does not know"  # why so many cells
@@ -67,6 +68,11 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     kind: Kind = "chat"
     prompts: TaskPrompts = TaskPrompts()  # of an embedding model
     dimensions: int | None = None  # of the vectors to keep; None: all
+
+    @property
+    def context_length(self) -> int:
+        """Tokens that one request may have, its answer included."""
+        return min(self.context, self.trained_context or self.context)
 
     @property
     def name_setting(self) -> str:
@@ -208,6 +214,7 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         size_bytes=size,
         ram_bytes=estimate_ram(path, size, context),
         context=context,
+        trained_context=trained_context(path),
         kind=wanted.kind,
         cell_bytes=_cache_bytes(path, 1),
     )
@@ -256,6 +263,7 @@ def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
         size_bytes=size,
         ram_bytes=ram,
         context=context,
+        trained_context=trained_context(path),
         defaults=row.defaults,
         notice=row.notice,
         kind=row.kind,

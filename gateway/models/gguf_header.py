@@ -75,6 +75,13 @@ def is_gguf(path: Path) -> bool:
         return False
 
 
+def trained_context(path: Path) -> int | None:
+    """Tokens of the longest sequence that the model was trained for, or None when the header does not tell."""
+    pairs = header_pairs(path)
+    length = pairs.get(f"{pairs.get('general.architecture')}.context_length")
+    return length if isinstance(length, int) and length > 0 else None
+
+
 def header_pairs(path: Path) -> dict[str, Value]:
     """The header's key/value pairs before the tokenizer; none when the file is not there or does not parse."""
     try:

@@ -75,7 +75,7 @@ class SequenceState:
     position: int | None = None  # in the queue, as last reported
     admitted: float | None = None
     first_token: float | None = None
-    cancelled: bool = False
+    forgotten: bool = False  # its owner was erased meanwhile: it leaves nothing behind
     drafter: Drafter = field(default_factory=Drafter)
 
     def __post_init__(self) -> None:

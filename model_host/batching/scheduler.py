@@ -77,7 +77,8 @@ class Scheduler:
         """Move requests from the queue into the running set as far as slots and cells allow."""
         admitted: list[SequenceState] = []
         for sequence in self.queue(now):
-            if len(self.running) >= self._parallel and not self._yield_to(sequence, now):
+            places = self._places(sequence, now)
+            if not places:
                 break
             if self._prefix_is_coming(sequence):
                 continue
@@ -85,11 +86,17 @@ class Scheduler:
                 sequence.looked_up = True
                 self.restore(sequence)
             # Never more room than the whole cache could give, or a prompt near the limit would wait forever.
-            room = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
-            _, reused = self.slots.find(sequence.tokens, sequence.shared, sequence.owner)
-            placed = self.slots.acquire(sequence.tokens, sequence.shared, sequence.owner, room - reused)
-            if placed is None:
+            cells = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
+            prompt = sequence.tokens, sequence.shared, sequence.owner
+            for loser in places:
+                if self.slots.fits(*prompt, cells, besides=loser.slot if loser is not None else None):
+                    break
+            else:
                 break  # strictly in order: a small request must not overtake a large one forever
+            if loser is not None:
+                self.preempt(loser)
+            placed = self.slots.acquire(*prompt, cells)
+            assert placed is not None
             sequence.slot, sequence.done = placed
             if sequence.admitted is None:
                 sequence.admitted, sequence.cached = now, sequence.done
@@ -128,12 +135,19 @@ class Scheduler:
         else:
             self._vacate(sequence)
 
+    def forget(self, owner: str) -> None:
+        """Drop what is cached of an owner. Requests of that owner go on and leave nothing behind."""
+        self.slots.forget(owner)
+        for sequence in (*self.waiting, *self.running):
+            sequence.forgotten |= sequence.owner == owner
+
     def _vacate(self, sequence: SequenceState) -> None:
         self.running.remove(sequence)
         if sequence.slot is not None:
             # What steps of a search and background work leave behind is nobody's conversation: nothing continues it.
             keep = sequence.lane == "interactive"
-            self.slots.release(sequence.slot, prompt=min(sequence.done, sequence.prompt_length), keep=keep)
+            prompt = min(sequence.done, sequence.prompt_length)
+            self.slots.release(sequence.slot, prompt=prompt, keep=keep, forget=sequence.forgotten)
         sequence.slot, sequence.done = None, 0
 
     @property
@@ -206,16 +220,14 @@ class Scheduler:
             busy[sequence.owner] = busy.get(sequence.owner, 0) + 1
         return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy.get(s.owner, 0), s.arrived))
 
-    def _yield_to(self, sequence: SequenceState, now: float) -> bool:
-        """Preempt a running request of a lower lane in favour of ``sequence``.
+    def _places(self, sequence: SequenceState, now: float) -> list[SequenceState | None]:
+        """Where it might go, the best first: a free place (None), or that of a running request of a lower lane.
 
         Both count with their age: otherwise two old background requests would take turns for ever.
         """
-        candidates = [s for s in self.running if self._lane(s, now) > self._lane(sequence, now)]
-        if not candidates:
-            return False
-        self.preempt(max(candidates, key=lambda s: self._rank(s, now)))
-        return True
+        lower = [one for one in self.running if self._lane(one, now) > self._lane(sequence, now)]
+        lower.sort(key=lambda one: self._rank(one, now), reverse=True)
+        return [None, *lower] if len(self.running) < self._parallel else [*lower]
 
     def _prefix_is_coming(self, sequence: SequenceState) -> bool:
         """Whether a running prompt is about to cache much more of this prompt than is cached now."""

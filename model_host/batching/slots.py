@@ -46,7 +46,6 @@ class Slot:
     active: bool = False
     used_at: int = 0  # logical clock, for least-recently-used eviction
     prompt: int = 0  # tokens of the prompt of the last request; what follows was generated
-    forgotten: bool = False  # its owner was erased while a request ran in it
     kept: bool = False  # somebody's conversation, which may go on
     unsaved: bool = False  # holds something worth a snapshot that none has
 
@@ -112,12 +111,23 @@ class SlotTable:
                 best, length = slot, common
         return best, length
 
-    def acquire(self, tokens: Sequence[int], shared: int, owner: str, room: int) -> tuple[Slot, int] | None:
+    def fits(
+        self, tokens: Sequence[int], shared: int, owner: str, cells: int, *, besides: Slot | None = None
+    ) -> bool:
+        """Whether :meth:`acquire` would find a place, were the slot ``besides`` not active."""
+        source, length = self.find(tokens, shared, owner)
+        active = [slot.cells for slot in self._slots if slot.active and slot is not besides]
+        held = set(source.cells[:length] if source is not None else ()).union(*active)
+        return len(active) < len(self._slots) and len(held) + cells - length <= self.size
+
+    def acquire(self, tokens: Sequence[int], shared: int, owner: str, cells: int) -> tuple[Slot, int] | None:
         """A slot for a prompt with its longest cached prefix already in it, and that prefix's length.
 
-        ``room`` cells are left free for what follows, evicting cached slots where needed. Returns None when
-        the active slots leave no slot or not enough cells; nothing was changed then but evictions.
+        ``cells``: how many it needs in all. Those that the prefix does not have are left free, evicting cached slots
+        where needed. Returns None, with nothing changed, when the active slots leave no slot or not enough cells.
         """
+        if not self.fits(tokens, shared, owner, cells):
+            return None
         source, length = self.find(tokens, shared, owner)
         if source is not None and not source.active and length == len(source.tokens):
             slot: Slot | None = source
@@ -128,14 +138,11 @@ class SlotTable:
                 self._truncate(slot, length)
             elif slot is not None and source is not None:
                 self._share(source, slot, length)
-        if slot is None:
-            return None
+        assert slot is not None
         slot.active, slot.owner = True, owner
         slot.shared = min(shared, length)
         slot.used_at = next(self._clock)
-        if not self.make_room(room):
-            slot.active = False
-            return None
+        self.make_room(cells - length)
         if len(tokens) - length >= self._long:
             self._thin_out(round(_BESIDE_LONG * self._idle), beside_long=True)
         return slot, length
@@ -168,15 +175,15 @@ class SlotTable:
         slot.owner, slot.kept, slot.used_at = owner, True, next(self._clock)
         return True
 
-    def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False) -> None:
+    def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False, forget: bool = False) -> None:
         """The request is over: the slot's tokens stay as cache until their cells are needed.
 
-        ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot.
+        ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot. ``forget``: none stays.
         """
         slot.active = False
         slot.prompt, slot.kept, slot.unsaved = prompt, keep, keep
         slot.used_at = next(self._clock)
-        if slot.forgotten or not slot.tokens:
+        if forget or not slot.tokens:
             self._clear(slot)
         self._thin_out(self._idle)
 
@@ -199,14 +206,11 @@ class SlotTable:
         length = len(tokens)
         return sum(common_prefix(slot.tokens, tokens, length) == length for slot in self._slots)
 
-    def forget(self, owner: str) -> int:
-        """Drop what is cached of an owner; what still runs is not kept. Returns the slots dropped."""
-        dropped = [slot for slot in self.cached() if slot.owner == owner]
-        for slot in dropped:
-            self._clear(slot)
-        for slot in self._slots:
-            slot.forgotten |= slot.active and slot.owner == owner
-        return len(dropped)
+    def forget(self, owner: str) -> None:
+        """Drop what is cached of an owner."""
+        for slot in self.cached():
+            if slot.owner == owner:
+                self._clear(slot)
 
     def drop_cached(self) -> bool:
         """Forget every slot that no request runs in; False when there was none."""
@@ -304,7 +308,7 @@ class SlotTable:
             self._truncate(slot, 0)
         slot.owner = ""
         slot.shared = slot.prompt = 0
-        slot.kept = slot.unsaved = slot.forgotten = False
+        slot.kept = slot.unsaved = False
 
     def _unreference(self, cell: int) -> None:
         left = self._references[cell] - 1

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from model_host.engine.vocabulary import Vocabulary
 from model_host.grammar.gbnf.matcher import Matcher
-from model_host.grammar.gbnf.program import compile_grammar
+from model_host.grammar.gbnf.program import Program
 from model_host.grammar.gbnf.syntax import GrammarError
 
+FEW = 8  # beginnings of tokens
 FIRST_LOOK = 64  # of the likeliest tokens, how many are looked at to begin with
 
 Logits = np.ndarray[Any, np.dtype[np.float32]]
@@ -19,11 +21,11 @@ Logits = np.ndarray[Any, np.dtype[np.float32]]
 class Constraint:
     """A grammar and the text so far. Its methods raise GrammarError where the grammar asks for too much work."""
 
-    def __init__(self, vocabulary: Vocabulary, grammar: str) -> None:
+    def __init__(self, vocabulary: Vocabulary, grammar: Program) -> None:
         self._vocabulary = vocabulary
         self._endings = frozenset(vocabulary.ending_ids)
-        self._matcher = Matcher(compile_grammar(grammar, self._token_of))
-        self._first_bytes = vocabulary.first_bytes  # made here, where nobody else waits for it
+        self._matcher = Matcher(grammar)
+        self._beginnings = vocabulary.beginnings  # made here, where nobody else waits for it
 
     def allows(self, token: int) -> bool:
         """Whether ``token`` may come next. Tokens that end a generation may when the text is complete."""
@@ -44,26 +46,34 @@ class Constraint:
     def exclude(self, logits: Logits, *, endings: bool) -> None:
         """Take out of ``logits`` what cannot come next, judging by first bytes; without ``endings`` those too."""
         named, most = self._matcher.tokens()
-        # One entry more, the last, for tokens without bytes: their first byte is given as -1.
-        allowed = np.array([most or allowed for allowed in self._matcher.first_bytes()] + [False])
-        possible = allowed[self._first_bytes]
+        firsts = self._matcher.first_bytes()
+        # One entry more, the last, for tokens without such a byte: it is given as -1.
+        possible = np.array([most or allowed for allowed in firsts] + [False])[self._beginnings[0]]
+        if not most:
+            self._exclude_longer(possible)
         possible[list(named)] = True
         possible[list(self._endings)] = endings and self._matcher.may_end
         logits[~possible] = -np.inf
 
-    def _token_of(self, name: int | str) -> int:
-        """The id of a token that the grammar names."""
-        token = self._vocabulary.token_of(name) if isinstance(name, str) else name
-        if token is None or token >= self._vocabulary.size:
-            shown = f"<[{name}]>" if isinstance(name, int) else name[:60]
-            raise GrammarError(
-                f"{shown} in the grammar is no single token of the model's vocabulary of {self._vocabulary.size}"
-            )
-        if token in self._endings:
-            raise GrammarError(
-                f"the token {token} in the grammar ends a reply; the end of `root` means that already"
-            )
-        return token
+    def _exclude_longer(self, possible: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+        """Judge by the following bytes too where few are possible: few tokens are, to be looked for among many."""
+        tokens: dict[bytes, Any] = {b"": slice(None)}  # by what they begin with
+        for row, following in pairwise(self._beginnings):
+            prefixes = [
+                prefix + bytes([byte])
+                for prefix in tokens
+                for byte, allowed in enumerate(self._matcher.first_bytes(prefix))
+                if allowed
+            ]
+            if len(prefixes) > FEW:
+                return
+            found = {}
+            for prefix in prefixes:
+                within = tokens[prefix[:-1]]
+                same = np.flatnonzero(row[within] == prefix[-1])
+                these = found[prefix] = same if isinstance(within, slice) else within[same]
+                possible[these] = np.array([*self._matcher.first_bytes(prefix), True])[following[these]]
+            tokens = found
 
 
 class Search:
@@ -85,15 +95,21 @@ class Search:
 
         Returns a token when it is the only one left: the end. Raises GrammarError when there is none at all.
         """
-        amount = min(self._amount, self._unseen.size)
-        best = np.argpartition(self._unseen, self._unseen.size - amount)[-amount:]
-        best = best[np.isfinite(self._unseen[best])]
+        left = self._unseen > -np.inf
+        count = int(np.count_nonzero(left))
+        amount = min(self._amount, count)
+        if count > self._unseen.size // 4:
+            best = np.argpartition(self._unseen, -amount)[-amount:]
+        else:  # partitioning many equal ones takes long
+            best = np.flatnonzero(left)
+            if amount < count:
+                best = best[np.argpartition(self._unseen[best], -amount)[-amount:]]
+        self._unseen[best] = -np.inf
         for token in best.tolist():
             if self._constraint.allows(token):
                 self._allowed.add(token)
             else:
                 self._logits[token] = -np.inf
-        self._unseen[best] = -np.inf
         self._amount *= 2
         if np.isfinite(self._logits).any():
             return None

@@ -14,6 +14,7 @@ from model_host import protocol
 from model_host.batching.tiles import fitting
 from model_host.engine.sampling import SamplerChain
 from model_host.engine.weights import LoadError, Weights
+from model_host.grammar.gbnf.program import Program
 
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
@@ -67,7 +68,7 @@ class Engine:
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
         weights.abort.install(self._context)
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
-        self.n_ctx_train = weights.n_ctx_train
+        self.sequence_limit = min(self.n_ctx, weights.n_ctx_train)  # tokens that one sequence may have
 
     # ------------------------------------------------------------------ decoding
 
@@ -100,7 +101,7 @@ class Engine:
         self,
         settings: protocol.Sampling,
         *,
-        grammar: str | None,
+        grammar: Program | None,
         ignore_eos: bool,
         grammar_waits: bool = False,
     ) -> SamplerChain:
@@ -192,7 +193,7 @@ class Engine:
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
         """What the gateway is told about the loaded model."""
         return self.weights.ready(
-            pid=pid, n_ctx=self.n_ctx, n_parallel=n_parallel, threads=self.threads, tools=tools
+            pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads, tools=tools
         )
 
     # ------------------------------------------------------------------ set-up

@@ -19,6 +19,7 @@ import numpy as np
 from model_host import protocol
 from model_host.engine.constraint import Constraint, Logits, Search
 from model_host.engine.vocabulary import Vocabulary
+from model_host.grammar.gbnf.program import Program
 
 LARGE_VOCABULARY = 16_384  # with fewer tokens the list costs more than it saves (docs/benchmarks.md)
 _LONGEST = 1024  # a longer list would save little
@@ -78,7 +79,7 @@ class SamplerChain:
         vocabulary: Vocabulary,
         settings: protocol.Sampling,
         *,
-        grammar: str | None = None,
+        grammar: Program | None = None,
         grammar_waits: bool = False,
         ignore_eos: bool = False,
     ) -> None:

@@ -1,4 +1,4 @@
-"""The engine with as many threads for each batch as have been fastest for batches of its size."""
+"""The engine with the fastest number of threads for each batch, and half of all at most under CPU contention."""
 
 from __future__ import annotations
 
@@ -9,53 +9,52 @@ import llama_cpp
 from msgspec.structs import replace
 
 from model_host import protocol
-from model_host.engine.contention import CpuContention
+from model_host.engine.cpu_contention import SHORTEST_SECONDS, CpuContention
 from model_host.engine.engine import DecodeResult, Engine, Span
-from model_host.engine.thread_speeds import Speeds, measure
-from model_host.engine.threads import ThreadTuner
-
-_PAUSE_SECONDS = 0.02  # after which others may have come or gone
+from model_host.engine.threads import Plan, Speeds, fastest, measure, nearest
 
 
 class TunedEngine(Engine):
-    """Call :meth:`tune` before the first batch of somebody's; without it the number of threads never changes."""
+    """Call :meth:`tune` before the first request; without it the number of threads never changes."""
 
-    _tuner: ThreadTuner | None = None
+    _plan: Plan = {}
     _measured: Speeds = {}
-    _ended = 0.0  # when the last batch was done
 
-    def tune(self, speeds: Speeds, limit: int) -> None:
-        """Begin with what was fastest; without ``speeds`` they are measured now, on batches up to ``limit``."""
+    def tune(self, plan: Plan, limit: int) -> None:
+        """Follow ``plan``; where it is empty, measure one on batches of up to ``limit`` tokens.
+
+        Nothing is measured under contention, where one batch may take seconds: then the plan is all threads.
+        """
         if self.threads == 1:
             return
-        if not speeds:
-            self._measured = measure(self._try, self.threads, limit, time.perf_counter)
-            self.trim(0, 0)
-        self._tuner = ThreadTuner(self.threads, speeds or self._measured, CpuContention())
+        contention = self._contention = CpuContention(self.threads)
+        if not plan:
+            time.sleep(SHORTEST_SECONDS)
+            if not contention.look():
+                speeds = measure(self._try, self.threads, limit, time.perf_counter)
+                self.trim(0, 0)
+                self._measured = {} if contention.look() else speeds
+        self._plan = plan or fastest(self._measured) or {1: self.threads}
+        contention.watch()
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         """See :meth:`Engine.decode`."""
-        if self._tuner is None:
-            return super().decode(spans)
-        tokens = sum(len(span.tokens) for span in spans)
-        if time.perf_counter() - self._ended > _PAUSE_SECONDS:
-            self._tuner.resume()
-        self._use(self._tuner.choose(tokens))
-        begun = time.perf_counter()
-        result, rows = super().decode(spans)
-        self._ended = time.perf_counter()
-        if result == "done":
-            self._tuner.note(tokens, self._ended - begun)
-        return result, rows
+        if self._plan:
+            self._use(self._threads_for(sum(len(span.tokens) for span in spans)))
+        return super().decode(spans)
 
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
         """See :meth:`Engine.ready`."""
         ready = super().ready(pid=pid, n_parallel=n_parallel, tools=tools)
         return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
 
-    def thread_plan(self) -> dict[int, int]:
-        """Threads by size of batch, as things stand; empty when the number is fixed."""
-        return self._tuner.chosen() if self._tuner is not None else {}
+    def thread_plan(self) -> Plan:
+        """Threads by size of batch, now; empty when the number is fixed."""
+        return {size: self._threads_for(size) for size in sorted(self._plan)}
+
+    def _threads_for(self, tokens: int) -> int:
+        most = max(1, self.threads // 2) if self._contention.present else self.threads
+        return min(most, nearest(self._plan, tokens))
 
     def _use(self, threads: int) -> None:
         llama_cpp.llama_set_n_threads(self._context, threads, threads)

@@ -13,12 +13,14 @@ import llama_cpp
 import numpy as np
 
 from model_host.engine.long_text import PART_CHARS, in_parts
+from model_host.grammar.gbnf.syntax import GrammarError
 
 _CONTROL = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
 _SPECIAL = _CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
 _TOKENIZED_IN_PARTS = (llama_cpp.LLAMA_VOCAB_TYPE_SPM, llama_cpp.LLAMA_VOCAB_TYPE_BPE)
 _NO_CHARACTER = "\ufdd0"  # Unicode assigns it to nothing
 _PIECE_BYTES = 64  # longer ones are rare
+_BEGINNING = 4
 _END_OF_MESSAGE = b"tokenizer.ggml.eom_token_id"
 
 
@@ -82,17 +84,35 @@ class Vocabulary:
         tokens = self._tokenize(spelling, special=True)
         return tokens[0] if len(tokens) == 1 else None
 
+    def grammar_token(self, name: int | str) -> int:
+        """The id of a token that a grammar names, or gives by its id. Raises GrammarError."""
+        token = self.token_of(name) if isinstance(name, str) else name
+        if token is None or token >= self.size:
+            shown = f"<[{name}]>" if isinstance(name, int) else name[:60]
+            raise GrammarError(
+                f"{shown} in the grammar is no single token of the model's vocabulary of {self.size}"
+            )
+        if token in self.ending_ids:
+            raise GrammarError(
+                f"the token {token} in the grammar ends a reply; the end of `root` means that already"
+            )
+        return token
+
     @cached_property
-    def first_bytes(self) -> np.ndarray[Any, np.dtype[np.int16]]:
-        """By token: the first of its bytes, -1 where it has none. Takes a while in a large vocabulary."""
+    def beginnings(self) -> np.ndarray[Any, np.dtype[np.int16]]:
+        """The first bytes of all tokens: a row for each place, -1 behind a token's end. Takes a while."""
         buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         view = memoryview(buffer).cast("B")
-        first = np.full(self.size, -1, np.int16)
+        lengths = np.empty(self.size, np.int32)
+        first = bytearray()
         for token in range(self.size):
+            # A longer token than the buffer holds has its length negated, and nothing written.
             written = llama_cpp.llama_token_to_piece(self.handle, token, buffer, _PIECE_BYTES, 0, False)
-            if written:
-                first[token] = view[0] if written > 0 else self.piece(token)[0]
-        return first
+            first += (view if written >= 0 else self.piece(token))[:_BEGINNING]
+            lengths[token] = abs(written)
+        found = np.frombuffer(first, np.uint8).reshape(-1, _BEGINNING).T.astype(np.int16)
+        found[np.arange(_BEGINNING)[:, None] >= lengths] = -1
+        return found
 
     def text(self, token: int) -> str:
         """The token as the vocabulary spells it, ``""`` for an id outside it."""

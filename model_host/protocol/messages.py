@@ -110,7 +110,7 @@ class Ready(Struct, frozen=True, tag_field="event", tag="ready", kw_only=True):
     parameters: int
     size_bytes: int
     vocabulary: int
-    n_ctx: int  # cells of the KV cache, shared by all sequences
+    n_ctx: int  # tokens that one sequence may have: no more than cells, nor than it was trained for
     n_ctx_train: int
     n_parallel: int
     threads: int

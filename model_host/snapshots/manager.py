@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from model_host.batching import request
 from model_host.batching.slots import Slot, SlotTable
 from model_host.snapshots.folder import SnapshotFolder
+from model_host.snapshots.writer import Erased
 
 MIN_TOKENS = 64  # reading fewer again costs less than a file
 WORTH_LOADING = 32  # tokens that a snapshot must save beyond what the cache has
@@ -62,16 +64,14 @@ class SnapshotManager:
     def restore(self, sequence: request.SequenceState) -> None:
         """Bring back the longest snapshot of a prompt's beginning, when it has much more than the cache."""
         tokens, shared, owner = sequence.tokens, sequence.shared, sequence.owner
-        snapshot, length = self._folder.find(tokens, shared, owner)
-        if snapshot is None or length - self._slots.find(tokens, shared, owner)[1] < WORTH_LOADING:
-            return
-        state = self._folder.load(snapshot)
-        if state is None:
-            return
-
-        def load(slot: int) -> bool:
-            return self._states.load(slot, state)
-
+        while True:
+            snapshot, length = self._folder.find(tokens, shared, owner)
+            if snapshot is None or length - self._slots.find(tokens, shared, owner)[1] < WORTH_LOADING:
+                return
+            state = self._folder.load(snapshot)
+            if state is not None:
+                break  # else the index has forgotten it: the next best
+        load = partial(self._load, state)
         self.restored += self._slots.adopt(snapshot.tokens, snapshot.shared, snapshot.owner, load)
 
     def pending(self) -> bool:
@@ -91,10 +91,12 @@ class SnapshotManager:
             self.save_next()
         self._folder.writer.flush(max(0.0, deadline - time.monotonic()))
 
-    def forget(self, owner: str) -> None:
-        """Drop all that is kept of an owner, in memory and on disk."""
-        self._slots.forget(owner)
-        self._folder.forget(owner)
+    def forget(self, owner: str, done: Erased) -> None:
+        """Drop what is saved of an owner, without waiting. ``done`` is told of the end, in another thread."""
+        self._folder.forget(owner, done)
+
+    def _load(self, state: bytes, slot: int) -> bool:
+        return self._states.load(slot, state)
 
     def _save(self, slot: Slot) -> None:
         slot.unsaved = False

@@ -24,6 +24,7 @@ import msgspec
 from model_host.protocol import owner_digest
 
 SUFFIX = ".kv"
+PARTIAL = ".part"  # of a file that is being written
 State = bytes | bytearray  # what llama.cpp says of a sequence
 _MAGIC = b"HEARTHKV"
 _VERSION = 1
@@ -65,7 +66,7 @@ def file_size(snapshot: Snapshot, state: State) -> int:
 def write_file(snapshot: Snapshot, state: State) -> None:
     """Write durably under a temporary name, then rename. Only the owner of the process may read it. Raises OSError."""
     head = _head(snapshot, state)
-    handle, name = tempfile.mkstemp(dir=snapshot.path.parent, suffix=".part")
+    handle, name = tempfile.mkstemp(dir=snapshot.path.parent, suffix=PARTIAL)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(head + _digest(head))

@@ -129,6 +129,7 @@ class Intake(Generic[Work]):
                     self._output.finish(request.id, protocol.Pong(request.id, self._busy_seconds()))
             case protocol.Forget():
                 if self._open(request.id, None):
+                    self._output.mark_forgotten(request.owner)
                     with self._wake:
                         self.forget_asked.append(request)
                         self._wake.notify()

@@ -19,6 +19,7 @@ class Ticket:
     request: Accepted
     arrived: float
     cancelled: bool = False
+    forgotten: bool = False  # its owner was erased: see protocol.Forget
 
 
 class Output:
@@ -46,6 +47,13 @@ class Output:
     def ticket(self, request_id: str) -> Ticket | None:
         """The open generation or count with that id, if there is one."""
         return self._open.get(request_id)
+
+    def mark_forgotten(self, owner: str) -> None:
+        """Note for the open requests of an owner that they leave nothing behind."""
+        with self._table_lock:
+            for ticket in self._open.values():
+                if ticket is not None and getattr(ticket.request, "owner", None) == owner:
+                    ticket.forgotten = True
 
     def open_ids(self) -> list[str]:
         """Ids without a terminal event."""

@@ -146,12 +146,17 @@ def test_clients_that_leave_do_not_keep_the_model_from_loading(start_server: Sta
     assert server.log.read_text().count("host_starting") == 1
 
 
-def test_a_model_that_cannot_be_loaded_makes_the_server_not_ready(start_server: StartServer) -> None:
-    server = start_server("--model", "/etc/passwd")
+def test_a_model_that_cannot_be_loaded_makes_the_server_not_ready(
+    start_server: StartServer, tiny_model: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "replaced.gguf"
+    model.write_bytes(tiny_model.read_bytes())
+    server = start_server("--model", str(model))
+    model.write_text("text in place of the model\n")
     reply = not_ready(server)
     assert reply is not None
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "model_corrupt")
-    assert "/etc/passwd is no GGUF file" in reply.text
+    assert f"{model} is no GGUF file" in reply.text
     health = server.health()
     assert (health["status"], health["host"]["state"]) == ("degraded", "stopped")
     assert "no GGUF file" in health["host"]["problem"]

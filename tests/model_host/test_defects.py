@@ -31,7 +31,7 @@ def planted(place: str, name: str) -> str:
         ("model_host.wire.intake", "Intake._receive"),
         ("model_host.host", "ModelHost._arrived"),
         ("model_host.batching.scheduler", "Scheduler.plan"),
-        ("model_host.snapshots.folder", "write_file"),
+        ("model_host.snapshots.writer", "write_file"),
     ],
     ids=["reader", "preparer", "loop", "snapshots"],
 )

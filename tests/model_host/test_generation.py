@@ -272,6 +272,7 @@ def test_cancel_in_the_queue_and_of_unknown_requests(start_host: StartHost) -> N
     host.generate("busy", PROMPT, max_tokens=4000, ignore_eos=True)
     host.first("busy", "started")
     host.generate("queued", "later")
+    host.first("queued", "queued")
     host.send(op="cancel", id="c1", target="queued")
     assert host.end("queued")["reason"] == "cancelled"
     host.send(op="cancel", id="c2", target="nobody")

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from gateway.api.openai.models import context_length
 from gateway.base.supervised import TaskHealth
 from gateway.inference.interface import HostHealth, HostState, ModelInfo
 from gateway.models.catalog import ResolvedModel
@@ -42,7 +43,7 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     problem: str | None
     retry_after: float | None
     load_progress: float | None
-    threads: dict[int, int]  # by size of batch in tokens; empty: not running, or a fixed number
+    threads: dict[int, int]  # now, by size of batch in tokens; empty: not running, or a fixed number
 
     @classmethod
     def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:
@@ -108,7 +109,10 @@ class CacheStatus(Struct, frozen=True, kw_only=True):
 
 
 class ModelStatus(Struct, frozen=True, kw_only=True):
-    """The configured model; ``loaded`` is what the running host says of it."""
+    """The configured model; ``loaded`` is what the running host says of it.
+
+    ``context`` is how many tokens one request may have; the cells of the cache, which all share, are ``kv.size``.
+    """
 
     name: str
     path: str
@@ -125,7 +129,7 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
             path=str(model.path),
             size_bytes=model.size_bytes,
             ram_bytes=model.ram_bytes,
-            context=model.context,
+            context=context_length(model, health),
             loaded=health.model,
         )
 

@@ -18,6 +18,7 @@ from gateway.api.ollama.options import OllamaOptions, check_options, max_tokens_
 from gateway.api.ollama.prompt import chat_fields, generate_fields
 from gateway.api.ollama.replies import Line
 from gateway.api.ollama.stream import LineMaker, OllamaDelta, chat_line, generate_line, pieces, whole
+from gateway.api.openai.models import context_length
 from gateway.api.parsing.fields import parse_keep_alive
 from gateway.api.recording.generations import logged_generation
 from gateway.api.services import caller_of, services_of
@@ -47,7 +48,8 @@ async def _reply(
     services = services_of(request)
     check_name(services, body.model)
     options = body.options or OllamaOptions()
-    check_options(options, services.model.context)
+    context = context_length(services.model, services.inference.health())
+    check_options(options, context)
     keep_alive = parse_keep_alive(body.keep_alive)
     if prompt is None:
         work = _load_or_unload(services.inference, keep_alive)
@@ -56,7 +58,7 @@ async def _reply(
     call = GenerateCall(
         id=request_id,
         max_tokens=max_tokens_of(options),
-        sampling=sampling_of(options, services.model.context),
+        sampling=sampling_of(options, context),
         stop=options.stop or [],
         json_schema=body.json_schema,
         logprobs=body.wanted_logprobs,

@@ -23,7 +23,7 @@ from gateway.api.ollama.replies import (
     Tags,
     Version,
 )
-from gateway.api.openai.models import check_model
+from gateway.api.openai.models import check_model, context_length
 from gateway.api.services import Services, services_of
 from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
@@ -101,25 +101,26 @@ async def show(request: Request) -> Response:
     name = parse_show(await request.body())
     embedding = services.embedding.model
     if embedding is not None and name.removesuffix(LATEST) == embedding.name:
-        return json_reply(await _shown(embedding, "", ["embedding"]))
+        return json_reply(await _shown(embedding, services.embedding.health(), "", ["embedding"]))
     check_name(services, name)
     template = await asyncio.to_thread(chat_template, services.model.path) or ""
-    loaded = services.inference.health().model
+    health = services.inference.health()
     # Whether the template's format of calls is understood, the host knows once it is loaded.
-    tools = loaded.tools if loaded is not None else "tools" in template
-    return json_reply(
-        await _shown(services.model, template, ["completion", "tools"] if tools else ["completion"])
-    )
+    tools = health.model.tools if health.model is not None else "tools" in template
+    capabilities = ["completion", "tools"] if tools else ["completion"]
+    return json_reply(await _shown(services.model, health, template, capabilities))
 
 
-async def _shown(model: ResolvedModel, template: str, capabilities: list[str]) -> Shown:
+async def _shown(
+    model: ResolvedModel, health: HostHealth | None, template: str, capabilities: list[str]
+) -> Shown:
     pairs = await asyncio.to_thread(header_pairs, model.path)
     return Shown(
         modified_at=_modified(model.path),
         details=_details(pairs),
         model_info=dict(pairs),
         capabilities=capabilities,
-        parameters=_parameters(model),
+        parameters=_parameters(model, health),
         template=template,
     )
 
@@ -146,7 +147,7 @@ def _loaded(model: ResolvedModel, health: HostHealth, idle_seconds: float) -> Lo
         digest=_digest(model),
         details=_details(header_pairs(model.path)),
         expires_at=_expires_at(health, idle_seconds),
-        context_length=health.model.n_ctx if health.model is not None else model.context,
+        context_length=context_length(model, health),
     )
 
 
@@ -189,8 +190,8 @@ def _details(pairs: dict[str, Any]) -> ModelDetails:
     )
 
 
-def _parameters(model: ResolvedModel) -> str:
+def _parameters(model: ResolvedModel, health: HostHealth | None) -> str:
     defaults = msgspec.structs.asdict(Sampling()) if model.kind == "chat" else {}
-    lines = [f"{'num_ctx':<30} {model.context}"]
+    lines = [f"{'num_ctx':<30} {context_length(model, health)}"]
     lines += [f"{_OPTION_NAMES.get(n, n):<30} {v:g}" for n, v in defaults.items() if v is not None]
     return "\n".join(lines)

@@ -60,15 +60,15 @@ UNSUPPORTED: Neutral = {
 
 
 def check_options(options: OllamaOptions, context: int) -> None:
-    """Raises InvalidRequestError for what the types cannot express. ``context`` is the loaded one, in tokens."""
+    """Raises InvalidRequestError for what the types cannot express. ``context``: tokens of one request."""
     if options.num_predict == 0:
         raise InvalidRequestError(
             "`options.num_predict` is at least 1; -1 or -2 for as much as fits", param="options.num_predict"
         )
     if options.num_ctx is not None and options.num_ctx > context:
         raise InvalidRequestError(
-            f"`options.num_ctx` is {options.num_ctx}, and the loaded context has {context} tokens; send at most "
-            "that, or start the server with a larger `model.context`",
+            f"`options.num_ctx` is {options.num_ctx}, and the context has {context} tokens; send at most that, or "
+            "start the server with a larger `model.context`, if the model was trained for it",
             param="options.num_ctx",
         )
     if options.repeat_last_n == -1 and context > MAX_LAST_N:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from gateway.api.http.endpoint import json_reply
 from gateway.api.services import Services, services_of
 from gateway.base.errors import NotFoundError
+from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
 
 DEFAULT = "default"
@@ -37,8 +38,16 @@ def check_embedding_model(services: Services, name: str) -> None:
         )
 
 
+def context_length(model: ResolvedModel, health: HostHealth | None) -> int:
+    """Tokens that one request may have, its answer included: as the loaded model says, else as its file does."""
+    loaded = health.model if health is not None else None
+    return loaded.n_ctx if loaded is not None else model.context_length
+
+
 class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="model"):
     """A model. ``created`` is its file's time in Unix seconds, 0 before there is one.
+
+    ``context_length`` is how many tokens one request may have, its answer included.
 
     ``notice`` is a remark about the model worth showing once, from the catalog.
     """
@@ -59,8 +68,10 @@ class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
 async def list_models(request: Request) -> Response:
     """The models that are served."""
     services = services_of(request)
-    models = [services.model, services.embedding.model]
-    return json_reply(ModelList([_model(model) for model in models if model is not None]))
+    models = [_model(services.model, services.inference.health())]
+    if services.embedding.model is not None:
+        models.append(_model(services.embedding.model, services.embedding.health()))
+    return json_reply(ModelList(models))
 
 
 async def get_model(request: Request) -> Response:
@@ -68,14 +79,19 @@ async def get_model(request: Request) -> Response:
     services, name = services_of(request), request.path_params["id"]
     embedding = services.embedding.model
     if embedding is not None and name == embedding.name:
-        return json_reply(_model(embedding))
+        return json_reply(_model(embedding, services.embedding.health()))
     check_model(services, name)
-    return json_reply(_model(services.model))
+    return json_reply(_model(services.model, services.inference.health()))
 
 
-def _model(model: ResolvedModel) -> ModelReply:
+def _model(model: ResolvedModel, health: HostHealth | None) -> ModelReply:
     try:
         created = int(model.path.stat().st_mtime)
     except OSError:  # not pulled yet
         created = 0
-    return ModelReply(id=model.name, created=created, context_length=model.context, notice=model.notice)
+    return ModelReply(
+        id=model.name,
+        created=created,
+        context_length=context_length(model, health),
+        notice=model.notice,
+    )

@@ -82,7 +82,7 @@ class Launcher:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
         model = fitting
         command = self._command or host_command(
-            model, self._settings, self._snapshots, self._thread_speeds(file)
+            model, self._settings, self._snapshots, self._thread_plan(file)
         )
         return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
 
@@ -117,27 +117,26 @@ class Launcher:
                     file=plan.file,
                     cores=usable_cores(),
                     measured_at=time.time(),
-                    load=os.getloadavg()[0],
                     plan=ready.thread_plan,
                     speeds=ready.thread_speeds,
                 )
             )
 
-    def _thread_speeds(self, file: tuple[str, int, int]) -> dict[int, dict[int, float]]:
+    def _thread_plan(self, file: tuple[str, int, int]) -> dict[int, int]:
         known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
-        return known.speeds if known is not None else {}
+        return known.plan if known is not None else {}
 
 
 def host_command(
     model: ResolvedModel,
     settings: ModelSettings,
     snapshots: Path | None = None,
-    thread_speeds: Mapping[int, Mapping[int, float]] | None = None,
+    thread_plan: Mapping[int, int] | None = None,
 ) -> tuple[str, ...]:
     """The command line of a model host; ``snapshots`` is the folder for saved KV sequences.
 
-    ``thread_speeds`` are tokens a second by size of batch and threads, as a host measured before; without them the
-    host measures, unless ``settings`` give a number of threads.
+    ``thread_plan`` has the fastest number of threads by size of batch, as a host measured it before; without it the
+    host measures, unless ``settings`` fix the number.
     """
     options: dict[str, object] = {
         "--model": model.path.absolute(),
@@ -149,12 +148,8 @@ def host_command(
         "--max-waiting": settings.max_waiting,
         "--parent": os.getpid(),  # whose death is the host's, too
     }
-    if thread_speeds and not settings.threads:
-        options["--thread-speeds"] = ",".join(
-            f"{size}:{threads}:{speed:.6g}"
-            for size, known in thread_speeds.items()
-            for threads, speed in known.items()
-        )
+    if thread_plan and not settings.threads:
+        options["--thread-plan"] = ",".join(f"{size}:{threads}" for size, threads in thread_plan.items())
     if snapshots is not None and settings.snapshot_bytes:
         options["--snapshots"] = snapshots
         options["--snapshot-bytes"] = settings.snapshot_bytes

@@ -1,12 +1,9 @@
-"""How many threads are fastest for a model on this machine, as its host measured: one small file a model."""
+"""The fastest numbers of threads for each model on this machine, as its host measured them: one small file a model."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
-import time
 from pathlib import Path
 
 import msgspec
@@ -16,9 +13,6 @@ from msgspec import Struct
 from gateway.base.private import make_private
 
 log = structlog.get_logger(__name__)
-
-_BUSY = 0.5  # of the cores
-_BUSY_SECONDS = 3600.0
 
 File = tuple[str, int, int]  # path, mtime in ns, size
 
@@ -30,22 +24,16 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     file: File
     cores: int  # that could be used
     measured_at: float  # Unix time
-    load: float  # of the machine, then: processes that wanted a core
     plan: dict[int, int]
     speeds: dict[int, dict[int, float]]
 
 
-_PLAN = msgspec.json.Decoder(
-    ThreadPlan
-)  # made here: threads use it (docs/decisions/0010-first-conversion.md)
+# Made here: threads use it (docs/decisions/0010-first-conversion.md).
+_PLAN = msgspec.json.Decoder(ThreadPlan)
 
 
 class ThreadPlans:
-    """The plans in a folder.
-
-    A plan holds for one state of the model's file and one number of cores; one that was measured while the machine
-    was busy with other things holds for an hour.
-    """
+    """The plans in a folder. A plan holds for one state of the model's file and one number of cores."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -53,19 +41,15 @@ class ThreadPlans:
     def get(self, file: File, cores: int) -> ThreadPlan | None:
         """The plan for a model's file, None when there is none that holds."""
         plan = _read(self._path(file))
-        if plan is None or (plan.file, plan.cores) != (file, cores):
-            return None
-        busy = plan.load > cores * _BUSY
-        return None if busy and time.time() - plan.measured_at > _BUSY_SECONDS else plan
+        return plan if plan is not None and (plan.file, plan.cores) == (file, cores) else None
 
     def put(self, plan: ThreadPlan) -> None:
-        """Keep a plan; what cannot be written is measured again at the next start."""
+        """Keep a plan. If it cannot be written, the next load measures again."""
         try:
             make_private(self._folder)
-            target = self._path(plan.file)
-            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as partial:
-                partial.write(msgspec.json.encode(plan))
-            os.replace(partial.name, target)  # noqa: PTH105 - the name is a string
+            partial = self._path(plan.file).with_suffix(".partial")
+            partial.write_bytes(msgspec.json.encode(plan))
+            partial.replace(self._path(plan.file))
         except OSError as error:
             log.warning("thread_plan_not_kept", problem=str(error))
 

@@ -71,12 +71,13 @@ class Matcher:
         if self._remembered > MAX_REMEMBERED:
             self._move()
 
-    def first_bytes(self) -> list[bool]:
-        """By byte: whether the text may go on with it."""
-        known = self._firsts.get(self._state)
+    def first_bytes(self, before: bytes = b"") -> list[bool]:
+        """By byte: whether the text may go on with it, behind the bytes ``before``."""
+        state = self._after_bytes(self._state, before)
+        known = self._firsts.get(state)
         if known is None:
-            known = self._firsts[self._state] = [False] * 256
-            for _, node, _ in self._waiting(self._state):
+            known = self._firsts[state] = [False] * 256
+            for _, node, _ in self._waiting(state):
                 for low, high, _ in self._program.edges[node]:
                     known[low : high + 1] = [True] * (high + 1 - low)
         return known

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 
-from model_host.grammar.gbnf.check import check
 from model_host.grammar.gbnf.parser import parse
 from model_host.grammar.gbnf.syntax import (
     Alternatives,
@@ -21,6 +23,8 @@ from model_host.grammar.gbnf.syntax import (
 from model_host.grammar.gbnf.utf8 import Utf8
 
 MAX_STEPS = 400_000
+MAX_BEGINNINGS = 20_000
+_SHOWN = 6  # rules of a circle that an error names
 
 # What a step does, in ``Program.kinds``; its number is in ``Program.operands``.
 CHARACTER = 0  # takes the bytes that lead from the node of this number to the end of a character
@@ -32,50 +36,64 @@ JUMP = 5  # goes on at this step
 RETURN = 6  # goes back to where the call came from
 
 
+class LeftRecursionError(GrammarError):
+    """A rule can begin with itself, so that following it makes no progress."""
+
+
 class Program:
-    """The steps of all rules; ``root`` begins at :attr:`start`.
+    """The steps of all rules, ``root`` at :attr:`start`.
+
+
 
     ``edges``: see :class:`model_host.grammar.gbnf.utf8.Utf8`.
+
+
+
+    Raises GrammarError for rules that are too large, left-recursive, or can begin in too many ways.
     """
 
-    def __init__(self, rules: Rules, token_of: Callable[[int | str], int]) -> None:
+    def __init__(self, rules: Rules, root: str = "root") -> None:
+        self.rules = rules
         self.kinds = bytearray()
         self.operands: list[int] = []
-        self._token_of = token_of
         self._utf8 = Utf8()
         self.edges = self._utf8.edges
-        self._rule = ""
-        entries: dict[str, int] = {}
-        self._calls: list[tuple[int, str]] = []
+        self._names: list[str] = []
+        self._entries: list[int] = []  # the first step of each rule
+        calls: list[tuple[int, str]] = []
         for rule, node in rules.items():
-            self._rule = rule
-            entries[rule] = len(self.kinds)
-            self._write(node)
+            self._names.append(rule)
+            self._entries.append(len(self.kinds))
+            self._write(node, calls)
             self._step(RETURN)
-        for step, rule in self._calls:
+        entries = dict(zip(self._names, self._entries, strict=True))
+        for step, rule in calls:
             self.operands[step] = entries[rule]
-        self.start = entries["root"]
+        self.start = entries[root]
         for step, kind in enumerate(self.kinds):  # where a jump only leads to another one
             if kind in (JUMP, FORK):
-                self.operands[step] = self.behind(self.operands[step])
+                self.operands[step] = self._behind(self.operands[step])
+        self._check()
 
-    def behind(self, step: int) -> int:
+    def _behind(self, step: int) -> int:
         """Where ``step`` leads when all it does is jump."""
         while self.kinds[step] == JUMP:
             step = self.operands[step]
         return step
 
+    # ------------------------------------------------------------------ writing
+
     def _step(self, kind: int, operand: int = 0) -> int:
         if len(self.kinds) >= MAX_STEPS:
             raise GrammarError(
                 f"the grammar is too large: with its repetitions written out it has more than {MAX_STEPS} "
-                f"steps (in the rule `{self._rule[:60]}`)"
+                f"steps (in the rule `{self._names[-1][:60]}`)"
             )
         self.kinds.append(kind)
         self.operands.append(operand)
         return len(self.kinds) - 1
 
-    def _write(self, node: Node) -> None:
+    def _write(self, node: Node, calls: list[tuple[int, str]]) -> None:
         match node:
             case Literal():
                 for character in node.text:
@@ -83,46 +101,96 @@ class Program:
             case Characters():
                 self._step(CHARACTER, self._utf8.root(node.ranges))
             case Token():
-                self._step(OTHER_TOKEN if node.negated else TOKEN, self._token_of(node.name))
+                self._step(OTHER_TOKEN if node.negated else TOKEN, node.number)
             case Reference():
-                self._calls.append((self._step(CALL), node.rule))
+                calls.append((self._step(CALL), node.rule))
             case Concatenation():
                 for item in node.items:
-                    self._write(item)
+                    self._write(item, calls)
             case Alternatives():
-                self._write_choice(node)
+                ends = []
+                for item in node.items[:-1]:
+                    fork = self._step(FORK)
+                    self._write(item, calls)
+                    ends.append(self._step(JUMP))
+                    self.operands[fork] = len(self.kinds)
+                self._write(node.items[-1], calls)
+                self._lead_here(ends)
             case Repeat():
-                self._write_repeat(node)
+                for _ in range(node.least):
+                    self._write(node.item, calls)
+                forks = []
+                for _ in range(1 if node.most is None else node.most - node.least):
+                    forks.append(self._step(FORK))
+                    self._write(node.item, calls)
+                if node.most is None:
+                    self._step(JUMP, forks[0])
+                self._lead_here(forks)
 
-    def _write_choice(self, node: Alternatives) -> None:
-        ends = []
-        for alternative in node.alternatives[:-1]:
-            fork = self._step(FORK)
-            self._write(alternative)
-            ends.append(self._step(JUMP))
-            self.operands[fork] = len(self.kinds)
-        self._write(node.alternatives[-1])
-        for end in ends:
-            self.operands[end] = len(self.kinds)
+    def _lead_here(self, steps: list[int]) -> None:
+        for step in steps:
+            self.operands[step] = len(self.kinds)
 
-    def _write_repeat(self, node: Repeat) -> None:
-        for _ in range(node.least):
-            self._write(node.item)
-        ends = []
-        for _ in range(1 if node.most is None else node.most - node.least):
-            ends.append(self._step(FORK))
-            self._write(node.item)
-        if node.most is None:
-            self._step(JUMP, ends[0])
-        for end in ends:
-            self.operands[end] = len(self.kinds)
+    # ------------------------------------------------------------------ checking
+
+    def can_end(self) -> bool:
+        """Whether any finite text is a sentence."""
+        return self.start in self._spread(through_characters=True)[0]
+
+    def _spread(self, *, through_characters: bool) -> tuple[set[int], dict[int, list[int]]]:
+        """The rules that can be done without a character (or at all), and what each can begin with (or contain).
+
+        Rules go by their first step; a beginning that is no rule is -1. No step is looked at twice.
+        """
+        done: set[int] = set()
+        begins: dict[int, list[int]] = {entry: [] for entry in self._entries}
+        waiting: dict[int, list[int]] = defaultdict(list)  # by rule: the steps behind its calls
+        seen = bytearray(len(self.kinds))
+        pending = list(self._entries)
+        while pending:
+            step = pending.pop()
+            if seen[step]:
+                continue
+            seen[step] = 1
+            kind, operand = self.kinds[step], self.operands[step]
+            rule = self._entries[bisect_right(self._entries, step) - 1]
+            if kind == RETURN:
+                done.add(rule)
+                pending += waiting.pop(rule, [])
+            elif kind == CALL:
+                begins[rule].append(operand)
+                (pending if operand in done else waiting[operand]).append(step + 1)
+            elif kind <= OTHER_TOKEN:
+                begins[rule].append(-1)
+                pending += [step + 1] if through_characters else []
+            else:
+                pending += [operand, step + 1] if kind == FORK else [operand]
+        return done, begins
+
+    def _check(self) -> None:
+        begins = self._spread(through_characters=False)[1]
+        ways = {-1: 1}  # in which a rule can begin
+        try:
+            for rule in TopologicalSorter(begins).static_order():
+                ways[rule] = ways.get(rule, 1 + sum(ways[first] for first in begins.get(rule, [])))
+                if ways[rule] > MAX_BEGINNINGS:
+                    raise GrammarError(
+                        f"the rule `{self._name(rule)}` can begin in more than {MAX_BEGINNINGS} ways; make it simpler"
+                    )
+        except CycleError as error:
+            circle: list[int] = error.args[1][:0:-1]
+            at = circle.index(min(circle))
+            names = [self._name(rule) for rule in (circle[at:] + circle[:at])[:_SHOWN]]
+            more = ["…"] if len(circle) >= _SHOWN else []
+            shown = " → ".join([*names[: _SHOWN - len(more)], *more, names[0]])
+            raise LeftRecursionError(
+                f"the rule `{names[0]}` is left-recursive: it can begin with itself ({shown})"
+            ) from None
+
+    def _name(self, entry: int) -> str:
+        return self._names[bisect_right(self._entries, entry) - 1][:60]
 
 
 def compile_grammar(grammar: str, token_of: Callable[[int | str], int]) -> Program:
-    """The program of a GBNF grammar; ``token_of`` gives the id of a token written ``<[7]>`` or ``<name>``.
-
-    Raises GrammarError for what does not parse, is left-recursive, can begin in too many ways, or is too large.
-    """
-    rules = parse(grammar)
-    check(rules)
-    return Program(rules, token_of)
+    """The program of a GBNF grammar; ``token_of`` gives the id of a token written ``<[7]>`` or ``<name>``."""
+    return Program(parse(grammar, token_of))

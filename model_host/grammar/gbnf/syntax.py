@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from collections.abc import Sequence as Listed
+
+from msgspec import Struct
 
 MAX_CODE_POINT = 0x10FFFF
+MAX_REPETITION = 2000  # llama.cpp's own limit
 SURROGATES = (0xD800, 0xDFFF)  # in no UTF-8 text
 
 # Code points from the first to the second, both included.
@@ -15,63 +19,73 @@ class GrammarError(ValueError):
     """The grammar or JSON schema cannot be used; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """Exactly this text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Characters:
+class Characters(Struct, frozen=True):
     """One character of a set; the ranges are in order and do not touch."""
 
     ranges: tuple[Range, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token of the vocabulary, by its number or its spelling such as ``<end>``; ``negated``: any other one."""
+class Token(Struct, frozen=True):
+    """The token of this number; ``negated``: any other one with text."""
 
-    name: int | str
+    number: int
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """What another rule stands for."""
 
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Concatenation:
-    """One thing after the other; empty: nothing."""
+class Concatenation(Struct, frozen=True):
+    """One item after the other; empty: nothing."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Alternatives:
-    """One of several things."""
+class Alternatives(Struct, frozen=True):
+    """One of several items."""
 
-    alternatives: tuple[Node, ...]
+    items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """The same thing from ``least`` to ``most`` times; None: any number of times."""
+class Repeat(Struct, frozen=True):
+    """The same item from ``least`` to ``most`` times; None: any number of times."""
 
     item: Node
-    least: int
-    most: int | None
+    least: int = 0
+    most: int | None = None
 
 
 Node = Literal | Characters | Token | Reference | Concatenation | Alternatives | Repeat
 Rules = dict[str, Node]
 
 
-def joined(ranges: list[Range]) -> tuple[Range, ...]:
+def row(*items: Node | str) -> Node:
+    """One item after the other; a string stands for its text."""
+    nodes = tuple(Literal(item) if isinstance(item, str) else item for item in items)
+    return nodes[0] if len(nodes) == 1 else Concatenation(nodes)
+
+
+def either(items: Iterable[Node]) -> Node:
+    """One of the items."""
+    nodes = tuple(items)
+    return nodes[0] if len(nodes) == 1 else Alternatives(nodes)
+
+
+def optional(*items: Node | str) -> Node:
+    """The items one after the other, or nothing."""
+    return Repeat(row(*items), 0, 1)
+
+
+def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """The ranges in order, without overlaps and without surrogates."""
     low, high = SURROGATES
     pieces = [
@@ -89,17 +103,19 @@ def joined(ranges: list[Range]) -> tuple[Range, ...]:
     return tuple(made)
 
 
-def others(ranges: list[Range]) -> tuple[Range, ...]:
-    """All other characters but NUL, which is none that anybody wants."""
+def others(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """All other characters but NUL, which is in no useful text."""
     made: list[Range] = []
     at = 1
     for first, last in joined([*ranges, SURROGATES]):
-        if at < first:
-            made.append((at, first - 1))
+        made.append((at, first - 1))
         at = max(at, last + 1)
-    if at <= MAX_CODE_POINT:
-        made.append((at, MAX_CODE_POINT))
-    return joined(made)
+    return joined([*made, (at, MAX_CODE_POINT)])
+
+
+def within(ranges: Listed[Range], bounds: Listed[Range]) -> tuple[Range, ...]:
+    """The characters of both sets."""
+    return joined((max(a, c), min(b, d)) for a, b in ranges for c, d in bounds)
 
 
 ANYTHING = others([])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from model_host.grammar.gbnf.parser import MAX_REPETITION
+from model_host.grammar.gbnf.syntax import MAX_REPETITION, Node, Repeat, optional, row
 from model_host.grammar.schema.keywords import greatest, least
-from model_host.grammar.schema.notation import times
-from model_host.grammar.schema.parts import Part
-from model_host.grammar.schema.rules import Rules
+from model_host.grammar.schema.parts import Part, RuleBuilder
 
 
-def expression(rules: Rules, parts: list[Part]) -> str:
-    """An array of which all ``parts`` hold. Read backwards: what may follow an item, and what may come first."""
+def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
+    """An array of which all ``parts`` hold."""
     prefixes = [_prefix(part) for part in parts]
     fewest, most = greatest(parts, "minItems"), least(parts, "maxItems")
     listed = max(map(len, prefixes), default=0)
@@ -23,25 +21,21 @@ def expression(rules: Rules, parts: list[Part]) -> str:
         raise parts[-1].error(
             f"counts more than {MAX_REPETITION} items; leave the limit out, or take a smaller one"
         )
-    if most == 0:
-        return '"[]"'
-    comma = rules.notation.comma
-    after = ""
-    if most is None or most > listed:
-        item = rules.place(
-            tuple(_item(part, prefix, listed) for part, prefix in zip(parts, prefixes, strict=True))
-        )
-        if listed == 0:
-            more = f"({comma} {item}){times(max(0, fewest - 1), None if most is None else most - 1)}"
-            return f'"[" {item} {more} "]"' if fewest else f'"[" ({item} {more})? "]"'
-        after = f"({comma} {item}){times(max(0, fewest - listed), None if most is None else most - listed)}"
-    for number in reversed(range(listed if most is None else min(listed, most))):
-        item = rules.place(
+
+    def item(number: int) -> Node:
+        return builder.place(
             tuple(_item(part, prefix, number) for part, prefix in zip(parts, prefixes, strict=True))
         )
-        after = f"{comma if number else ''} {item} {after}"
-        after = rules.rule(after if number < fewest else f"({after})?")
-    return f'"[" {after} "]"'
+
+    alone = 0 if listed else 1  # items of which none is listed: the first comes without a comma
+    behind: Node = row()
+    if most is None or most > listed:
+        more = None if most is None else most - listed - alone
+        behind = Repeat(row(builder.notation.comma, item(listed)), max(0, fewest - listed - alone), more)
+    for number in reversed(range(min(listed + alone, listed + 1 if most is None else most))):
+        behind = row(*([builder.notation.comma] if number else []), item(number), behind)
+        behind = builder.rule(behind if number < fewest else optional(behind))
+    return row("[", behind, "]")
 
 
 def _prefix(part: Part) -> list[Part]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from model_host.grammar.schema.bounds import bounds_of
+from model_host.grammar.gbnf.syntax import Node, either
 from model_host.grammar.schema.keywords import ANYWHERE, BOUNDS, HONOURED, greatest, least, types_of
-from model_host.grammar.schema.parts import Part
-from model_host.grammar.schema.rules import Rules
+from model_host.grammar.schema.numbers import allowed
+from model_host.grammar.schema.parts import Part, RuleBuilder
 
 _CHECKED = ANYWHERE | BOUNDS | {"minLength", "maxLength"}
 
@@ -23,8 +23,8 @@ def listed(parts: list[Part]) -> list[Any] | None:
             values = part.schema[key] if key == "enum" else [part.schema[key]]
             if not isinstance(values, list):
                 raise part.error("has an `enum` that is no list", key)
-            allowed = {canonical(value) for value in values}
-            found = [value for value in (values if found is None else found) if canonical(value) in allowed]
+            these = {canonical(value) for value in values}
+            found = [value for value in (values if found is None else found) if canonical(value) in these]
     return found
 
 
@@ -39,34 +39,30 @@ def canonical(value: Any) -> str:
     return json.dumps(value)
 
 
-def expression(rules: Rules, parts: list[Part], values: list[Any]) -> str:
+def expression(builder: RuleBuilder, parts: list[Part], values: list[Any]) -> Node:
     """One of the listed values that fits what is said besides."""
     part = next(part for part in parts if "enum" in part.schema or "const" in part.schema)
     key = "enum" if "enum" in part.schema else "const"
-    if not rules.lenient:
-        for other in parts:
-            for word in other.schema:
-                if word in HONOURED and word not in _CHECKED:
-                    raise other.error(f"has `{word}` beside `enum` or `const`, which is not supported", word)
+    for other in parts:
+        for word in other.schema.keys() & HONOURED - _CHECKED:
+            builder.refuse(other, f"has `{word}` beside `enum` or `const`, which is not supported", word)
     fitting = [value for value in values if _fits(value, parts)]
     if not fitting:
         raise part.error("leaves no value to choose", key)
     try:
-        return " | ".join(rules.notation.constant(value) for value in fitting)
+        return either(map(builder.notation.constant, fitting))
     except ValueError as error:
         raise part.error(str(error), key) from None
 
 
 def _fits(value: Any, parts: list[Part]) -> bool:
     kinds = kinds_of(value)
-    for part in parts:
-        types = types_of(part)
-        if types is not None and types.isdisjoint(kinds):
-            return False
+    if any((types := types_of(part)) is not None and types.isdisjoint(kinds) for part in parts):
+        return False
     if "string" in kinds:
         most = least(parts, "maxLength")
         return greatest(parts, "minLength") <= len(value) and (most is None or len(value) <= most)
-    return "number" not in kinds or bounds_of(parts).holds(value)
+    return "number" not in kinds or allowed(value, parts)
 
 
 def kinds_of(value: Any) -> set[str]:

@@ -12,20 +12,13 @@ from model_host.grammar.schema.parts import Part
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 # What constrains values of one type alone; a schema without a type is taken to mean the types it speaks of.
+_OBJECTS = (
+    "properties required additionalProperties unevaluatedProperties minProperties maxProperties propertyNames"
+)
 BY_TYPE: Mapping[str, frozenset[str]] = {
-    "object": frozenset(
-        {
-            "properties",
-            "required",
-            "additionalProperties",
-            "unevaluatedProperties",
-            "minProperties",
-            "maxProperties",
-        }
-        | {"propertyNames"}
-    ),
-    "array": frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "unevaluatedItems"}),
-    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
+    "object": frozenset(_OBJECTS.split()),
+    "array": frozenset(["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "unevaluatedItems"]),
+    "string": frozenset(["minLength", "maxLength", "pattern", "format"]),
     "number": BOUNDS | {"multipleOf"},
 }
 ANYWHERE = frozenset({"type", "enum", "const", "nullable", "$ref", "allOf", "anyOf", "oneOf"})

@@ -1,119 +1,154 @@
-"""How the values of a schema are written: as JSON, or as another notation of the same values. GBNF expressions."""
+"""How the values of a schema are written: as JSON, or as in the tool calls of Gemma's templates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from model_host.grammar.gbnf.syntax import Alternatives, Characters, Node, Range, Repeat, joined, others
+from model_host.grammar.gbnf.parser import parse
+from model_host.grammar.gbnf.syntax import (
+    Alternatives,
+    Characters,
+    Literal,
+    Node,
+    Range,
+    Repeat,
+    Rules,
+    Token,
+    either,
+    others,
+    row,
+    within,
+)
 from model_host.grammar.gbnf.syntax import Concatenation as Row
 
 
-class Notation(Protocol):
-    """What differs between notations."""
+def _shared(comma: str, colon: str) -> Rules:
+    """Numbers have 16 digits and two of an exponent, so that each is finite."""
+    return parse(rf"""
+root ::= comma colon value string key character
+comma ::= {comma}
+colon ::= {colon}
+value ::= object | array | string | number | "true" | "false" | "null"
+object ::= "{{" (key {colon} value ({comma} key {colon} value)*)? "}}"
+array ::= "[" (value ({comma} value)*)? "]"
+number ::= "-"? ("0" | [1-9] [0-9]{{0,15}}) ("." [0-9]{{1,16}})? ([eE] [-+]? [0-9]{{1,2}})?
+string ::= "\"" character* "\""
+key ::= string
+character ::= [^"\\\x01-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F] | [dD] [0-7]) [0-9a-fA-F]{{2}})
+""")
 
-    comma: str
-    colon: str
 
-    @property
-    def rules(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-        """What does not depend on the schema: by name of a rule its body and the rules it uses.
+_JSON, _GEMMA = _shared('"," " "?', '":" " "?'), _shared('","', '":"')
+_BARE = re.compile(r"[\w$.-]+")
+_BARE_START: tuple[Range, ...] = ((0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_BARE_CHARACTERS: tuple[Range, ...] = ((0x2D, 0x2D), (0x30, 0x39), *_BARE_START)
 
-        Among them are ``value``, ``object``, ``array``, ``string``, ``key``, ``character``, ``number``, and for use in
-        ``comma`` and ``colon``, ``ws``.
-        """
-        ...
 
-    def string(self, inside: str) -> str:
+class JsonNotation:
+    """JSON. Between two values there is at most one blank."""
+
+    # What stands in a string as it is: no quote, backslash or control character.
+    plain: tuple[Range, ...] = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, 0x10FFFF))
+    in_names = plain  # in those that no schema lists
+    rest: Node = Repeat(Characters(plain))  # of such a name
+    quote: Node = Literal('"')
+    name_quote = quote
+    order: Callable[[str], str] = staticmethod(lambda name: "")  # of properties: as in the schema
+
+    def __init__(self, rules: Rules = _JSON) -> None:
+        self.rules = rules
+        self.comma, self.colon = rules["comma"], rules["colon"]
+
+    def string(self, inside: Node) -> Node:
         """A string whose text is ``inside``."""
-        ...
+        return row(self.quote, inside, self.quote)
 
-    def characters(self, ranges: tuple[Range, ...]) -> str:
-        """One character of a set, within a string. Raises ValueError when none of them can stand there."""
-        ...
+    def characters(self, ranges: Sequence[Range]) -> Node:
+        """One character of a set, within a string, escaped only where it must be."""
+        plain = within(ranges, self.plain)
+        escaped = within(ranges, ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
+        ways: list[Node] = [Characters(plain)] if plain else []
+        for low, high in escaped:
+            ways += [Literal(json.dumps(chr(code))[1:-1]) for code in range(low, high + 1)]
+        return either(ways)
 
-    def name(self, name: str) -> str:
+    def text(self, node: Node) -> Node:
+        """Text within a string that is made as ``node`` says. Raises ValueError when it cannot be written."""
+        match node:
+            case Characters():
+                return self.characters(node.ranges)
+            case Row():
+                return Row(tuple(map(self.text, node.items)))
+            case Alternatives():
+                return Alternatives(tuple(map(self.text, node.items)))
+            case Repeat():
+                return Repeat(self.text(node.item), node.least, node.most)
+            case _:
+                raise AssertionError("patterns consist of characters")
+
+    def name(self, name: str) -> Node:
         """The name of a property."""
-        ...
+        return self.constant(name)
 
-    def other_name(self, names: Sequence[str], prefix: str) -> dict[str, str]:
-        """Rules for any name but these; the one to use is called ``prefix``."""
-        ...
-
-    def constant(self, value: Any) -> str:
-        """Exactly this value. Raises ValueError when it cannot be written."""
-        ...
-
-    def in_order(self, names: Sequence[str]) -> list[str]:
-        """Properties in the order in which they are written."""
-        ...
+    def constant(self, value: Any) -> Node:
+        """Exactly this value, spaced as Python and most models write it. Raises ValueError if it cannot be written."""
+        return Literal(json.dumps(value, ensure_ascii=False))
 
 
-def literal(text: str) -> str:
-    """Exactly this text."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{escaped}"'
+class GemmaNotation(JsonNotation):
+    """Text between two quote markers, names bare, no escapes and no blanks.
 
-
-def character_set(ranges: Sequence[Range]) -> str:
-    """One character of the set."""
-    return (
-        "["
-        + "".join(_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in ranges)
-        + "]"
-    )
-
-
-def _code(code: int) -> str:
-    return f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
-
-
-def within(ranges: Sequence[Range], bounds: Sequence[Range]) -> tuple[Range, ...]:
-    """What two sets have in common."""
-    return joined([(max(a, c), min(b, d)) for a, b in ranges for c, d in bounds if max(a, c) <= min(b, d)])
-
-
-def text_of(node: Node, notation: Notation) -> str:
-    """The expression for text within a string that is made as ``node`` says. Raises ValueError."""
-    match node:
-        case Characters():
-            return notation.characters(node.ranges)
-        case Row():
-            return " ".join(text_of(item, notation) for item in node.items) or '""'
-        case Alternatives():
-            return f"({' | '.join(text_of(way, notation) for way in node.alternatives)})"
-        case Repeat():
-            return f"({text_of(node.item, notation)}){times(node.least, node.most)}"
-        case _:
-            raise AssertionError("patterns consist of characters")
-
-
-def times(least: int, most: int | None) -> str:
-    """How often the thing before it is repeated."""
-    if most is None:
-        return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
-    return "?" if (least, most) == (0, 1) else f"{{{least},{most}}}"
-
-
-def names_but(names: Sequence[str], allowed: Sequence[Range], rest: str, prefix: str) -> dict[str, str]:
-    """Rules for every text of ``allowed`` characters that is none of ``names``; the first is the one to use.
-
-    ``rest`` stands for any number of such characters. A tree of prefixes: a text is another one as soon as it leaves
-    the tree, or where it ends between two names.
+    ``token`` is the marker where the vocabulary has it as one token. Otherwise no text contains the marker: after its
+    first character comes another one than its second. Where characters are counted one by one, they exclude the first.
     """
-    rules: dict[str, str] = {}
-    beginnings = [""]
-    for at in beginnings:  # which grows on the way
-        following = sorted({name[len(at)] for name in names if len(name) > len(at) and name.startswith(at)})
-        following = [c for c in following if within([(ord(c), ord(c))], allowed)]
-        ways = []
-        for character in following:
-            beginnings.append(at + character)
-            ways.append(f"{literal(character)} {prefix}{len(beginnings) - 1}")
-        strange = within(others([(ord(c), ord(c)) for c in following]), allowed)
-        if strange:
-            ways.append(f"{character_set(strange)} {rest}")
-        if at not in names and at:
-            ways.append('""')
-        rules[f"{prefix}{len(rules)}"] = " | ".join(ways)
-    return rules
+
+    in_names = _BARE_CHARACTERS
+    name_quote = row()
+    order = staticmethod(str.lower)  # as Gemma's templates print them
+    rest = Repeat(Characters(_BARE_CHARACTERS), 0, 63)
+
+    def __init__(self, marker: str, token: int | None) -> None:
+        self._marker = marker
+        self.plain = _all_but(marker[0])
+        self.quote = Literal(marker) if token is None else Token(token)
+        spelled = row(marker[0], Characters(_all_but(marker[1])))
+        piece = either([Characters(self.plain), spelled]) if token is None else Token(token, negated=True)
+        string = self.string(Repeat(piece))
+        key = either([row(Characters(_BARE_START), self.rest), string])
+        super().__init__(_GEMMA | {"string": string, "key": key, "character": Characters(self.plain)})
+
+    def characters(self, ranges: Sequence[Range]) -> Node:
+        """See JSON."""
+        found = within(ranges, self.plain)
+        if not found:
+            raise ValueError("needs a character that cannot stand in this model's strings")
+        return Characters(found)
+
+    def name(self, name: str) -> Node:
+        """See JSON."""
+        return Literal(name) if _BARE.fullmatch(name) else self.constant(name)
+
+    def constant(self, value: Any) -> Node:
+        """See JSON."""
+        if isinstance(value, str):
+            if self._marker in value:
+                raise ValueError("has a text with this model's quote marker in it")
+            return self.string(Literal(value))
+        if isinstance(value, dict):
+            names = sorted(value, key=self.order)
+            pairs = [row(self.name(name), ":", self.constant(value[name])) for name in names]
+            return row("{", *_separated(pairs), "}")
+        if isinstance(value, list):
+            return row("[", *_separated([self.constant(item) for item in value]), "]")
+        return Literal(json.dumps(value))
+
+
+def _all_but(character: str) -> tuple[Range, ...]:
+    return others([(ord(character), ord(character))])
+
+
+def _separated(items: list[Node]) -> list[Node]:
+    return [node for item in items for node in (Literal(","), item)][1:]

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 
-from model_host.grammar.schema.keywords import greatest, least
-from model_host.grammar.schema.parts import Part
-from model_host.grammar.schema.rules import Rules
+from model_host.grammar.gbnf.syntax import (
+    Characters,
+    Node,
+    Reference,
+    Repeat,
+    either,
+    optional,
+    others,
+    row,
+    within,
+)
+from model_host.grammar.schema.keywords import count
+from model_host.grammar.schema.parts import Part, RuleBuilder
 
 
-def expression(rules: Rules, parts: list[Part]) -> str:
+def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
     """An object of which all ``parts`` hold.
 
     Other properties than those that are listed come last, and only where `additionalProperties` asks for them or
@@ -17,13 +28,14 @@ def expression(rules: Rules, parts: list[Part]) -> str:
     """
     required = _required(parts)
     listed = _listed(parts, required)
-    others = _others(parts)
-    _check_count(rules, parts, listed, required, others)
-    if others is None and not listed:
-        return '"{}"'
-    names = [name for part in parts for name in part.schema.get("properties", {})]
-    extra = _extra(rules, [*names, *listed], others) if others is not None else None
-    return f'"{{" {_members(rules, listed, required, extra)} "}}"'
+    unlisted = _unlisted(parts)
+    _check_count(builder, parts, len(required), len(listed) if unlisted is None else math.inf)
+    extra = None
+    if unlisted is not None:
+        names = [name for part in parts for name in part.schema.get("properties", {})]
+        other = _other_name(builder, [*names, *listed])
+        extra = builder.rule(row(other, builder.notation.colon, builder.place(unlisted)))
+    return row("{", _members(builder, listed, required, extra), "}")
 
 
 def _required(parts: list[Part]) -> dict[str, Part]:
@@ -46,10 +58,9 @@ def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Par
         if not isinstance(properties, dict):
             raise part.error("needs an object for `properties`", "properties")
         names |= dict.fromkeys(properties)
-    names |= dict.fromkeys(required)
     listed = {}
-    for name in names:
-        holds = [found for part in parts if (found := _property(part, name)) is not None]
+    for name in names | dict.fromkeys(required):
+        holds = [found for part in parts if (found := _property(part, name, parts)) is not None]
         barred = next((found for found in holds if found.schema is False), None)
         if barred is None:
             listed[name] = tuple(holds) or (Part(True, f"{parts[0].path}/properties/{name}"),)
@@ -60,79 +71,101 @@ def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Par
     return listed
 
 
-def _property(part: Part, name: str) -> Part | None:
+def _property(part: Part, name: str | None, parts: list[Part]) -> Part | None:
+    """What ``part`` says of a property, None: one that is not listed. It may seal what it is around."""
     if name in part.schema.get("properties", {}):
         return part.at("properties", name)
-    return part.at("additionalProperties") if "additionalProperties" in part.schema else None
+    if "additionalProperties" in part.schema:
+        return part.at("additionalProperties")
+    if part.seals and not any(
+        "additionalProperties" in inner.schema or name in inner.schema.get("properties", {})
+        for inner in parts
+        if part.path in inner.sealed_by
+    ):
+        return part.at("unevaluatedProperties")
+    return None
 
 
-def _others(parts: list[Part]) -> tuple[Part, ...] | None:
+def _unlisted(parts: list[Part]) -> tuple[Part, ...] | None:
     """What holds for properties that are not listed; None where there are none."""
-    asked = tuple(part.at("additionalProperties") for part in parts if "additionalProperties" in part.schema)
+    asked = tuple(found for part in parts if (found := _property(part, None, parts)) is not None)
     if any(part.schema is False for part in asked):
         return None
     if asked:
         return asked
-    unevaluated = any(part.schema.get("unevaluatedProperties") is False for part in parts)
-    if unevaluated or any(part.schema.get("properties") or part.schema.get("required") for part in parts):
+    if any(part.schema.get("properties") or part.schema.get("required") for part in parts):
         return None
     return (Part(True, f"{parts[0].path}/additionalProperties"),)
 
 
-def _check_count(
-    rules: Rules,
-    parts: list[Part],
-    listed: dict[str, tuple[Part, ...]],
-    required: dict[str, Part],
-    others: tuple[Part, ...] | None,
-) -> None:
+def _check_count(builder: RuleBuilder, parts: list[Part], fewest_listed: int, most_listed: float) -> None:
     """`minProperties` and `maxProperties` hold because of the other keywords, or are refused."""
-    fewest, most = greatest(parts, "minProperties"), least(parts, "maxProperties")
-    if rules.lenient:
-        return
     for part in parts:
-        if "minProperties" in part.schema and fewest > len(required):
-            raise part.error(
-                "has a `minProperties` that is not supported; name as many properties in `required`",
-                "minProperties",
-            )
-        if "maxProperties" in part.schema and most is not None and (others is not None or most < len(listed)):
-            raise part.error(
+        if (count(part, "minProperties") or 0) > fewest_listed:
+            problem = "has a `minProperties` that is not supported; name as many properties in `required`"
+            builder.refuse(part, problem, "minProperties")
+        most = count(part, "maxProperties")
+        if most is not None and most < most_listed:
+            problem = (
                 "has a `maxProperties` that is not supported; list no more `properties` than that, and set "
-                "`additionalProperties` to false",
-                "maxProperties",
+                "`additionalProperties` to false"
             )
+            builder.refuse(part, problem, "maxProperties")
 
 
-def _extra(rules: Rules, names: list[str], others: tuple[Part, ...]) -> str:
-    """One property that is not listed."""
+def _other_name(builder: RuleBuilder, names: list[str]) -> Node:
+    """Any name but these: it leaves the tree of their prefixes, or ends between two of them."""
     if not names:
-        name = rules.fixed("key")
-    else:
-        name = rules.rule("")
-        rules.named(rules.notation.other_name(names, name))
-    return rules.rule(f"{name} {rules.notation.colon} {rules.place(others)}")
+        return Reference("key")
+    notation = builder.notation
+    tree: list[dict[str, int]] = [{}]  # by prefix: what may follow, and the number of the longer prefix
+    ends = {0}
+    for name in names:
+        at = 0
+        for character in name:
+            if not within([(ord(character), ord(character))], notation.in_names):
+                break  # no other name has it either
+            if character not in tree[at]:
+                tree[at][character] = len(tree)
+                tree.append({})
+            at = tree[at][character]
+        else:
+            ends.add(at)
+    rules: dict[int, Node] = {}
+    for at in reversed(range(len(tree))):
+        ways = [row(character, rules[longer]) for character, longer in tree[at].items()]
+        strange = within(
+            others((ord(character), ord(character)) for character in tree[at]), notation.in_names
+        )
+        ways += [row(Characters(strange), notation.rest)] if strange else []
+        ways += [row()] if at not in ends else []
+        rules[at] = builder.rule(either(ways))
+    return row(notation.name_quote, rules[0], notation.name_quote)
 
 
 def _members(
-    rules: Rules,
+    builder: RuleBuilder,
     listed: dict[str, tuple[Part, ...]],
     required: dict[str, Part],
-    extra: str | None,
-) -> str:
+    extra: Node | None,
+) -> Node:
     """Properties in their order. Read backwards: what may follow with something before it, and with nothing."""
-    comma, colon = rules.notation.comma, rules.notation.colon
-    after = first = ""
+    comma, colon = builder.notation.comma, builder.notation.colon
+    after, first = row(), row()
     if extra is not None:
-        after = rules.rule(f"({comma} {extra})*")
-        first = rules.rule(f"({extra} {after})?")
-    for name in reversed(rules.notation.in_order(list(listed))):
-        pair = rules.rule(f"{rules.notation.name(name)} {colon} {rules.place(listed[name])}")
-        opening = f"{pair} {after}"
+        after = builder.rule(Repeat(row(comma, extra)))
+        first = builder.rule(optional(extra, after))
+    for name in sorted(listed, key=builder.notation.order)[::-1]:
+        try:
+            written = builder.notation.name(name)
+        except ValueError as error:
+            raise listed[name][0].error(str(error)) from None
+        pair = builder.rule(row(written, colon, builder.place(listed[name])))
+        opening = row(pair, after)
         if name in required:
-            first = rules.rule(opening)
-            after = rules.rule(f"{comma} {pair} {after}")
+            first = builder.rule(opening)
+            after = builder.rule(row(comma, pair, after))
         else:
-            first = rules.rule(f"{opening} | {first}" if first else f"({opening})?")
-            after = rules.rule(f"({comma} {pair})? {after}")
+            first = builder.rule(either([opening, first]))
+            after = builder.rule(row(optional(comma, pair), after))
     return first

@@ -35,9 +35,15 @@ def _apart(document: Document, ones: list[Part], others: list[Part], depth: int)
     if one is not None and other is not None:
         return {canonical(value) for value in one}.isdisjoint(map(canonical, other))
     common = _types(ones) & _types(others)
-    return not common or (
-        common == {"object"} and depth > 0 and _objects_apart(document, ones, others, depth)
-    )
+    if common != {"object"} or depth == 0:
+        return not common
+    if _barred(ones, others) or _barred(others, ones):
+        return True
+    for name in _required(ones) & _required(others):
+        inner = [document.unfold(tuple(_property(parts, name)))[0] for parts in (ones, others)]
+        if _apart(document, inner[0], inner[1], depth - 1):
+            return True
+    return False
 
 
 def _types(parts: list[Part]) -> set[str]:
@@ -48,16 +54,10 @@ def _types(parts: list[Part]) -> set[str]:
     return found if values is None else found & set().union(*map(kinds_of, values))
 
 
-def _objects_apart(document: Document, ones: list[Part], others: list[Part], depth: int) -> bool:
-    for here, there in ((ones, others), (others, ones)):
-        for name in _required(here):
-            if any(_bars(part, name) for part in there):
-                return True
-    for name in _required(ones) & _required(others):
-        inner = [document.unfold(tuple(_property(parts, name)))[0] for parts in (ones, others)]
-        if _apart(document, inner[0], inner[1], depth - 1):
-            return True
-    return False
+def _barred(here: list[Part], there: list[Part]) -> bool:
+    """Whether something that is required here is not allowed there."""
+    closed = [part for part in there if part.schema.get("additionalProperties") is False]
+    return any(name not in _names(part, "properties") for name in _required(here) for part in closed)
 
 
 def _required(parts: list[Part]) -> set[str]:
@@ -66,10 +66,6 @@ def _required(parts: list[Part]) -> set[str]:
 
 def _property(parts: list[Part], name: str) -> list[Part]:
     return [part.at("properties", name) for part in parts if name in _names(part, "properties")]
-
-
-def _bars(part: Part, name: str) -> bool:
-    return part.schema.get("additionalProperties") is False and name not in _names(part, "properties")
 
 
 def _names(part: Part, key: str) -> set[str]:

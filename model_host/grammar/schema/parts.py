@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
-from model_host.grammar.gbnf.syntax import GrammarError
+from msgspec import Struct
+
+from model_host.grammar.gbnf.syntax import GrammarError, Node, Reference
+from model_host.grammar.schema.notation import JsonNotation
 
 MAX_CHAIN = 64  # schemas that lead to one another by `$ref` and `allOf` without anything between
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A schema and its JSON pointer in the document. ``without`` are keywords that were taken out of it."""
+class Part(Struct, frozen=True):
+    """A schema and its JSON pointer in the document.
+
+    ``without`` are keywords that were taken out of it. ``sealed_by`` are the paths of the schemas around it that allow
+    only the properties that they or something within them list (`unevaluatedProperties`).
+    """
 
     schema: Any
     path: str
     without: tuple[str, ...] = ()
+    sealed_by: tuple[str, ...] = ()
 
     @property
-    def identity(self) -> str:
+    def identity(self) -> tuple[str, ...]:
         """What stands for the part when parts are compared."""
-        return " ".join((self.path, *self.without))
+        return (self.path, *self.without, "", *self.sealed_by)
 
     def less(self, *keys: str) -> Part:
         """The part without some keywords."""
-        removed = {key for key in keys if key in self.schema}
+        removed = self.schema.keys() & set(keys)
         schema = {key: value for key, value in self.schema.items() if key not in removed}
-        return Part(schema, self.path, tuple(sorted({*self.without, *removed})))
+        return Part(schema, self.path, tuple(sorted({*self.without, *removed})), self.sealed_by)
 
     def at(self, key: str, number: int | str | None = None) -> Part:
         """The schema under a keyword; with ``number`` the item or member of it."""
         inner, path = self.schema[key], f"{self.path}/{_escaped(key)}"
         return Part(inner, path) if number is None else Part(inner[number], f"{path}/{_escaped(str(number))}")
+
+    @property
+    def seals(self) -> bool:
+        """Whether it allows no other properties than those that are listed in it."""
+        return isinstance(self.schema, dict) and self.schema.get("unevaluatedProperties") is False
 
     def error(self, problem: str, key: str | None = None) -> GrammarError:
         """The error for this part, or for its keyword ``key``."""
@@ -41,8 +52,23 @@ class Part:
         return GrammarError(f"the JSON schema {problem} (at {path[:200]})")
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaBranches:
+class RuleBuilder(Protocol):
+    """What the helpers of the converter may ask of it."""
+
+    @property
+    def notation(self) -> JsonNotation: ...
+
+    def place(self, parts: tuple[Part, ...], name: str | None = None) -> Reference:
+        """The rule for a value for which all ``parts`` hold."""
+
+    def rule(self, node: Node, name: str | None = None) -> Reference:
+        """A new rule that stands for ``node``."""
+
+    def refuse(self, part: Part, problem: str, key: str | None = None) -> None:
+        """Raise GrammarError for what is not supported, unless it may be left out."""
+
+
+class SchemaBranches(Struct, frozen=True):
     """The branches of an `anyOf` or `oneOf`."""
 
     key: str
@@ -75,20 +101,26 @@ class Document:
 
     def unfold(self, parts: tuple[Part, ...]) -> tuple[list[Part], list[SchemaBranches]]:
         """All that must hold where ``parts`` hold: with what they refer to, and all of `allOf`; and the choices."""
-        plain: dict[str, Part] = {}
-        choices: dict[str, SchemaBranches] = {}
+        plain: dict[tuple[str, ...], Part] = {}
+        choices: dict[tuple[str, ...], SchemaBranches] = {}
         for part in parts:
-            self._unfold(part, plain, choices, ())
+            self._unfold(part, (), plain, choices)
         return list(plain.values()), list(choices.values())
 
     def _unfold(
-        self, part: Part, plain: dict[str, Part], choices: dict[str, SchemaBranches], chain: tuple[str, ...]
+        self,
+        part: Part,
+        chain: tuple[str, ...],
+        plain: dict[tuple[str, ...], Part],
+        choices: dict[tuple[str, ...], SchemaBranches],
     ) -> None:
         schema = part.schema
         if part.path in chain:
             raise part.error("refers to itself without anything between")
         if len(chain) > MAX_CHAIN:
             raise part.error(f"is nested deeper than {MAX_CHAIN} levels of `$ref` and `allOf`")
+        if part.seals and part.path not in part.sealed_by:
+            part = Part(schema, part.path, part.without, (*part.sealed_by, part.path))
         if part.identity in plain:
             return
         if not isinstance(schema, dict | bool):
@@ -96,14 +128,17 @@ class Document:
         plain[part.identity] = part
         if isinstance(schema, bool):
             return
-        chain = (*chain, part.path)
-        if "$ref" in schema:
-            self._unfold(self.target(part), plain, choices, chain)
-        for inner in _schemas(part, "allOf"):
-            self._unfold(inner, plain, choices, chain)
+        inner = [self.target(part)] if "$ref" in schema else []
+        for found in [*inner, *_schemas(part, "allOf")]:
+            self._unfold(_sealed(found, part), (*chain, part.path), plain, choices)
         for key in ("anyOf", "oneOf"):
-            if branches := _schemas(part, key):
-                choices[f"{part.path}/{key}"] = SchemaBranches(key, branches, part)
+            if branches := [_sealed(branch, part) for branch in _schemas(part, key)]:
+                choices[(key, *part.identity)] = SchemaBranches(key, branches, part)
+
+
+def _sealed(inner: Part, part: Part) -> Part:
+    """``inner``, which holds at the same place as ``part``."""
+    return Part(inner.schema, inner.path, inner.without, part.sealed_by)
 
 
 def _schemas(part: Part, key: str) -> list[Part]:

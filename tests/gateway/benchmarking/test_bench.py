@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.benchmarking.cpu_load import busy_loops
 from gateway.benchmarking.flows import SCENARIOS, scenarios
-from gateway.benchmarking.hogs import busy_loops
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.report import Result, rows_of
 from gateway.benchmarking.run import measure
@@ -179,7 +179,7 @@ def test_texts_are_seeded_and_as_long_as_asked(seed: str, tokens: int, per_word:
     assert [again.text(tokens), again.text(tokens)] == [first, second]
 
 
-def test_hogs_are_gone_after_the_block() -> None:
+def test_cpu_load_is_gone_after_the_block() -> None:
     with busy_loops() as count:
         found = eventually(
             lambda: [p for p in psutil.Process().children() if "-S" in p.cmdline()], "no loop runs"

@@ -66,7 +66,6 @@ def test_doctor_shows_how_many_threads_are_best(hearth: Run, tmp_path: Path) -> 
         file=("/models/small.gguf", 1, 2),
         cores=2,
         measured_at=0.0,
-        load=0.0,
         plan={1: 1, 64: 2},
         speeds={1: {1: 3200.0, 2: 2750.4}, 64: {2: 11000.0}},
     )

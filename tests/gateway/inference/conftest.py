@@ -13,6 +13,7 @@ import pytest
 from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
 from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.models.catalog import ResolvedModel
 from tests.gateway.inference.helpers import FAKE_HOST, MakeHost, children_before_the_test, own_children
 
@@ -34,7 +35,12 @@ async def make_host(model: ResolvedModel) -> AsyncIterator[MakeHost]:
     """Make HostInference objects on the fake host; at the end each is closed and no child may be left."""
     made: list[HostInference] = []
 
-    def make(*switches: object, breaker: Breaker | None = None, **settings: Any) -> HostInference:
+    def make(
+        *switches: object,
+        breaker: Breaker | None = None,
+        thread_plans: ThreadPlans | None = None,
+        **settings: Any,
+    ) -> HostInference:
         command = [sys.executable, str(FAKE_HOST), *map(str, switches)]
         defaults = {"stop_grace_seconds": 2.0, "start_timeout_seconds": 20.0, "memory_headroom_bytes": 0}
         host = HostInference(
@@ -43,6 +49,7 @@ async def make_host(model: ResolvedModel) -> AsyncIterator[MakeHost]:
             command=command,
             breaker=breaker,
             snapshots=model.path.parent / "snapshots",
+            thread_plans=thread_plans,
         )
         made.append(host)
         return host

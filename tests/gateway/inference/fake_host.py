@@ -75,6 +75,9 @@ def arguments() -> argparse.Namespace:
         "--oversized", action="store_true", help="write a line over the limit at a generation"
     )
     parser.add_argument("--mangle", help="replace the event of this tag by a line that does not parse")
+    parser.add_argument(
+        "--measured", action="store_true", help="report measured threads, then CPU contention"
+    )
     parser.add_argument("--protocol", type=int, default=protocol.PROTOCOL_VERSION)
     return parser.parse_args()
 
@@ -141,6 +144,10 @@ class FakeHost:
                 build="0",
                 load_seconds=self.options.load_seconds,
                 fingerprint="fake",
+                thread_plan={1: 1, 64: 2} if self.options.measured else {},
+                thread_speeds={1: {1: 100.0, 2: 90.0}, 64: {1: 400.0, 2: 700.0}}
+                if self.options.measured
+                else {},
             )
         )
 
@@ -255,6 +262,7 @@ class FakeHost:
             decode_tokens_per_second=0.0,
             uptime_seconds=time.monotonic() - self.begun,
             rss_bytes=0,
+            thread_plan={1: 1, 64: 1} if self.options.measured else {},
         )
 
 

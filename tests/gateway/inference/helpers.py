@@ -13,6 +13,7 @@ import psutil
 from gateway.inference.host import HostInference
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.inference.process.breaker import Breaker
+from gateway.inference.process.thread_plans import ThreadPlans
 from model_host.protocol import Delta, Message
 
 FAKE_HOST = Path(__file__).with_name("fake_host.py")
@@ -22,7 +23,11 @@ class MakeHost(Protocol):
     """Keyword arguments are fields of ModelSettings."""
 
     def __call__(
-        self, *switches: object, breaker: Breaker | None = None, **settings: Any
+        self,
+        *switches: object,
+        breaker: Breaker | None = None,
+        thread_plans: ThreadPlans | None = None,
+        **settings: Any,
     ) -> HostInference: ...
 
 

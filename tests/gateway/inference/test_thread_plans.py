@@ -1,19 +1,16 @@
-"""How many threads are fastest is measured at the first load, kept, and shown."""
+"""The fastest numbers of threads are measured at the first load, kept, and shown."""
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
-import pytest
-
 from gateway.base.cores import usable_cores
 from gateway.config.settings import ModelSettings
-from gateway.inference.host import HostInference
-from gateway.inference.process.launch import host_command
+from gateway.inference.process.launch import Launcher, host_command
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
 from gateway.models.catalog import ResolvedModel
+from tests.gateway.inference.helpers import MakeHost
 
 FILE = ("/models/a.gguf", 1, 2)
 
@@ -24,7 +21,6 @@ def plan(**changes: object) -> ThreadPlan:
         "file": FILE,
         "cores": 2,
         "measured_at": time.time(),
-        "load": 0.1,
         "plan": {1: 2},
         "speeds": {1: {1: 100.0, 2: 166.25}},
     }
@@ -42,16 +38,6 @@ def test_a_plan_holds_for_its_file_and_number_of_cores(tmp_path: Path) -> None:
     assert plans.all() == [kept]
 
 
-def test_a_plan_of_a_busy_machine_holds_for_an_hour(tmp_path: Path) -> None:
-    plans = ThreadPlans(tmp_path)
-    plans.put(plan(load=3.0))
-    assert plans.get(FILE, 2) is not None
-    plans.put(plan(load=3.0, measured_at=time.time() - 4000))
-    assert plans.get(FILE, 2) is None
-    plans.put(plan(load=0.3, measured_at=time.time() - 4000))
-    assert plans.get(FILE, 2) is not None
-
-
 def test_damaged_and_unwritable_plans_are_measured_again(tmp_path: Path) -> None:
     plans = ThreadPlans(tmp_path / "threads")
     plans.put(plan())
@@ -63,32 +49,34 @@ def test_damaged_and_unwritable_plans_are_measured_again(tmp_path: Path) -> None
     ThreadPlans(tmp_path / "a file").put(plan())  # a warning in the log, no more
 
 
-def test_the_command_has_the_speeds_unless_the_number_is_set(model: ResolvedModel) -> None:
-    speeds = {1: {1: 100.0, 2: 166.25}, 64: {2: 812345.678}}
-    command = host_command(model, ModelSettings(), None, speeds)
-    assert command[command.index("--thread-speeds") + 1] == "1:1:100,1:2:166.25,64:2:812346"
-    assert "--thread-speeds" not in host_command(model, ModelSettings(threads=3), None, speeds)
+def test_the_command_has_the_plan_unless_the_number_is_set(model: ResolvedModel) -> None:
+    command = host_command(model, ModelSettings(), None, {1: 1, 64: 2})
+    assert command[command.index("--thread-plan") + 1] == "1:1,64:2"
+    assert "--thread-plan" not in host_command(model, ModelSettings(threads=3), None, {1: 1, 64: 2})
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core leaves nothing to choose")
-async def test_the_first_load_measures_and_the_next_one_knows(tmp_path: Path, tiny_model: Path) -> None:
-    settings = ModelSettings(memory_headroom_bytes=0)
+async def test_the_first_load_measures_and_the_next_one_knows(
+    tmp_path: Path, model: ResolvedModel, make_host: MakeHost
+) -> None:
     plans = ThreadPlans(tmp_path / "threads")
-    resolved = ResolvedModel(name="tiny", path=tiny_model, size_bytes=1, ram_bytes=1, context=512)
-    inference = HostInference(resolved, settings, thread_plans=plans)
-    try:
-        await inference.warm()
-        (kept,) = plans.all()
-        assert (kept.model, kept.cores) == ("tiny", usable_cores())
-        # Beside busy programs the time for measuring is over before the larger batch has its turn.
-        assert list(kept.speeds) in ([8, 64, 1], [8, 1])
-        assert inference.health().threads == kept.plan
-        await inference.unload()
-        await inference.warm()
-        assert plans.all() == [kept]
-        assert inference.health().threads == kept.plan
-        await inference.refresh_stats()
-        assert inference.health().threads == kept.plan
-        assert "thread_plan" not in inference.health().stats
-    finally:
-        await inference.close()
+    launcher = Launcher(model, ModelSettings(memory_headroom_bytes=0), thread_plans=plans)
+    assert "--thread-plan" not in launcher.plan().command
+    inference = make_host("--measured", thread_plans=plans)
+    await inference.warm()
+    (kept,) = plans.all()
+    assert (kept.model, kept.cores, kept.plan) == ("fake", usable_cores(), {1: 1, 64: 2})
+    assert kept.speeds == {1: {1: 100.0, 2: 90.0}, 64: {1: 400.0, 2: 700.0}}
+    command = launcher.plan().command
+    assert command[command.index("--thread-plan") + 1] == "1:1,64:2"
+    assert inference.health().threads == kept.plan
+    await inference.refresh_stats()
+    assert inference.health().threads == {1: 1, 64: 1}, "what is in use now"
+    assert "thread_plan" not in inference.health().stats
+
+
+async def test_a_load_that_could_not_measure_leaves_it_to_the_next(
+    tmp_path: Path, make_host: MakeHost
+) -> None:
+    plans = ThreadPlans(tmp_path / "threads")
+    await make_host(thread_plans=plans).warm()
+    assert plans.all() == []

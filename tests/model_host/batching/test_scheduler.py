@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_host.batching.request import SequenceState
+from model_host.batching.request import SequenceState, aged_lane
 from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.replies.reply import Reply
 from tests.model_host.fakes import CountingSampler, FakeMemory
 
+Request = tuple[
+    int, str, int, int, int, int
+]  # arrival step, lane, owner, prompt and answer length, what it is about
 
-def simulate(
-    requests: list[tuple[int, str, int, int, int]], *, cells: int, parallel: int, budget: int
-) -> dict[str, list[int]]:
-    """Run requests (arrival step, lane, owner, prompt length, answer length) to their end; their tokens by id."""
+
+def generation(
+    name: str, lane: str, tokens: list[int], *, owner: str = "o", arrived: float = 0.0, answer: int = 5
+) -> SequenceState:
+    return SequenceState(
+        id=name,
+        lane=lane,  # type: ignore[arg-type]
+        owner=owner,
+        tokens=tokens,
+        shared=0,
+        max_tokens=answer,
+        sampler=CountingSampler(1),
+        reply=Reply(),
+        arrived=arrived,
+    )
+
+
+def simulate(requests: list[Request], *, cells: int, parallel: int, budget: int) -> dict[str, list[int]]:
+    """Run requests to their end; their tokens by id."""
     memory = FakeMemory()
     table = SlotTable(2 * parallel, cells, memory)
     scheduler = Scheduler(table, parallel=parallel, max_waiting=1000, sequence_limit=cells)
@@ -25,21 +44,13 @@ def simulate(
     while coming or scheduler.waiting or scheduler.running:
         now = float(step)
         while coming and coming[0][1][0] <= step:
-            number, (_, lane, owner, prompt, answer) = coming.pop(0)
-            scheduler.add(
-                SequenceState(
-                    id=str(number),
-                    lane=lane,  # type: ignore[arg-type]
-                    owner=f"o{owner}",
-                    tokens=[(number * 7 + i) % 50 for i in range(prompt)],
-                    shared=0,
-                    max_tokens=answer,
-                    sampler=CountingSampler(number),
-                    reply=Reply(),
-                    arrived=now,
-                )
-            )
-        scheduler.admit(now)
+            number, (_, lane, owner, prompt, answer, about) = coming.pop(0)
+            tokens = [(about * 7 + i) % 50 for i in range(prompt)]
+            item = generation(str(number), lane, tokens, owner=f"o{owner}", arrived=now, answer=answer)
+            item.shared = prompt if about == 0 else 0
+            item.sampler = CountingSampler(number)
+            scheduler.add(item)
+        admit(scheduler, now)
         assert len(scheduler.running) <= parallel
         feeds = scheduler.plan(budget, now)
         assert sum(feed.count for feed in feeds) <= budget
@@ -67,19 +78,38 @@ def simulate(
     return finished
 
 
+def admit(scheduler: Scheduler, now: float) -> None:
+    """Whoever loses its place loses it to somebody more urgent, and nobody's cache is given up in vain."""
+    before = list(scheduler.running)
+    cached = {slot.id: list(slot.tokens) for slot in scheduler.slots.cached()}
+    scheduler.admit(now)
+    gained = lanes([one for one in scheduler.running if one not in before], now)
+    lost = lanes([one for one in before if one not in scheduler.running], now)
+    assert len(gained) >= len(lost)
+    assert all(winner < loser for winner, loser in zip(gained, lost, strict=False))
+    if scheduler.running == before:
+        assert cached == {slot.id: list(slot.tokens) for slot in scheduler.slots.cached()}
+
+
+def lanes(sequences: list[SequenceState], now: float) -> list[int]:
+    """The most urgent first."""
+    return sorted(aged_lane(one.lane, one.arrived, now) for one in sequences)
+
+
 REQUEST = st.tuples(
     st.integers(0, 40),
     st.sampled_from(["interactive", "retrieval", "background"]),
     st.integers(0, 2),
-    st.integers(1, 60),
+    st.integers(1, 90),
     st.integers(1, 30),
+    st.integers(0, 2),
 )
 
 
 @settings(max_examples=60)
 @given(st.lists(REQUEST, min_size=1, max_size=14), st.integers(1, 4), st.integers(4, 32))
 def test_every_request_ends_with_the_tokens_it_has_alone(
-    requests: list[tuple[int, str, int, int, int]], parallel: int, budget: int
+    requests: list[Request], parallel: int, budget: int
 ) -> None:
     """Small caches force preemption; what a sequence generates does not depend on its company."""
     budget = max(budget, parallel)
@@ -94,25 +124,15 @@ def test_every_request_ends_with_the_tokens_it_has_alone(
 
 
 def test_lanes_and_owners() -> None:
-    def sequence(name: str, lane: str, owner: str, arrived: float) -> SequenceState:
-        return SequenceState(
-            id=name,
-            lane=lane,  # type: ignore[arg-type]
-            owner=owner,
-            tokens=[*name.encode(), *range(5)],
-            shared=0,
-            max_tokens=5,
-            sampler=CountingSampler(1),
-            reply=Reply(),
-            arrived=arrived,
-        )
+    def request(name: str, lane: str, owner: str, arrived: float) -> SequenceState:
+        return generation(name, lane, [*name.encode(), *range(5)], owner=owner, arrived=arrived)
 
     scheduler = Scheduler(SlotTable(8, 1000, FakeMemory()), parallel=2, max_waiting=9, sequence_limit=1000)
     for item in (
-        sequence("b", "background", "x", 0.0),
-        sequence("x1", "interactive", "x", 1.0),
-        sequence("x2", "interactive", "x", 2.0),
-        sequence("y1", "interactive", "y", 3.0),
+        request("b", "background", "x", 0.0),
+        request("x1", "interactive", "x", 1.0),
+        request("x2", "interactive", "x", 2.0),
+        request("y1", "interactive", "y", 3.0),
     ):
         scheduler.add(item)
     assert [s.id for s in scheduler.admit(4.0)] == ["x1", "x2"]
@@ -121,32 +141,49 @@ def test_lanes_and_owners() -> None:
     assert [s.id for s in scheduler.waiting] == ["b"]
     for _ in range(2):
         scheduler.remove(scheduler.running[0])
-    scheduler.add(sequence("late", "interactive", "z", 50.0))
+    scheduler.add(request("late", "interactive", "z", 50.0))
     # Aged by 50 s, two lanes, the background request is as urgent as a new interactive one, and older.
     assert [s.id for s in scheduler.admit(50.0)] == ["b", "late"]
 
 
+# --------------------------------------------------------------------------- who gives its place to whom
+
+
+def scheduler_of(parallel: int) -> Scheduler:
+    return Scheduler(SlotTable(4, 220, FakeMemory()), parallel=parallel, max_waiting=9, sequence_limit=220)
+
+
+def run(scheduler: Scheduler, item: SequenceState, read: int) -> None:
+    """Admit a request and read so many tokens of its prompt."""
+    scheduler.add(item)
+    assert scheduler.admit(0.0) == [item]
+    assert item.slot is not None
+    scheduler.slots.append(item.slot, item.tokens[:read], item.shared)
+    item.done = read
+
+
 def test_interactive_takes_the_place_of_running_background() -> None:
-    scheduler = Scheduler(SlotTable(4, 500, FakeMemory()), parallel=1, max_waiting=9, sequence_limit=500)
-
-    def add(name: str, lane: str, arrived: float) -> None:
-        scheduler.add(
-            SequenceState(
-                id=name,
-                lane=lane,  # type: ignore[arg-type]
-                owner=name,
-                tokens=[ord(name[0]), 1, 2],
-                shared=0,
-                max_tokens=5,
-                sampler=CountingSampler(1),
-                reply=Reply(),
-                arrived=arrived,
-            )
-        )
-
-    add("background", "background", 0.0)
-    scheduler.admit(0.0)
-    add("interactive", "interactive", 1.0)
+    scheduler = scheduler_of(1)
+    run(scheduler, generation("background", "background", [1, 2, 3]), read=3)
+    scheduler.add(generation("interactive", "interactive", [4, 5, 6], arrived=1.0))
     scheduler.admit(1.0)
     assert [s.id for s in scheduler.running] == ["interactive"]
     assert [s.id for s in scheduler.waiting] == ["background"]
+
+
+def test_interactive_takes_the_cells_of_running_background() -> None:
+    scheduler = scheduler_of(2)
+    run(scheduler, generation("background", "background", [1] * 150), read=150)
+    scheduler.add(generation("interactive", "interactive", [2] * 100))
+    scheduler.admit(0.0)
+    assert [s.id for s in scheduler.running] == ["interactive"]
+
+
+@pytest.mark.parametrize("first", [0, 1000], ids=["its prefix is coming", "it does not fit"])
+def test_nobody_loses_a_place_to_a_request_that_cannot_have_it(first: int) -> None:
+    scheduler = scheduler_of(2)
+    run(scheduler, generation("reads", "interactive", list(range(100))), read=50)
+    run(scheduler, generation("rests", "background", [500]), read=1)
+    scheduler.add(generation("comes", "interactive", list(range(first, first + 150))))
+    assert scheduler.admit(0.0) == []
+    assert [one.id for one in scheduler.running] == ["reads", "rests"]

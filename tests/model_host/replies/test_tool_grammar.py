@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from model_host.grammar.gbnf.program import Program
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.protocol import Tool
 from model_host.replies.markers import Markers
@@ -29,7 +30,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def grammar(form: ToolForm, *tools: Tool, parallel: bool = True, opened: bool = False) -> str:
+def grammar(form: ToolForm, *tools: Tool, parallel: bool = True, opened: bool = False) -> Program:
     return tool_grammar(form, NO_TOKENS, tools, parallel=parallel, opened=opened)
 
 

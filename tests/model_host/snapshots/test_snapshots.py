@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -135,21 +136,6 @@ def test_another_owner_gets_nothing_of_a_snapshot(start_host: StartHost, tmp_pat
     assert again.end("two")["cached_tokens"] < 16
 
 
-def test_forget_drops_memory_and_files(start_host: StartHost, tmp_path: Path) -> None:
-    histories: dict[str, list[dict[str, Any]]] = {"alice": [], "bob": []}
-    host = start_host(*flags(tmp_path, after=0.0))
-    for owner, history in histories.items():
-        turn(host, f"one-{owner}", history, owner + LONG[:3000], owner=owner)
-    until_saved(tmp_path, 2)
-    host.send(op="forget", id="f", owner="alice")
-    assert host.end("f")["event"] == "forgotten"
-    assert [path.name.split("-")[0] for path in tmp_path.glob("*/*.kv")] == [owner_digest("bob")]
-    for owner, history in histories.items():
-        turn(host, f"two-{owner}", history, NEXT, owner=owner)
-    assert host.end("two-alice")["cached_tokens"] < 16
-    assert host.end("two-bob")["cached_tokens"] > 300
-
-
 def test_a_prefix_that_several_share_is_saved_for_all(start_host: StartHost, tmp_path: Path) -> None:
     system = [{"role": "system", "content": [{"text": LONG[:2000], "shared": True}]}]
     host = start_host(*flags(tmp_path))
@@ -269,12 +255,39 @@ def test_the_oldest_files_go_first_and_a_full_disk_is_left_alone(tmp_path: Path)
         assert folder.writer.flush(10)
     assert sum(path.stat().st_size for path in tmp_path.glob("*/*")) <= 3000
     assert list(other.folder.glob("*.kv")) == []
+    assert [folder.find([number, 5, 1], 0, "o")[1] for number in range(4)] == [0, 0, 2, 2]
+    assert [folder.has("o", [number, 5]) for number in range(4)] == [False, False, True, True]
     assert folder.save("o", 0, [9, 9], b"s" * 5000)
     assert folder.writer.flush(10)
-    gone = folder.find([9, 9, 1], 0, "o")[0]
-    assert gone is not None, "the index believes it until it is wanted"
-    assert folder.load(gone) is None
     assert folder.find([9, 9, 1], 0, "o")[0] is None
+
+
+def test_what_a_refused_file_would_replace_stays(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, limit=3000)
+    assert folder.save("o", 0, [1, 2], b"short")
+    assert folder.save("o", 0, [1, 2, 3], b"s" * 5000)
+    assert folder.writer.flush(10)
+    kept, length = folder.find([1, 2, 3, 4], 0, "o")
+    assert kept is not None and length == 2 and folder.load(kept) == b"short"
+    assert not folder.has("o", [1, 2, 3])
+
+
+def test_the_index_has_nothing_that_could_not_be_written(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    shutil.rmtree(folder.folder)
+    assert folder.save("o", 0, [1, 2], b"s")
+    assert folder.writer.flush(10)
+    assert folder.find([1, 2, 3], 0, "o")[0] is None and not folder.has("o", [1, 2])
+    assert folder.writer.saved == 0
+
+
+def test_what_was_deleted_by_others_is_saved_again(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    assert folder.save("o", 0, [1, 2], b"s")
+    assert folder.writer.flush(10)
+    assert folder.has("o", [1, 2])
+    shutil.rmtree(folder.folder)
+    assert not folder.has("o", [1, 2])
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
@@ -290,7 +303,7 @@ def test_what_waits_to_be_written_is_there_already(tmp_path: Path, monkeypatch: 
         assert may_write.wait(20)
         write_file(snapshot, state)
 
-    monkeypatch.setattr("model_host.snapshots.folder.write_file", slow)
+    monkeypatch.setattr("model_host.snapshots.writer.write_file", slow)
     folder = folder_of(tmp_path)
     assert folder.save("o", 2, [1, 2, 3, 4], b"state")
     snapshot, _ = folder.find([1, 2, 3, 4, 5], 0, "o")

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from model_host.grammar.gbnf.matcher import Matcher
-from model_host.grammar.gbnf.program import compile_grammar
+from model_host.grammar.gbnf.program import Program, compile_grammar
 from model_host.grammar.gbnf.syntax import (
     Alternatives,
     Characters,
@@ -56,7 +56,7 @@ class Sentences:
             case Concatenation():
                 return max((self._height(item) for item in node.items), default=0)
             case Alternatives():
-                return min(self._height(item) for item in node.alternatives)
+                return min(self._height(item) for item in node.items)
             case Repeat():
                 return self._height(node.item) if node.least else 0
             case Reference():
@@ -77,7 +77,7 @@ class Sentences:
                 for item in node.items:
                     self._write(item, depth, made)
             case Alternatives():
-                ways = [way for way in node.alternatives if self._height(way) < max(depth, self._least(node))]
+                ways = [way for way in node.items if self._height(way) < max(depth, self._least(node))]
                 self._write(self._chance.choice(ways), depth, made)
             case Repeat():
                 for _ in range(self._count(node, depth)):
@@ -86,7 +86,7 @@ class Sentences:
                 self._write(self._rules[node.rule], depth - 1, made)
 
     def _least(self, node: Alternatives) -> int:
-        return 1 + min(self._height(way) for way in node.alternatives)
+        return 1 + min(self._height(way) for way in node.items)
 
     def _count(self, node: Repeat, depth: int) -> int:
         if self._height(node.item) >= depth:
@@ -104,9 +104,10 @@ def accepts(matcher: Matcher, text: str) -> bool:
     return matcher.may_end
 
 
-def takes(grammar: str, text: str) -> bool:
+def takes(grammar: str | Program, text: str) -> bool:
     """Whether ``text`` is a sentence of ``grammar``, which names no tokens."""
-    return accepts(Matcher(compile_grammar(grammar, int)), text)
+    program = compile_grammar(grammar, int) if isinstance(grammar, str) else grammar
+    return accepts(Matcher(program), text)
 
 
 def random_grammar(chance: random.Random, rules: int = 5, alphabet: str = "abc") -> str:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_host.grammar.gbnf.check import MAX_BEGINNINGS, can_be_empty
-from model_host.grammar.gbnf.parser import MAX_NESTING, parse
-from model_host.grammar.gbnf.program import MAX_STEPS, Program, compile_grammar
+from model_host.grammar.gbnf.program import MAX_BEGINNINGS, MAX_STEPS, Program, compile_grammar
+from model_host.grammar.gbnf.reader import MAX_NESTING
 from model_host.grammar.gbnf.syntax import GrammarError
 
 ARITHMETIC = r"""
@@ -107,12 +106,26 @@ def test_a_long_chain_of_rules_does_not_overflow_the_stack() -> None:
         compiled(f"root ::= r0\n{chain}\nr15000 ::= r0")
 
 
-def test_emptiness_goes_through_rules_groups_and_repetitions() -> None:
-    rules = parse(
-        'root ::= a b c\na ::= "x" | d\nb ::= ("y" | a) a{3}\nc ::= d+\nd ::= "z"*\n'
-        'e ::= a "w"\nf ::= f\ng ::= ""\nh ::= (f | e)'
-    )
-    assert can_be_empty(rules) == {"root", "a", "b", "c", "d", "g"}
+EMPTINESS = """
+a ::= "x" | d
+b ::= ("y" | a) a{3}
+c ::= d+
+d ::= "z"*
+e ::= a "w"
+f ::= "v" f
+g ::= ""
+h ::= (f | e)
+"""
+
+
+@pytest.mark.parametrize(("rule", "empty"), [*((rule, rule in "abcdg") for rule in "abcdefgh")])
+def test_emptiness_goes_through_rules_groups_and_repetitions(rule: str, empty: bool) -> None:
+    grammar = f'root ::= {rule} root | "end"\n{EMPTINESS}'
+    if empty:
+        with pytest.raises(GrammarError, match="left-recursive"):
+            compiled(grammar)
+    else:
+        compiled(grammar)
 
 
 @given(st.text(alphabet='ab"[]()|{}*+?:=\\ \n0-9,<>!.^#', max_size=120))

@@ -157,6 +157,40 @@ CASES: list[tuple[Any, list[Any], list[str]]] = [
         ['{"name":"horse","legs":4}', '{"name":"dog"}'],
     ),
     (
+        {
+            "anyOf": [{"$ref": "#/$defs/point"}, {"type": "null"}],
+            "$defs": {
+                "point": {
+                    "allOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]}],
+                    "anyOf": [{"required": ["x"]}, {"properties": {"y": {"type": "null"}}}],
+                    "unevaluatedProperties": False,
+                }
+            },
+        },
+        [{"x": 1}, {"x": 1, "y": None}, None],
+        ['{"y":null}', '{"x":1,"z":1}'],
+    ),
+    # What a schema does not list itself, or within itself, it does not allow beside others either.
+    (
+        {
+            "allOf": [
+                {"properties": {"a": {"type": "null"}}, "unevaluatedProperties": False},
+                {"properties": {"a": True, "b": True}},
+            ]
+        },
+        [{}, {"a": None}],
+        ['{"b":1}', '{"a":null,"b":1}'],
+    ),
+    (
+        {
+            "properties": {"a": True},
+            "$ref": "#/$defs/closed",
+            "$defs": {"closed": {"unevaluatedProperties": False}},
+        },
+        [{}],
+        ['{"a":1}'],
+    ),
+    (
         {"$ref": "#/$defs/n", "maximum": 5, "$defs": {"n": {"type": "integer", "minimum": 3}}},
         [3, 5],
         ["2", "6"],

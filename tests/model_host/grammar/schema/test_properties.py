@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model_host.grammar.gbnf.parser import parse
 from model_host.grammar.schema.converter import schema_to_grammar
 from tests.model_host.grammar.gbnf.sentences import Sentences, takes
 from tests.model_host.grammar.schema.random_schemas import PAIRS, Pair, whole
@@ -19,7 +18,7 @@ from tests.model_host.grammar.schema.random_schemas import PAIRS, Pair, whole
 
 def sentences_satisfy(schema: Any, seed: int, count: int = 4) -> None:
     validator = jsonschema_rs.validator_for(schema, validate_formats=True)
-    sentences = Sentences(parse(schema_to_grammar(schema)), random.Random(seed))
+    sentences = Sentences(schema_to_grammar(schema).rules, random.Random(seed))
     for _ in range(count):
         text = sentences.one()
         value = json.loads(text)

@@ -24,12 +24,12 @@ while os.getppid() == parent:
 
 
 @contextmanager
-def busy_loops() -> Iterator[int]:
-    """One endless loop for each core that this process may use, while in the block; yields their number.
+def busy_loops(count: int = 0) -> Iterator[int]:
+    """So many endless loops while in the block, or one for each core that this process may use; yields their number.
 
     They are one session of their own, as another program would be: Linux shares cores between sessions first.
     """
-    count = len(os.sched_getaffinity(0))
+    count = count or len(os.sched_getaffinity(0))
     command = [sys.executable, "-S", "-c", _LOOPS, str(os.getpid()), str(count)]
     leader = subprocess.Popen(command, start_new_session=True)
     try:

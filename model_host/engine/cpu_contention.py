@@ -1,0 +1,62 @@
+"""CPU contention: other processes leave this one too few cores for its threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+LOOK_SECONDS = 0.25
+SHORTEST_SECONDS = 0.1  # between two looks: Linux tells idle time in hundredths of a second
+
+
+class CpuContention:
+    """``present`` says whether this process can have half a core less than its ``threads`` want.
+
+    It can have the cores that idle and those that it uses itself. Run delay and pressure stall tell only whether
+    threads wait, which ends as soon as there are fewer of them (docs/decisions/0015-threads.md).
+    """
+
+    present = False
+
+    def __init__(
+        self, threads: int, stat: Path = Path("/proc/stat"), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wanted = threads - 0.5
+        self._stat = stat
+        self._clock = clock
+        self._looked_at = clock()
+        self._core_seconds = self._available()
+
+    def watch(self) -> None:
+        """Look every quarter of a second until the process ends."""
+        threading.Thread(target=self._watch, name="contention", daemon=True).start()
+
+    def look(self) -> bool:
+        """Judge by the time since the last look, if it is long enough; the new state."""
+        seconds = self._clock() - self._looked_at
+        if seconds >= SHORTEST_SECONDS:
+            before, self._core_seconds = self._core_seconds, self._available()
+            self._looked_at += seconds
+            if before is not None and self._core_seconds is not None:
+                self.present = self._core_seconds - before < self._wanted * seconds
+        return self.present
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(LOOK_SECONDS)
+            self.look()
+
+    def _available(self) -> float | None:
+        """Core seconds that this process could have had since the machine started; None where Linux does not tell."""
+        ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+        try:
+            rows = [line.split() for line in self._stat.read_text().splitlines() if line.startswith("cpu")]
+            idle = [int(row[4]) + int(row[5]) for row in rows if row[0] in ours]
+        except (OSError, ValueError, IndexError):
+            return None
+        if len(idle) < len(ours) or not any(idle):
+            return None
+        return sum(idle) / os.sysconf("SC_CLK_TCK") + time.process_time()

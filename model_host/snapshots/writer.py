@@ -1,0 +1,163 @@
+"""The thread that writes snapshots and erases them, one job after the other: the loop never waits for a disk."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from model_host.protocol import owner_digest
+from model_host.snapshots.snapshot_file import PARTIAL, Snapshot, State, delete_file, file_size, write_file
+
+KEPT_FREE_BYTES = 1 << 30  # a disk with less free space than this is not written to
+_MOST_WAITING = 2  # files: states are large
+
+Erased = Callable[[OSError | None], None]  # told, in the writer's thread, of the end of an erasure
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    snapshot: Snapshot
+    state: State
+    replaced: list[Snapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class _Erase:
+    owner: str
+    done: Erased
+
+
+class SnapshotWriter:
+    """``limit``: bytes of all files under ``root``, oldest first out.
+
+    ``lost`` is told, in the writer's thread, of each path at which there is no snapshot any more.
+    """
+
+    def __init__(self, root: Path, folder: Path, limit: int, lost: Callable[[Path], None]) -> None:
+        self.saved = 0  # files written
+        self._root = root
+        self._folder = folder
+        self._limit = limit
+        self._lost = lost
+        self._jobs: deque[_Write | _Erase] = deque()
+        self._present: _Write | _Erase | None = None  # not in the queue any more, and not done
+        self._changed = threading.Condition()
+        self._complained = False
+        self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
+        self._thread.start()
+
+    def put(self, snapshot: Snapshot, state: State, replaced: list[Snapshot]) -> bool:
+        """Queue a file, to be written before those it replaces are deleted; False when too many wait already."""
+        with self._changed:
+            if sum(isinstance(job, _Write) for job in (self._present, *self._jobs)) >= _MOST_WAITING:
+                return False
+            self._jobs.append(_Write(snapshot, state, replaced))
+            self._changed.notify_all()
+            return True
+
+    def queued(self, path: Path) -> bytes | None:
+        """The state that is to be written to this file, if it waits for that."""
+        with self._changed:
+            writes = [job for job in (self._present, *self._jobs) if isinstance(job, _Write)]
+        return next((bytes(write.state) for write in writes if write.snapshot.path == path), None)
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until everything is done; False when that took too long."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._jobs and self._present is None, seconds)
+
+    def erase(self, owner: str, done: Erased) -> None:
+        """Delete an owner's files of any model, one that is being written included; those that wait are dropped."""
+        with self._changed:
+            others = [
+                job for job in self._jobs if not (isinstance(job, _Write) and job.snapshot.owner == owner)
+            ]
+            self._jobs = deque([*others, _Erase(owner, done)])
+            self._changed.notify_all()
+
+    # ------------------------------------------------------------------ the thread
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._jobs))
+                job = self._present = self._jobs.popleft()
+            if isinstance(job, _Write):
+                self._write(job)
+            else:
+                job.done(self._erase(job.owner))
+            with self._changed:
+                self._present = None
+                self._changed.notify_all()
+
+    def _write(self, job: _Write) -> None:
+        try:
+            self._make_room(file_size(job.snapshot, job.state))
+            write_file(job.snapshot, job.state)
+        except OSError as error:
+            self._lost(job.snapshot.path)
+            if not self._complained:  # once: a full disk would fill the log as well
+                self._complained = True
+                print(f"a snapshot cannot be saved: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            return
+        self.saved += 1
+        for old in job.replaced:
+            self._lost(old.path)
+            delete_file(old.path)
+
+    def _erase(self, owner: str) -> OSError | None:
+        """Every file of the owner, and what crashes left of anybody's. All are tried; the first error is returned."""
+        prefix = f"{owner_digest(owner)}-"
+        problem = None
+        try:
+            folders = [folder for folder in self._root.iterdir() if folder.is_dir()]
+            paths = [path for folder in folders for path in folder.iterdir()]
+        except OSError as error:
+            return error
+        for path in paths:
+            if path.name.startswith(prefix) or path.suffix == PARTIAL:
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as error:
+                    problem = problem or error
+        return problem
+
+    def _make_room(self, size: int) -> None:
+        """Delete the oldest files until ``size`` bytes more are within the limit. Raises OSError if they cannot be."""
+        if size > self._limit:
+            raise OSError(errno.EFBIG, f"it has {size} bytes, and all together may have {self._limit}")
+        if _free_bytes(self._folder) < KEPT_FREE_BYTES + size:
+            raise OSError(errno.ENOSPC, f"{self._folder} would have less than {KEPT_FREE_BYTES} bytes free")
+        files = sorted(_files(self._root), key=lambda file: file[1])
+        total = sum(bytes_ for _, _, bytes_ in files)
+        for path, _, bytes_ in files:
+            if total + size <= self._limit:
+                return
+            with contextlib.suppress(OSError):
+                path.unlink()
+                self._lost(path)
+                total -= bytes_
+        if total + size > self._limit:
+            raise OSError(errno.EACCES, f"older files in {self._root} cannot be deleted to make room")
+
+
+def _files(root: Path) -> Iterator[tuple[Path, float, int]]:
+    for path in root.glob("*/*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            yield path, status.st_mtime, status.st_size
+
+
+def _free_bytes(folder: Path) -> int:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return 0
+    return status.f_bavail * status.f_frsize
