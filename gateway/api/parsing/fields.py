@@ -68,8 +68,9 @@ def decode_object(body: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if (fault := find_fault(body)) is not None:
             path, problem = fault
+            where = f"`{path}`" if path else "the body"
             raise InvalidRequestError(
-                f"`{path}`: {problem}", param=path or None, code="invalid_json"
+                f"{where}: {problem}", param=path or None, code="invalid_json"
             ) from None
         raise InvalidRequestError(f"the body is no valid JSON: {error}", code="invalid_json") from None
     if not isinstance(value, dict):

@@ -74,6 +74,8 @@ def _faults(value: Any) -> Iterator[Fault]:
             yield path, "the text contains half of a surrogate pair, which stands for no character"
         elif isinstance(found, list):
             pending += [(f"{path}[{index}]", item) for index, item in reversed([*enumerate(found)])]
+        elif isinstance(found, dict) and not all(map(_is_text, found)):
+            yield path, "a name in it contains half of a surrogate pair, which stands for no character"
         elif isinstance(found, dict):
             pending += [(f"{path}.{key}" if path else key, item) for key, item in reversed([*found.items()])]
 

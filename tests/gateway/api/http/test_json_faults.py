@@ -1,4 +1,4 @@
-"""JSON that is nested deeply, in a request or in what a model writes, ends no reply and no handler."""
+"""JSON that is not taken, in a request or from a model: nested deeply, or saying what JSON cannot. It ends no handler."""
 
 from __future__ import annotations
 
@@ -139,3 +139,27 @@ def test_brackets_in_strings_are_no_depth() -> None:
 def test_looking_takes_linear_time(body: bytes) -> None:
     deep_field(b"[" * MAX_DEPTH + body)
     deep_field(b"{}" * MAX_DEPTH + body)
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "words"),
+    [
+        (r'{"\ud800": NaN}', None, "the body: a name in it contains half of a surrogate pair"),
+        (r'{"messages": [{"\ud800": 1}]}', "messages[0]", "`messages[0]`: a name in it"),
+        (
+            r'{"messages": [{"role": "user", "content": "\ud83d"}]}',
+            "messages[0].content",
+            "half of a surrogate pair",
+        ),
+        ('{"temperature": NaN}', "temperature", "`temperature`: the number is not finite"),
+        ('{"temperature": 1e999}', "temperature", "`temperature`: the number is not finite"),
+        ('{"temperature": 1,}', None, "the body is no valid JSON"),
+    ],
+)
+async def test_what_json_cannot_say_is_refused_by_name(
+    client: Client, body: str, param: str | None, words: str
+) -> None:
+    reply = await post(client, "/v1/chat/completions", body.encode())
+    assert reply.status_code == 400, reply.text
+    assert reply.json()["error"]["param"] == param
+    assert words in reply.json()["error"]["message"]
