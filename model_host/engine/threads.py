@@ -13,7 +13,7 @@ Plan = dict[int, int]
 # One token is the last: it takes a while until the system has spread new threads over the cores, and until then they
 # hinder each other.
 _MEASURED = (8, 64, 1)
-_SIZE_SECONDS = 0.15  # for each of them, or one turn
+_SIZE_SECONDS = 0.1  # for each of them, or one turn
 _MOST_TURNS = 20
 _MEASURE_SECONDS = 0.5  # after which only one token is measured yet
 _CLEARLY = 1.5  # times slower than the best: fewer threads are not measured
