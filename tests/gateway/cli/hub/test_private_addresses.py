@@ -26,7 +26,7 @@ from gateway.cli.main import run
 from gateway.config.settings import WikiSettings
 from gateway.wiki.remote import politeness
 from gateway.wiki.remote.mediawiki import MediaWiki
-from tests.gateway.cli.watch import PUBLIC, Hostile, Watch, hostile, is_private, named
+from tests.gateway.cli.hub.watch import PUBLIC, Hostile, Watch, hostile, is_private, named
 
 ANOTHER = "http://second.test/dump.xml"
 
