@@ -1,4 +1,4 @@
-"""JSON that is not taken, in a request or from a model: nested deeply, or saying what JSON cannot. It ends no handler."""
+"""JSON that is not taken, in a request or from a model: nested deeply, or with what JSON cannot say. Nothing fails."""
 
 from __future__ import annotations
 
