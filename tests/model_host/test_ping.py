@@ -40,7 +40,7 @@ def test_a_host_that_loads_answers(
 
 
 def read_a_prompt(host: HostProcess) -> None:
-    host.generate("work", prompt="word " * 8000, max_tokens=1)
+    host.generate("work", prompt="word " * 2000, max_tokens=1)
 
 
 def count_a_text(host: HostProcess) -> None:
@@ -51,7 +51,7 @@ def count_a_text(host: HostProcess) -> None:
 def test_the_answer_tells_how_long_a_piece_of_work_has_taken(
     start_host: StartHost, wide_model: Path, work: Callable[[HostProcess], None]
 ) -> None:
-    host = start_host("--context", "16384", "--chunk", "4096", model=wide_model)
+    host = start_host("--chunk", "2048", model=wide_model)
     eventually(lambda: busy(host) == 0, "an idle host is busy")
     work(host)
     eventually(lambda: busy(host) > 0.05, "long work is not told")
