@@ -1,4 +1,4 @@
-"""Bodies and values for `benchmarks/fuzz/http.py`: valid ones made from schemas, and what becomes of them."""
+"""Bodies and values for `benchmarks/fuzz/fuzz_http.py`: valid ones made from schemas, and what becomes of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Hostile HTTP requests to a real `hearth start`: none may bring a 500, a hang, or the end of a process.
 
-    python benchmarks/fuzz/http.py [--requests 10000] [--seed 1] [--model MODEL.gguf] [--only NUMBER ...]
+    python benchmarks/fuzz/fuzz_http.py [--requests 10000] [--seed 1] [--model MODEL.gguf] [--only NUMBER ...]
 
 All routes come from the OpenAPI document. Bodies are valid ones of the schemas with places changed, damaged JSON, other
 media types and headers; one request in eight is no HTTP at all. A request depends on the seed, its number, and what the
@@ -30,7 +30,7 @@ from urllib.parse import quote, quote_from_bytes, urlencode
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.fuzz.values import GOOD, SHORT, STRINGS, damaged, hostile, mutated, value_of, written  # noqa: E402
+from benchmarks.fuzz.fuzz_values import GOOD, SHORT, STRINGS, damaged, hostile, mutated, value_of, written  # noqa: E402
 from tests.end_to_end.server import Server  # noqa: E402 - after the path
 
 SIDE_BY_SIDE = 6
