@@ -12,7 +12,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import insert, select, select_one
 
 Role = Literal["user", "admin"]
 
@@ -51,19 +51,13 @@ def create_key(
         raise InvalidRequestError(f"`{role}` is no role: use `user` or `admin`", param="role")
     key_id, token = secrets.token_hex(4), TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
     try:
-        connection.execute(
-            "INSERT INTO keys (id, name, role, owner, hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (key_id, name, role, owner or f"key-{key_id}", _digest(token), time.time()),
-        )
+        row = {"id": key_id, "name": name, "role": role, "owner": owner or f"key-{key_id}"}
+        insert(connection, "keys", row | {"hash": _digest(token), "created_at": time.time()})
     except apsw.ConstraintError:
         raise InvalidRequestError(
             f"a key named `{name}` exists: revoke it first, or choose another name", param="name"
         ) from None
-    info = load_one(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (key_id,))
-    )
-    assert info is not None
-    return info, token
+    return _get_key(connection, key_id), token
 
 
 def verify_key(connection: apsw.Connection, token: str) -> KeyInfo | None:
@@ -75,9 +69,7 @@ def verify_key(connection: apsw.Connection, token: str) -> KeyInfo | None:
     row = connection.execute("SELECT id, hash FROM keys WHERE hash = ? AND revoked_at IS NULL", (digest,)).get
     if row is None or not hmac.compare_digest(row[1], digest):
         return None
-    return load_one(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (row[0],))
-    )
+    return _get_key(connection, row[0])
 
 
 def touch_key(connection: apsw.Connection, key: KeyInfo) -> None:
@@ -92,29 +84,21 @@ def needs_touch(key: KeyInfo) -> bool:
 
 def list_keys(connection: apsw.Connection) -> list[KeyInfo]:
     """Every key, revoked ones included, oldest first."""
-    return load_all(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys ORDER BY created_at, rowid")
-    )
+    return select(connection, KeyInfo, "keys ORDER BY created_at, rowid")
 
 
 def revoke_key(connection: apsw.Connection, which: str) -> KeyInfo:
     """Revoke the active key with this id or name. Raises NotFoundError."""
-    key = load_one(
+    key = select_one(
+        connection,
         KeyInfo,
-        connection.execute(
-            f"SELECT {columns(KeyInfo)} FROM keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) "
-            "ORDER BY id = ?1 DESC LIMIT 1",
-            (which,),
-        ),
+        "keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) ORDER BY id = ?1 DESC LIMIT 1",
+        (which,),
     )
     if key is None:
         raise NotFoundError(f"no active key has the id or name `{which}`: `hearth key list` shows them")
     connection.execute("UPDATE keys SET revoked_at = ? WHERE id = ?", (time.time(), key.id))
-    revoked = load_one(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (key.id,))
-    )
-    assert revoked is not None
-    return revoked
+    return _get_key(connection, key.id)
 
 
 def any_keys(connection: apsw.Connection) -> bool:
@@ -123,6 +107,12 @@ def any_keys(connection: apsw.Connection) -> bool:
     Revoked keys count: revoking the last one must close the server to everybody, not open it to everybody.
     """
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM keys)").get)
+
+
+def _get_key(connection: apsw.Connection, key: str) -> KeyInfo:
+    found = select_one(connection, KeyInfo, "keys WHERE id = ?", (key,))
+    assert found is not None
+    return found
 
 
 def _digest(token: str) -> bytes:

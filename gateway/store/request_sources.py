@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
-import msgspec
+
+from gateway.store.rows import as_json
 
 _LEARNED = (
     "SELECT conversation FROM facts WHERE owner = :owner AND instr(:prompts, text) > 0 "
@@ -33,7 +34,7 @@ def erase_records(connection: apsw.Connection, conversations: Sequence[str]) -> 
     gone = connection.execute(
         "DELETE FROM requests WHERE conversation <> '' AND conversation IN (SELECT value FROM json_each(?1)) OR seq IN "
         "(SELECT request FROM request_sources WHERE conversation IN (SELECT value FROM json_each(?1))) RETURNING bytes",
-        (msgspec.json.encode(conversations).decode(),),
+        (as_json(conversations),),
     )
     sizes = [int(str(size)) for (size,) in gone]
     connection.execute(

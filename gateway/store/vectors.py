@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import columns, load_one
+from gateway.store.rows import select_one
 
 
 class PageTables(Struct, frozen=True):
@@ -75,7 +75,7 @@ def _unusable(why: object) -> HearthError:
 
 def get_space(connection: apsw.Connection) -> Space | None:
     """The space of the stored vectors; None before there were any."""
-    return load_one(Space, connection.execute(f"SELECT {columns(Space)} FROM vector_space"))
+    return select_one(connection, Space, "vector_space")
 
 
 def has_vectors(connection: apsw.Connection) -> bool:

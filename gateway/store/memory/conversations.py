@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import as_json, insert, select, select_one, stored
 
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
@@ -41,33 +40,25 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 def add_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
     """Store a new conversation."""
-    values = _stored(conversation)
-    connection.execute(
-        f"INSERT INTO conversations ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
+    insert(connection, "conversations", conversation)
 
 
 def get_conversation(connection: apsw.Connection, conversation: str, owner: str) -> Conversation:
     """The owner's conversation of that id. Raises NotFoundError, for somebody else's as for a missing one."""
-    cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations WHERE id = ? AND owner = ?", (conversation, owner)
+    found = select_one(
+        connection, Conversation, "conversations WHERE id = ? AND owner = ?", (conversation, owner)
     )
-    found = load_one(_Row, cursor)
     if found is None:
         raise NotFoundError(f"there is no conversation `{conversation[:100]}`", param="id")
-    return _loaded(found)
+    return found
 
 
 def any_conversation(connection: apsw.Connection, conversation: str) -> Conversation:
     """The conversation of that id, whoever owns it: for work in the background. Raises NotFoundError."""
-    cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations WHERE id = ?", (conversation,)
-    )
-    found = load_one(_Row, cursor)
+    found = select_one(connection, Conversation, "conversations WHERE id = ?", (conversation,))
     if found is None:
         raise NotFoundError(f"the conversation `{conversation}` has been erased")
-    return _loaded(found)
+    return found
 
 
 def list_conversations(
@@ -80,18 +71,19 @@ def list_conversations(
 ) -> list[Conversation]:
     """The owner's conversations, last used first; ``before`` has ``updated_at`` and id of the last one seen."""
     time, name = before or (None, None)
-    cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations WHERE owner = :owner "
+    return select(
+        connection,
+        Conversation,
+        "conversations WHERE owner = :owner "
         "AND (:archived OR archived_at IS NULL) AND (:time IS NULL OR (updated_at, id) < (:time, :name)) "
         "ORDER BY updated_at DESC, id DESC LIMIT :limit",
         {"owner": owner, "archived": archived, "time": time, "name": name, "limit": limit},
     )
-    return [_loaded(row) for row in load_all(_Row, cursor)]
 
 
 def save_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
     """Write the fields of a conversation that exists. Raises NotFoundError when it was erased meanwhile."""
-    values = _stored(conversation)
+    values = stored(conversation)
     changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
     connection.execute(f"UPDATE conversations SET {changes} WHERE id = :id", values)
     if not connection.changes():
@@ -115,7 +107,7 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
     erase_records(connection, names)
     connection.execute(
         "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(names).decode(),),
+        (as_json(names),),
     )
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
 
@@ -128,19 +120,3 @@ def with_continuations(connection: apsw.Connection, conversation: str) -> list[s
         (conversation,),
     )
     return [str(row[0]) for row in rows]
-
-
-class _Row(Conversation, frozen=True, kw_only=True):
-    """As stored: ``participants`` is JSON."""
-
-    participants: str  # type: ignore[assignment]
-
-
-def _stored(conversation: Conversation) -> dict[str, str | float | None]:
-    values = {name: getattr(conversation, name) for name in conversation.__struct_fields__}
-    return values | {"participants": msgspec.json.encode(conversation.participants).decode()}
-
-
-def _loaded(row: _Row) -> Conversation:
-    values = {name: getattr(row, name) for name in row.__struct_fields__}
-    return Conversation(**values | {"participants": msgspec.json.decode(row.participants, type=list[str])})

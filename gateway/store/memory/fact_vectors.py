@@ -11,7 +11,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store.memory.facts import Fact, Scope, in_scope
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import select
 from gateway.store.vectors import get_space, use_extension
 
 
@@ -25,13 +25,12 @@ class PendingFact(Struct, frozen=True):
 
 def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[PendingFact]:
     """Live facts behind ``after`` without a vector, in the order of their ``seq``."""
-    return load_all(
+    return select(
+        connection,
         PendingFact,
-        connection.execute(
-            f"SELECT {columns(PendingFact)} FROM facts WHERE seq > ? AND ended_at IS NULL "
-            "AND NOT EXISTS (SELECT 1 FROM fact_vectors WHERE fact = seq) ORDER BY seq LIMIT ?",
-            (after, limit),
-        ),
+        "facts WHERE seq > ? AND ended_at IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM fact_vectors WHERE fact = seq) ORDER BY seq LIMIT ?",
+        (after, limit),
     )
 
 
@@ -69,12 +68,11 @@ def facts_near(
         return None
     use_extension(connection)
     where, values = in_scope(owner, scopes, limit)
-    return load_all(
+    return select(
+        connection,
         Fact,
-        connection.execute(
-            f"SELECT {columns(Fact)} FROM (SELECT facts.*, vec_distance_cosine(vector, ?4) AS distance "
-            f"FROM facts JOIN fact_vectors ON fact = seq WHERE vector IS NOT NULL AND {where}) "
-            "WHERE distance <= ?5 ORDER BY distance, seq DESC LIMIT ?3",
-            (*values, vector, max_distance),
-        ),
+        "(SELECT facts.*, vec_distance_cosine(vector, ?4) AS distance "
+        f"FROM facts JOIN fact_vectors ON fact = seq WHERE vector IS NOT NULL AND {where}) "
+        "WHERE distance <= ?5 ORDER BY distance, seq DESC LIMIT ?3",
+        (*values, vector, max_distance),
     )

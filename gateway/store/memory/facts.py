@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.fts import any_of, words
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import as_json, insert, select, select_one
 
 Scope = Literal["owner", "channel", "project"]
 
@@ -48,17 +48,21 @@ class Fact(NewFact, frozen=True, kw_only=True):
 
 def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
     """Store a fact; the live one of the same key is superseded. None when that one says the same already."""
-    old = load_one(
+    old = select_one(
+        connection,
         Fact,
-        _select(
-            connection,
-            "owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
-            (new.owner, new.scope, new.scope_id, new.key),
-        ),
+        "facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
+        (new.owner, new.scope, new.scope_id, new.key),
     )
     if old is not None and " ".join(old.text.split()).casefold() == " ".join(new.text.split()).casefold():
         return None
-    return _insert(connection, new, old)
+    name = old.id if old is not None else str(uuid4())
+    if old is not None:
+        connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
+    seq = insert(connection, "facts", msgspec.structs.asdict(new) | {"id": name})
+    if old is not None:
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
+    return get_fact(connection, name, new.owner)
 
 
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:
@@ -91,12 +95,16 @@ def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None
         "WHERE seq = (SELECT max(seq) FROM facts WHERE id = ? AND owner = ?)",
         (fact, owner),
     )
-    return load_one(Fact, _select(connection, "id = ? AND owner = ? AND ended_at IS NULL", (fact, owner)))
+    return select_one(
+        connection, Fact, "facts WHERE id = ? AND owner = ? AND ended_at IS NULL", (fact, owner)
+    )
 
 
 def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
     """The last version of the owner's fact of that id. Raises NotFoundError."""
-    found = load_one(Fact, _select(connection, "id = ? AND owner = ?", (fact, owner), "DESC LIMIT 1"))
+    found = select_one(
+        connection, Fact, "facts WHERE id = ? AND owner = ? ORDER BY seq DESC LIMIT 1", (fact, owner)
+    )
     if found is None:
         raise NotFoundError(f"there is no fact `{fact[:100]}`", param="id")
     return found
@@ -106,14 +114,12 @@ def list_facts(
     connection: apsw.Connection, owner: str, *, limit: int, before: int | None = None, ended: bool = False
 ) -> list[Fact]:
     """The owner's live facts (with ``ended`` all versions), the newest first; ``before`` is the last ``seq`` seen."""
-    return load_all(
+    return select(
+        connection,
         Fact,
-        _select(
-            connection,
-            "owner = ?1 AND (?2 OR ended_at IS NULL) AND (?3 IS NULL OR seq < ?3)",
-            (owner, ended, before, limit),
-            "DESC LIMIT ?4",
-        ),
+        "facts WHERE owner = ?1 AND (?2 OR ended_at IS NULL) AND (?3 IS NULL OR seq < ?3) "
+        "ORDER BY seq DESC LIMIT ?4",
+        (owner, ended, before, limit),
     )
 
 
@@ -121,7 +127,8 @@ def facts_in_scope(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], limit: int
 ) -> list[Fact]:
     """Live facts of these scopes, the newest first."""
-    return load_all(Fact, _select(connection, *in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
+    where, values = in_scope(owner, scopes, limit)
+    return select(connection, Fact, f"facts WHERE {where} ORDER BY seq DESC LIMIT ?3", values)
 
 
 def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]]) -> int:
@@ -139,12 +146,13 @@ def search_facts(
     if not wanted:
         return []
     where, values = in_scope(owner, scopes, limit)
-    cursor = connection.execute(
-        f"SELECT {columns(Fact)} FROM (SELECT rowid, rank AS score FROM fact_words WHERE fact_words MATCH ?4) "
+    return select(
+        connection,
+        Fact,
+        "(SELECT rowid, rank AS score FROM fact_words WHERE fact_words MATCH ?4) "
         f"JOIN facts ON seq = rowid WHERE {where} ORDER BY score, seq DESC LIMIT ?3",
         (*values, any_of(wanted)),
     )
-    return load_all(Fact, cursor)
 
 
 def in_scope(owner: str, scopes: Sequence[tuple[Scope, str]], limit: int) -> tuple[str, tuple[str, str, int]]:
@@ -152,26 +160,4 @@ def in_scope(owner: str, scopes: Sequence[tuple[Scope, str]], limit: int) -> tup
     where = (
         "owner = ?1 AND ended_at IS NULL AND scope || ':' || scope_id IN (SELECT value FROM json_each(?2))"
     )
-    names = msgspec.json.encode([f"{scope}:{name}" for scope, name in scopes]).decode()
-    return where, (owner, names, limit)
-
-
-def _insert(connection: apsw.Connection, new: NewFact, old: Fact | None) -> Fact:
-    name = old.id if old is not None else str(uuid4())
-    if old is not None:
-        connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
-    values = {field: getattr(new, field) for field in new.__struct_fields__} | {"id": name}
-    connection.execute(
-        f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join(':' + field for field in values)})",
-        values,
-    )
-    seq = connection.last_insert_rowid()
-    if old is not None:
-        connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
-    return get_fact(connection, name, new.owner)
-
-
-def _select(
-    connection: apsw.Connection, where: str, values: tuple[object, ...], tail: str = ""
-) -> apsw.Cursor:
-    return connection.execute(f"SELECT {columns(Fact)} FROM facts WHERE {where} ORDER BY seq {tail}", values)
+    return where, (owner, as_json([f"{scope}:{name}" for scope, name in scopes]), limit)

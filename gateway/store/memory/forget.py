@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.store.memory.conversations import Conversation, save_conversation, with_continuations
 from gateway.store.request_sources import erase_records
+from gateway.store.rows import as_json
 
 # The speaker's lines, the replies to them, failed ones too, and each line of the assistant that follows one directly.
 _DOOMED = """
@@ -36,7 +37,7 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         return 0
     # A summary tells of nothing after its span, and what it folds ends no later than it does itself.
     connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (name, doomed[0]))
-    lines = (name, msgspec.json.encode(doomed).decode())
+    lines = (name, as_json(doomed))
     for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
         connection.execute(
             f"DELETE FROM {table} WHERE conversation = ? AND {column} IN (SELECT value FROM json_each(?))",
@@ -55,7 +56,7 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
     names = with_continuations(connection, name)
     connection.execute(
         "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(names[1:]).decode(),),
+        (as_json(names[1:]),),
     )
     erase_records(connection, names)
     return len(doomed)

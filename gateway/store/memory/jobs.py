@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import columns, load_one
+from gateway.store.rows import as_json, select_one
 
 JobKind = Literal["compact", "facts", "tasks"]
 
@@ -64,7 +64,7 @@ def add_job(
     connection.execute(
         "INSERT INTO jobs (kind, conversation, payload, state, attempts, not_before, created_at) "
         "VALUES (?, ?, ?, 'waiting', 0, ?, ?) ON CONFLICT DO NOTHING",
-        (kind, conversation, msgspec.json.encode(payload or {}).decode(), not_before, now),
+        (kind, conversation, as_json(payload or {}), not_before, now),
     )
 
 
@@ -77,12 +77,11 @@ def lease_job(
     busy: Collection[str] = (),
 ) -> Job | None:
     """Take the oldest job of these ``kinds`` that may run now, of a conversation that is not in ``busy``."""
-    found = load_one(
-        _Row,
-        connection.execute(
-            f"SELECT {columns(Job)} FROM jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY not_before, seq LIMIT 1",
-            {"now": now, **_arrays(kinds, busy)},
-        ),
+    found = select_one(
+        connection,
+        Job,
+        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY not_before, seq LIMIT 1",
+        {"now": now, **_arrays(kinds, busy)},
     )
     if found is None:
         return None
@@ -90,9 +89,7 @@ def lease_job(
         "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE seq = ?",
         (now + seconds, found.seq),
     )
-    values = {name: getattr(found, name) for name in found.__struct_fields__}
-    payload = msgspec.json.decode(found.payload, type=dict[str, Any])
-    return Job(**values | {"payload": payload, "attempts": found.attempts + 1})
+    return msgspec.structs.replace(found, attempts=found.attempts + 1)
 
 
 def next_job_at(
@@ -123,12 +120,12 @@ def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, pr
         finish_job(connection, job)
         return
     attempts = job.attempts if problem else job.attempts - 1
-    _end(
-        connection,
-        job,
-        "state = 'waiting', leased_until = NULL, attempts = ?, not_before = ?, problem = coalesce(?, problem)",
-        (attempts, not_before, problem),
+    connection.execute(
+        "UPDATE jobs SET state = 'waiting', leased_until = NULL, attempts = ?, not_before = ?, "
+        f"problem = coalesce(?, problem) WHERE {_MINE}",
+        (attempts, not_before, problem, job.seq, job.attempts),
     )
+    _check_mine(connection)
 
 
 def release_all_jobs(connection: apsw.Connection) -> int:
@@ -161,23 +158,9 @@ def set_watermark(
     )
 
 
-class _Row(Job, frozen=True, kw_only=True):
-    """As stored: ``payload`` is JSON."""
-
-    payload: str  # type: ignore[assignment]
-
-
 def _arrays(kinds: Collection[JobKind], busy: Collection[str]) -> dict[str, str]:
     """The values of :data:`_OPEN`."""
-    return {
-        name: msgspec.json.encode(list(values)).decode()
-        for name, values in (("kinds", kinds), ("busy", busy))
-    }
-
-
-def _end(connection: apsw.Connection, job: Job, change: str, values: tuple[object, ...]) -> None:
-    connection.execute(f"UPDATE jobs SET {change} WHERE {_MINE}", (*values, job.seq, job.attempts))
-    _check_mine(connection)
+    return {"kinds": as_json(list(kinds)), "busy": as_json(list(busy))}
 
 
 def _check_mine(connection: apsw.Connection) -> None:

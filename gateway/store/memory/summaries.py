@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import insert, select
 
 # ``now``, ``today`` and ``month`` are the tiers of the policy ``ceiling``, the newer the more detailed; ``round`` is
 # the rolling summary of ``rounds``; ``conversation`` that of ``window`` and of each finished episode of
@@ -61,13 +60,7 @@ def add_summary(connection: apsw.Connection, summary: NewSummary, folds: Sequenc
     Returns its ``seq``. Raises StaleSummaryError when a summary in ``folds`` is live no more, or when the span
     has messages that another summary covers and ``folds`` does not have: nothing is summarized twice.
     """
-    values = {name: getattr(summary, name) for name in summary.__struct_fields__}
-    values["pins"] = msgspec.json.encode(summary.pins).decode()
-    connection.execute(
-        f"INSERT INTO summaries ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
-    seq = connection.last_insert_rowid()
+    seq = insert(connection, "summaries", summary)
     for old in folds:
         connection.execute(
             "UPDATE summaries SET superseded_by = ? WHERE seq = ? AND conversation = ? AND superseded_by IS NULL",
@@ -87,8 +80,11 @@ def add_summary(connection: apsw.Connection, summary: NewSummary, folds: Sequenc
 
 def live_summaries(connection: apsw.Connection, conversation: str) -> list[Summary]:
     """The summaries that stand for the past at present, in the order of their spans."""
-    return _load(
-        connection, "conversation = ? AND superseded_by IS NULL ORDER BY first, seq", (conversation,)
+    return select(
+        connection,
+        Summary,
+        "summaries WHERE conversation = ? AND superseded_by IS NULL ORDER BY first, seq",
+        (conversation,),
     )
 
 
@@ -96,9 +92,10 @@ def list_summaries(
     connection: apsw.Connection, conversation: str, *, limit: int, before: int | None = None
 ) -> list[Summary]:
     """All summaries ever made, the newest first; ``before`` is the ``seq`` of the last one seen."""
-    return _load(
+    return select(
         connection,
-        "conversation = ?1 AND (?2 IS NULL OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
+        Summary,
+        "summaries WHERE conversation = ?1 AND (?2 IS NULL OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
         (conversation, before, limit),
     )
 
@@ -112,22 +109,3 @@ def _check_chain(connection: apsw.Connection, summary: NewSummary) -> None:
     ).get
     if overlapping > 1:  # itself
         raise StaleSummaryError("a part of these messages has been summarized meanwhile")
-
-
-class _Row(Summary, frozen=True, kw_only=True):
-    """As stored: ``pins`` is JSON."""
-
-    pins: str  # type: ignore[assignment]
-
-
-def _load(connection: apsw.Connection, where: str, values: tuple[object, ...]) -> list[Summary]:
-    rows = load_all(
-        _Row, connection.execute(f"SELECT {columns(Summary)} FROM summaries WHERE {where}", values)
-    )
-    return [
-        Summary(
-            **{name: getattr(row, name) for name in row.__struct_fields__}
-            | {"pins": msgspec.json.decode(row.pins, type=list[str])}
-        )
-        for row in rows
-    ]

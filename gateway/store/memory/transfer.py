@@ -19,6 +19,7 @@ from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
 from gateway.store.memory.tasks import Task, get_task, tasks_named
+from gateway.store.rows import insert, stored
 
 VERSION = 1
 # Tokens of a text that no model has counted; they are counted when it is used.
@@ -124,7 +125,7 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
     Raises InvalidRequestError for a task whose parent is missing.
     """
     source: Fact | Task = row.fact if isinstance(row, FactRow) else row.task
-    values = {name: getattr(source, name) for name in source.__struct_fields__}
+    values = stored(source)
     if owner is not None:
         values["owner"] = owner
     # Where it came from stays known only if that conversation is here too.
@@ -146,16 +147,9 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
         where, table = "id = :id AND owner = :owner", "tasks"
         if source.parent is not None:
             _check_parent(connection, source.parent, values["owner"])
-        values |= {
-            "breakpoint": int(source.breakpoint),
-            "tool": None if source.tool is None else msgspec.json.encode(source.tool).decode(),
-        }
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {where})", values).get:
         return False
-    columns = ", ".join(values)
-    connection.execute(
-        f"INSERT INTO {table} ({columns}) VALUES ({', '.join(':' + name for name in values)})", values
-    )
+    insert(connection, table, values)
     return True
 
 
@@ -182,35 +176,25 @@ def _insert_message(
     connection: apsw.Connection, message: StoredMessage, conversation: str, seqs: dict[int, int]
 ) -> int:
     """``seqs`` are the new numbers of the messages before it. Returns its own."""
-    values = {name: getattr(message, name) for name in message.__struct_fields__ if name != "seq"}
-    values |= {"conversation": conversation, "failed": int(message.failed), "summarized_by": None}
-    values["answers"] = None if message.answers is None else _mapped(seqs, message.answers)
-    connection.execute(
-        f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
-    return connection.last_insert_rowid()
+    answers = None if message.answers is None else _mapped(seqs, message.answers)
+    values = msgspec.structs.asdict(message)
+    values |= {"seq": None, "conversation": conversation, "summarized_by": None, "answers": answers}
+    return insert(connection, "messages", values)
 
 
 def _insert_summary(
     connection: apsw.Connection, summary: Summary, conversation: str, seqs: dict[int, int]
 ) -> int:
-    values = {name: getattr(summary, name) for name in summary.__struct_fields__ if name != "seq"}
-    inherited = (
-        summary.first not in seqs and summary.last not in seqs
-    )  # of the conversation this one continues
-    values |= {
+    # Inherited from the conversation that this one continues.
+    inherited = summary.first not in seqs and summary.last not in seqs
+    values = msgspec.structs.asdict(summary) | {
+        "seq": None,
         "conversation": conversation,
-        "pins": msgspec.json.encode(summary.pins).decode(),
         "superseded_by": None,
         "first": 0 if inherited else _mapped(seqs, summary.first),
         "last": 0 if inherited else _mapped(seqs, summary.last),
     }
-    connection.execute(
-        f"INSERT INTO summaries ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
-    return connection.last_insert_rowid()
+    return insert(connection, "summaries", values)
 
 
 def _mapped(seqs: dict[int, int], seq: int) -> int:

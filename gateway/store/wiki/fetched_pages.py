@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import apsw
+import msgspec
 from msgspec import Struct
 
-from gateway.store.rows import columns, load_one
+from gateway.store.rows import insert, select_one
 
 # Using a page again within so many seconds is not worth a write.
 _TOUCH_SECONDS = 3600.0
@@ -39,11 +40,11 @@ def get_fetched(
 ) -> tuple[FetchedPage, bool] | None:
     """The page of that wiki at that revision, and whether its use should be noted (:func:`touch_fetched`)."""
     values = (wiki, title, revision)
-    where = "FROM wiki_fetched WHERE wiki = ? AND title = ? AND revision = ?"
-    page = load_one(FetchedPage, connection.execute(f"SELECT {columns(FetchedPage)} {where}", values))
+    source = "wiki_fetched WHERE wiki = ? AND title = ? AND revision = ?"
+    page = select_one(connection, FetchedPage, source, values)
     if page is None:
         return None
-    used_at: float = connection.execute(f"SELECT used_at {where}", values).get
+    used_at: float = connection.execute(f"SELECT used_at FROM {source}", values).get
     return page, now - used_at > _TOUCH_SECONDS
 
 
@@ -58,14 +59,8 @@ def put_fetched(
     """Keep the page instead of what has its title; the longest unused ones beyond ``max_bytes`` go."""
     size = len(page.sections.encode())
     connection.execute("DELETE FROM wiki_fetched WHERE title = ?", (page.title,))
-    connection.execute(
-        "INSERT INTO wiki_fetched (wiki, reader, title, revision, url, bytes, updated_at, used_at, sketch, sections) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(wiki, reader, page.title, page.revision, page.url),
-            *(size, now, now, page.sketch, page.sections),
-        ),
-    )
+    row = {"wiki": wiki, "reader": reader, "bytes": size, "updated_at": now, "used_at": now}
+    insert(connection, "wiki_fetched", msgspec.structs.asdict(page) | row)
     totals = _totals(connection)
     if totals.bytes <= max_bytes:
         return totals

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 import apsw
+import msgspec
 from msgspec import Struct
 
 from gateway.store.fts import title_key
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import insert, select, select_one
 
 # A redirect may point at a redirect; MediaWiki calls that a mistake, and more than this is a loop.
 MAX_REDIRECTS = 8
@@ -50,18 +51,10 @@ class NewPage(Struct, frozen=True, kw_only=True):
 def put_page(connection: apsw.Connection, page: NewPage, origin: str) -> None:
     """Insert or replace the page of that title; a redirect of that title goes."""
     delete_title(connection, page.title)
-    connection.execute(
-        "INSERT INTO wiki_pages (title, revision, bytes, updated_at, origin, extractor, sketch, sections) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(page.title, page.revision, page.size, time.time(), origin),
-            *(page.extractor, page.sketch, page.sections),
-        ),
-    )
-    connection.execute(
-        "INSERT INTO wiki_text (rowid, title, headings, body) VALUES (?, ?, ?, ?)",
-        (connection.last_insert_rowid(), page.title, page.headings, page.body),
-    )
+    row = msgspec.structs.asdict(page)
+    text = {"title": page.title, "headings": row.pop("headings"), "body": row.pop("body")}
+    row |= {"bytes": row.pop("size"), "updated_at": time.time(), "origin": origin}
+    insert(connection, "wiki_text", {"rowid": insert(connection, "wiki_pages", row), **text})
     _put_name(connection, page.title, page.title, origin)
 
 
@@ -123,12 +116,7 @@ def drop_state(connection: apsw.Connection, name: str) -> None:
 
 def names_by_key(connection: apsw.Connection, key: str) -> list[Name]:
     """Names equal under :func:`gateway.store.fts.title_key`, pages before redirects."""
-    return load_all(
-        Name,
-        connection.execute(
-            f"SELECT {columns(Name)} FROM wiki_names WHERE key = ? ORDER BY target <> name, name", (key,)
-        ),
-    )
+    return select(connection, Name, "wiki_names WHERE key = ? ORDER BY target <> name, name", (key,))
 
 
 def resolve(connection: apsw.Connection, name: str) -> str | None:
@@ -145,9 +133,7 @@ def resolve(connection: apsw.Connection, name: str) -> str | None:
 
 def page(connection: apsw.Connection, title: str) -> PageRow | None:
     """The page of exactly this title."""
-    return load_one(
-        PageRow, connection.execute(f"SELECT {columns(PageRow)} FROM wiki_pages WHERE title = ?", (title,))
-    )
+    return select_one(connection, PageRow, "wiki_pages WHERE title = ?", (title,))
 
 
 def _best_name(connection: apsw.Connection, name: str) -> Name | None:
@@ -158,7 +144,5 @@ def _best_name(connection: apsw.Connection, name: str) -> Name | None:
 
 
 def _put_name(connection: apsw.Connection, name: str, target: str, origin: str) -> None:
-    connection.execute(
-        "INSERT INTO wiki_names (name, key, target, origin) VALUES (?, ?, ?, ?)",
-        (name, title_key(name), target, origin),
-    )
+    row = {"name": name, "key": title_key(name), "target": target, "origin": origin}
+    insert(connection, "wiki_names", row)

@@ -11,7 +11,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store import fts
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import columns, load_all, select
 from gateway.store.wiki.pages import Name
 
 # Weights of a match in the title, in a heading, in the text.
@@ -81,14 +81,12 @@ def redirects_by_words(connection: apsw.Connection, match: str, limit: int) -> l
 
 def names_by_prefix(connection: apsw.Connection, key: str, limit: int) -> list[Name]:
     """Names whose key begins with ``key``, the shortest first."""
-    return load_all(
+    return select(
+        connection,
         Name,
-        connection.execute(
-            f"SELECT {columns(Name)} FROM wiki_names WHERE id IN "
-            "(SELECT id FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
-            "ORDER BY length(key), key LIMIT ?2) ORDER BY length(key), key",
-            (key, limit),
-        ),
+        "wiki_names WHERE id IN (SELECT id FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
+        "ORDER BY length(key), key LIMIT ?2) ORDER BY length(key), key",
+        (key, limit),
     )
 
 

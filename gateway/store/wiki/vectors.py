@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import load_all, select
 from gateway.store.vectors import PageTables, get_space, make_table, use_extension
 from gateway.store.wiki.search import TextHit
 
@@ -34,15 +34,14 @@ def pending_pages(
     connection: apsw.Connection, tables: PageTables, cutter: int, after: int, limit: int
 ) -> list[PendingPage]:
     """Pages behind id ``after`` that have no vectors, or some of another ``cutter``, in the order of their ids."""
-    return load_all(
+    return select(
+        connection,
         PendingPage,
-        connection.execute(
-            # The inner query stays within indexes; page texts are read for the rows that come out of it.
-            f"SELECT {columns(PendingPage)} FROM {tables.pages} WHERE id IN (SELECT pages.id FROM "
-            f"{tables.pages} AS pages LEFT JOIN {tables.embedded} AS done ON done.page = pages.id "
-            "WHERE pages.id > ?1 AND done.cutter IS NOT ?2 ORDER BY pages.id LIMIT ?3) ORDER BY id",
-            (after, cutter, limit),
-        ),
+        # The inner query stays within indexes; page texts are read only for the rows it selects.
+        f"{tables.pages} WHERE id IN (SELECT pages.id FROM "
+        f"{tables.pages} AS pages LEFT JOIN {tables.embedded} AS done ON done.page = pages.id "
+        "WHERE pages.id > ?1 AND done.cutter IS NOT ?2 ORDER BY pages.id LIMIT ?3) ORDER BY id",
+        (after, cutter, limit),
     )
 
 
