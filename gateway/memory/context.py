@@ -24,6 +24,7 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_counted_by
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.memory.summaries import Summary, live_summaries
+from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 
@@ -192,7 +193,7 @@ class ContextBuilder:
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
         """Core, persona, and the summaries, with their tokens."""
         [core] = self.core_prompt().render(instructions=conversation.instructions)
-        text = "".join(part if isinstance(part, str) else part.text for part in core.content).strip()
+        text = text_of(core).strip()
         texts = [text, conversation.persona.strip(), *summaries]
         names = ["core", "persona", *("summary" for _ in summaries)]
         tokens = await self._parts.inference.count(texts)
