@@ -54,7 +54,7 @@ class Hub:
     def __init__(self) -> None:
         self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
 
-    def tell(self, conversation: str, kind: str, **detail: Any) -> None:
+    def publish(self, conversation: str, kind: str, **detail: Any) -> None:
         """Tell everybody who listens to the conversation."""
         for listener in self._listeners.get(conversation, ()):
             listener.put(News(kind, detail))

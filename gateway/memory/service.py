@@ -186,7 +186,7 @@ class Conversations:
             await self._parts.database.write(
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
-            self._hub.tell(conversation.id, "erased")
+            self._hub.publish(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
 

@@ -70,10 +70,12 @@ class HistoryCompactor:
             if pause <= 0:  # else nothing was tried, and the failure before was told
                 if isinstance(error, SummaryRejectedError):
                     self._paused[conversation.id] = time.monotonic() + REJECTED_SECONDS
-                self._hub.tell(conversation.id, "compaction_failed", code=error.code, message=error.message)
+                self._hub.publish(
+                    conversation.id, "compaction_failed", code=error.code, message=error.message
+                )
             raise
         except asyncio.CancelledError:
-            self._hub.tell(conversation.id, "compaction_stopped")
+            self._hub.publish(conversation.id, "compaction_stopped")
             raise
         finally:
             self._begun.discard(conversation.id)
@@ -96,7 +98,7 @@ class HistoryCompactor:
                 "levels": [each.level for each in planned],
                 "tokens": context.situation().total,
             }
-            self._hub.tell(conversation.id, "compacting", **state)
+            self._hub.publish(conversation.id, "compacting", **state)
             if tell is not None:
                 tell(**state)
             self.running.add(conversation.id)
@@ -106,7 +108,7 @@ class HistoryCompactor:
                 self.running.discard(conversation.id)
             made += len(planned)
         if made:
-            self._hub.tell(conversation.id, "compacted", summaries=made)
+            self._hub.publish(conversation.id, "compacted", summaries=made)
         return made
 
     async def close_off(self, conversation: Conversation) -> NewSummary | None:
