@@ -1,4 +1,4 @@
-"""The request log: what was asked, every prompt and raw output behind the answer, and the pages used."""
+"""SQL of the request log: requests, every prompt and raw output behind the answer, and the pages used."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.redact import redact_value
-from gateway.store.request_sources import note_sources
+from gateway.store.request_sources import delete_records, note_sources
 from gateway.store.rows import converted, insert, load_all, select, select_one
 
-# Those from `summary` on are the model's work for a conversation, which nobody has asked for in so many words.
+# The kinds from `summary` on are background work for a conversation.
 Kind = Literal["ask", "chat", "generate", "embed", "summary", "reflection", "facts", "tasks"]
 
-# The table knows the first three. The others are `generate` there, and their own name is in the details.
+# The table allows only these; the others are stored as `generate`, with their own name in `details.work`.
 _STORED_KINDS = ("ask", "chat", "generate")
 _KIND = "CASE kind WHEN 'generate' THEN coalesce(details ->> '$.work', kind) ELSE kind END"
 
@@ -77,7 +77,7 @@ class StoredRequest(Struct, frozen=True, kw_only=True):
 
 
 class RequestRecord(StoredRequest, frozen=True, kw_only=True):
-    """A request from its arrival to its end."""
+    """A request with its model calls and its pages."""
 
     generations: list[GenerationRecord] = []
     pages: list[PageRecord] = []
@@ -105,10 +105,9 @@ class RequestSummary(Struct, frozen=True, kw_only=True):
 def add_record(
     connection: apsw.Connection, record: RequestRecord, *, max_records: int, max_record_bytes: int
 ) -> int:
-    """Store a record with its secrets redacted, then drop the oldest ones over either limit.
+    """Store a record with its secrets redacted, then drop the oldest ones over either limit; returns its ``seq``.
 
-    ``max_record_bytes`` bounds all records together. The new record is always kept, even alone over the
-    limit. Returns its ``seq``. Run it in a write transaction.
+    ``max_record_bytes`` bounds all records together. The new record stays, even if it alone exceeds the limit.
     """
     plain, redactions = redact_value(msgspec.to_builtins(record))
     clean = converted(plain, RequestRecord)
@@ -125,7 +124,7 @@ def add_record(
 def list_records(
     connection: apsw.Connection, limit: int, before: int | None = None, kind: Kind | None = None
 ) -> list[RequestSummary]:
-    """The newest records first, older than the cursor ``before`` (a ``seq``), of one kind or of all."""
+    """Records older than the cursor ``before`` (a ``seq``), newest first, of one kind or of all."""
     totals = ", ".join(
         f"(SELECT coalesce(sum({name}), 0) FROM generations WHERE request = requests.seq) AS {name}"
         for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
@@ -147,9 +146,9 @@ def list_records(
 
 
 def get_record(connection: apsw.Connection, which: str) -> RequestRecord:
-    """The record with this id, or whose id alone starts with it; the newest one when an id repeats.
+    """The record whose id is ``which``, or the only one that starts with it; the newest one when an id repeats.
 
-    Raises NotFoundError, or InvalidRequestError when the beginning fits several ids.
+    Raises NotFoundError, or InvalidRequestError when several ids start with it.
     """
     request_id = _complete_id(connection, which)
     seq = connection.execute("SELECT max(seq) FROM requests WHERE id = ?", (request_id,)).get
@@ -168,15 +167,8 @@ def get_record(connection: apsw.Connection, which: str) -> RequestRecord:
 
 
 def erase_records_of(connection: apsw.Connection, owner: str, user: str) -> int:
-    """Delete what is recorded of an owner's user, as the requests named them; returns how many records went."""
-    gone = connection.execute(
-        "DELETE FROM requests WHERE owner = ? AND details ->> '$.user' = ? RETURNING bytes", (owner, user)
-    ).fetchall()
-    connection.execute(
-        "UPDATE request_totals SET records = records - ?, bytes = bytes - ?",
-        (len(gone), sum(int(str(size)) for (size,) in gone)),
-    )
-    return len(gone)
+    """Delete the records of an owner's user, as the requests named them; returns their number."""
+    return delete_records(connection, "owner = ? AND details ->> '$.user' = ?", (owner, user))
 
 
 def _complete_id(connection: apsw.Connection, which: str) -> str:
@@ -222,6 +214,4 @@ def _rotate(connection: apsw.Connection, max_records: int, max_bytes: int) -> No
         records, size = connection.execute("SELECT records, bytes FROM request_totals").get
         if records <= 1 or (records <= max_records and size <= max_bytes):
             return
-        seq, freed = connection.execute("SELECT seq, bytes FROM requests ORDER BY seq LIMIT 1").get
-        connection.execute("DELETE FROM requests WHERE seq = ?", (seq,))
-        connection.execute("UPDATE request_totals SET records = records - 1, bytes = bytes - ?", (freed,))
+        delete_records(connection, "seq = (SELECT min(seq) FROM requests)", ())
