@@ -1,4 +1,4 @@
-"""SQL of the vectors of facts: which wait for theirs, storing them, and an owner's facts nearest to one.
+"""SQL of fact vectors.
 
 An owner has few facts, so their vectors are plain rows, erased with their facts.
 """
@@ -16,7 +16,7 @@ from gateway.store.vectors import get_space, use_extension
 
 
 class PendingFact(Struct, frozen=True):
-    """A live fact that waits for its vector."""
+    """A live fact without a vector."""
 
     seq: int
     key: str
@@ -24,7 +24,7 @@ class PendingFact(Struct, frozen=True):
 
 
 def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[PendingFact]:
-    """Live facts behind ``after`` without a vector, in the order of their ``seq``."""
+    """Live facts without a vector after ``seq`` ``after``, in order."""
     return select(
         connection,
         PendingFact,
@@ -37,7 +37,7 @@ def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[P
 def put_fact_vector(
     connection: apsw.Connection, fact: int, vector: bytes | None, problem: str | None
 ) -> None:
-    """Store the vector of a fact, or why it has none; nothing when the fact was erased meanwhile."""
+    """Store a fact's vector, or why it has none; do nothing if the fact was erased meanwhile."""
     connection.execute(
         "INSERT OR REPLACE INTO fact_vectors SELECT seq, ?, ? FROM facts WHERE seq = ?",
         (vector, problem, fact),
@@ -45,7 +45,7 @@ def put_fact_vector(
 
 
 def count_fact_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
-    """Live facts that are done, those of them that have no vector because of a problem, and all live ones."""
+    """Number of live facts that are processed, of those that failed, and of all."""
     done, failed, total = connection.execute(
         "SELECT count(fact), count(problem), count(*) FROM facts LEFT JOIN fact_vectors ON fact = seq "
         "WHERE ended_at IS NULL"
@@ -62,7 +62,7 @@ def facts_near(
     limit: int,
     max_distance: float,
 ) -> list[Fact] | None:
-    """Live facts of these scopes near the vector, nearest first. None when the vectors are of another space."""
+    """Live facts of these scopes near the vector, nearest first; None when the stored vectors are of another space."""
     known = get_space(connection)
     if known is None or known.name != space:
         return None

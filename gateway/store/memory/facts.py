@@ -1,7 +1,7 @@
-"""SQL of facts: versions of what was learned, found by words, ended but not changed.
+"""SQL of facts, which have versions: a change ends a row and adds another one.
 
-A fact lives through versions that share its ``id``. A newer one supersedes the live one of the same key in the same
-scope, a deletion ends it, and undo takes the last change back. Facts read from a conversation are erased with it.
+The versions of a fact share its ``id``. A newer fact supersedes the live one of the same key and scope, a deletion ends
+it, and undo reverts the last change. Facts read from a conversation are erased with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Scope = Literal["owner", "channel", "project"]
 
 
 class NewFact(Struct, frozen=True, kw_only=True):
-    """A fact to store: ``scope_id`` is the conversation of a channel or the id of a project, else ""."""
+    """A fact to store; ``scope_id`` is the conversation of a channel or the id of a project, otherwise ""."""
 
     owner: str
     scope: Scope
@@ -34,7 +34,7 @@ class NewFact(Struct, frozen=True, kw_only=True):
     message: int | None
     reason: str
     valid_from: float
-    redactions: int = 0  # secrets taken out of its text
+    redactions: int = 0  # secrets redacted from its text
 
 
 class Fact(NewFact, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Fact(NewFact, frozen=True, kw_only=True):
 
 
 def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
-    """Store a fact; the live one of the same key is superseded. None when that one says the same already."""
+    """Store a fact, superseding the live one of the same key; None when that one says the same."""
     old = select_one(
         connection,
         Fact,
@@ -75,9 +75,9 @@ def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, 
 
 
 def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None:
-    """Take the last change of a fact back: a deletion, an update, or its creation (then None is left).
+    """Revert the last change of a fact; returns its live version, None after reverting its creation.
 
-    Raises NotFoundError, and InvalidRequestError when another fact has taken its key meanwhile.
+    Raises NotFoundError, and InvalidRequestError when another fact has its key now.
     """
     last = get_fact(connection, fact, owner)
     if last.ended_at is not None:
@@ -101,7 +101,7 @@ def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None
 
 
 def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
-    """The last version of the owner's fact of that id. Raises NotFoundError."""
+    """The latest version of the owner's fact. Raises NotFoundError."""
     found = select_one(
         connection, Fact, "facts WHERE id = ? AND owner = ? ORDER BY seq DESC LIMIT 1", (fact, owner)
     )
@@ -113,7 +113,7 @@ def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
 def list_facts(
     connection: apsw.Connection, owner: str, *, limit: int, before: int | None = None, ended: bool = False
 ) -> list[Fact]:
-    """The owner's live facts (with ``ended`` all versions), the newest first; ``before`` is the last ``seq`` seen."""
+    """The owner's live facts, with ``ended`` all versions, newest first; the cursor ``before`` is a ``seq``."""
     return select(
         connection,
         Fact,
@@ -126,13 +126,12 @@ def list_facts(
 def facts_in_scope(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], limit: int
 ) -> list[Fact]:
-    """Live facts of these scopes, the newest first."""
+    """Live facts of these scopes, newest first."""
     where, values = in_scope(owner, scopes, limit)
     return select(connection, Fact, f"facts WHERE {where} ORDER BY seq DESC LIMIT ?3", values)
 
 
 def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]]) -> int:
-    """How many live facts these scopes have."""
     where, values = in_scope(owner, scopes, 0)
     found: int = connection.execute(f"SELECT count(*) FROM facts WHERE {where}", values[:2]).get
     return found
@@ -141,7 +140,7 @@ def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tup
 def search_facts(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], text: str, limit: int
 ) -> list[Fact]:
-    """Live facts of these scopes that share words with ``text``, the best first (BM25, then the newest)."""
+    """Live facts of these scopes that share words with ``text``, best first (BM25, then newest)."""
     wanted = words(text)
     if not wanted:
         return []
@@ -156,7 +155,7 @@ def search_facts(
 
 
 def in_scope(owner: str, scopes: Sequence[tuple[Scope, str]], limit: int) -> tuple[str, tuple[str, str, int]]:
-    """A condition for live facts of these scopes, its parameters 1 and 2, and 3 for the limit."""
+    """A condition for live facts of these scopes, and its parameters: 1 and 2, with the limit as 3."""
     where = (
         "owner = ?1 AND ended_at IS NULL AND scope || ':' || scope_id IN (SELECT value FROM json_each(?2))"
     )

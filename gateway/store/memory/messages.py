@@ -1,4 +1,4 @@
-"""SQL of the message log: appended to, read in pages, never changed but for marks."""
+"""SQL of the message log, which is append-only except for marks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MessageRole = Literal["user", "assistant"]
 
 
 class StoredMessage(Struct, frozen=True, kw_only=True):
-    """One line of the log, as it was said. ``seq`` orders all messages of all conversations.
+    """A message of the log. ``seq`` orders the messages of all conversations.
 
-    ``round`` counts from 1 in its conversation: the user's message (or several in a row) and the replies to it.
-    ``failed`` lines stay in the log and out of prompts and summaries. ``tokens`` is the model's own count of
-    ``text`` as plain text. ``answers`` is the ``seq`` of the message that a reply was made for.
+    ``round`` counts from 1 in its conversation; a round is one or several consecutive user messages and the replies.
+    Prompts and summaries leave out ``failed`` messages. ``tokens`` is the model's count of ``text`` as plain text.
+    ``answers`` is the ``seq`` of the message that a reply answers.
     """
 
     seq: int
@@ -39,7 +39,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
 
 
 class NewMessage(Struct, frozen=True, kw_only=True):
-    """A line to append; fields as in :class:`StoredMessage`."""
+    """A message to append; fields as in :class:`StoredMessage`."""
 
     id: str
     conversation: str
@@ -54,21 +54,21 @@ class NewMessage(Struct, frozen=True, kw_only=True):
 
 
 class DuplicateMessageError(HearthError):
-    """The conversation has another message of that id already."""
+    """The conversation has another message with this id."""
 
     status = 409
     code = "duplicate_message"
 
 
 class UnansweredMessageError(HearthError):
-    """The message got no reply, and a later one has been answered."""
+    """The message got no reply, and the assistant has spoken since."""
 
     status = 409
     code = "conversation_went_on"
 
 
 def add_message(connection: apsw.Connection, message: NewMessage) -> StoredMessage:
-    """Append a line; a user's line after a reply begins the next round. Raises DuplicateMessageError."""
+    """Append a message; a user's message after a reply starts the next round. Raises DuplicateMessageError."""
     if find_message(connection, message.id, message.conversation) is not None:
         raise DuplicateMessageError(
             f"this conversation has another message with the id `{message.id[:100]}`", param="id"
@@ -88,16 +88,15 @@ def add_message(connection: apsw.Connection, message: NewMessage) -> StoredMessa
 
 
 def find_message(connection: apsw.Connection, message: str, conversation: str) -> StoredMessage | None:
-    """The message of that id in that conversation."""
     return select_one(
         connection, StoredMessage, "messages WHERE id = ? AND conversation = ?", (message, conversation)
     )
 
 
 def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
-    """The reply that was made for a message, None while it can still get one.
+    """The reply to a message; None while it can still get one.
 
-    Raises UnansweredMessageError when it has none and the assistant has spoken since: a prompt ends with the latest
+    Raises UnansweredMessageError when it has none and the assistant has spoken since: the prompt would end with later
     messages, so the model would answer those.
     """
     since = "messages WHERE conversation = ?1 AND seq > ?2 AND role = 'assistant' AND NOT failed"
@@ -117,7 +116,7 @@ def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessa
 def page_of_messages(
     connection: apsw.Connection, conversation: str, *, limit: int, before: int | None = None
 ) -> list[StoredMessage]:
-    """The newest ``limit`` messages older than ``before`` (a ``seq``), oldest first."""
+    """The newest ``limit`` messages before the ``seq`` ``before``, oldest first."""
     return select(
         connection,
         StoredMessage,
@@ -129,7 +128,7 @@ def page_of_messages(
 def messages_between(
     connection: apsw.Connection, conversation: str, first: int, last: int
 ) -> list[StoredMessage]:
-    """The messages from ``first`` to ``last`` (``seq``, both included), oldest first, failed ones too."""
+    """The messages from ``first`` to ``last`` (``seq``, inclusive), oldest first, failed ones included."""
     return select(
         connection,
         StoredMessage,
@@ -139,7 +138,7 @@ def messages_between(
 
 
 def open_messages(connection: apsw.Connection, conversation: str, at_least: int) -> list[StoredMessage]:
-    """What a prompt is made of: all messages that no summary covers, and at least the last ``at_least`` ones."""
+    """The messages for a prompt: all from the first that no summary covers, and at least the last ``at_least``."""
     return select(
         connection,
         StoredMessage,
@@ -152,7 +151,7 @@ def open_messages(connection: apsw.Connection, conversation: str, at_least: int)
 
 
 def set_tokens(connection: apsw.Connection, counts: Mapping[int, int]) -> None:
-    """Write token counts by ``seq``, for lines that came from elsewhere without any."""
+    """Store token counts by ``seq``."""
     connection.executemany(
         "UPDATE messages SET tokens = ? WHERE seq = ?", [(n, seq) for seq, n in counts.items()]
     )

@@ -1,7 +1,7 @@
-"""SQL of tasks: OBJECTIVE > TASK > CHECKLIST item, found by day, by id, and with all that is below them.
+"""SQL of tasks, on three levels: objective, task, checklist item.
 
-Ids sort and explain themselves: ``O-20261120-01`` and ``T-20261120-03`` carry the day they were made,
-``T-20261120-03.c2`` is the second item of a checklist.
+Ids sort by day: ``O-20261120-01`` and ``T-20261120-03`` contain the day of creation, ``T-20261120-03.c2`` is the second
+item of a checklist.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Level = Literal["objective", "task", "checklist"]
 Archetype = Literal["user", "model", "hybrid"]
 State = Literal["open", "doing", "waiting", "done", "cancelled"]
 
-# What a level may belong to; an objective stands alone.
+# The level of a parent.
 _PARENTS: dict[Level, Level | None] = {"objective": None, "task": "objective", "checklist": "task"}
-# What a row stands behind in lists: an item behind its task.
+# Lists show an item after its task.
 _TOP = "iif(level = 'checklist', parent, id)"
 _MOST_A_DAY = 99
 _MOST_ITEMS = 999
 
 
 class NewTask(Struct, frozen=True, kw_only=True):
-    """A task to make. ``day`` is YYYY-MM-DD; an item is of its task's day.
+    """A task to create. ``day`` is YYYY-MM-DD; an item has its task's day.
 
-    ``tool`` is ``{"name", "arguments"}`` that a runner would call.
+    ``tool`` is ``{"name", "arguments"}``, for a runner to call.
     """
 
     owner: str
@@ -49,7 +49,7 @@ class NewTask(Struct, frozen=True, kw_only=True):
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """A stored task; times are Unix seconds. ``message`` is the one that caused the last change."""
+    """A stored task; times are Unix seconds. ``message`` caused the last change."""
 
     id: str
     owner: str
@@ -66,11 +66,11 @@ class Task(Struct, frozen=True, kw_only=True):
     message: int | None
     created_at: float
     updated_at: float
-    redactions: int = 0  # secrets taken out of its texts
+    redactions: int = 0  # secrets redacted from its texts
 
 
 def add_task(connection: apsw.Connection, new: NewTask) -> Task:
-    """Make a task under the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
+    """Create a task with the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
     wanted = _PARENTS[new.level]
     day = new.day
     if new.parent is not None:
@@ -113,7 +113,7 @@ def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
 
 
 def save_task(connection: apsw.Connection, task: Task) -> None:
-    """Write the fields of a task that exists. The items of its checklist are of its day."""
+    """Update a task, and the day of its checklist's items."""
     values = stored(task)
     changes = ", ".join(f"{name} = :{name}" for name in values if name not in ("id", "owner"))
     connection.execute(f"UPDATE tasks SET {changes} WHERE owner = :owner AND id = :id", values)
@@ -123,13 +123,13 @@ def save_task(connection: apsw.Connection, task: Task) -> None:
 
 
 def delete_task(connection: apsw.Connection, task: str, owner: str) -> None:
-    """Delete a task and all that is below it. Raises NotFoundError."""
+    """Delete a task and everything below it. Raises NotFoundError."""
     get_task(connection, task, owner)
     connection.execute("DELETE FROM tasks WHERE owner = ? AND id = ?", (owner, task))
 
 
 def tasks_of_day(connection: apsw.Connection, owner: str, day: str) -> list[Task]:
-    """Tasks of a day, finished ones too, each followed by its checklist; no objectives."""
+    """Tasks of a day without objectives, finished ones included, each followed by its checklist."""
     where = (
         "owner = ?1 AND (level = 'task' AND day = ?2 OR level = 'checklist' AND parent IN "
         "(SELECT id FROM tasks WHERE owner = ?1 AND level = 'task' AND day = ?2))"
@@ -138,7 +138,7 @@ def tasks_of_day(connection: apsw.Connection, owner: str, day: str) -> list[Task
 
 
 def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -> list[Task]:
-    """The owner's tasks of these ids, with what is directly below each."""
+    """The owner's tasks of these ids, each with its direct children."""
     where = "owner = ?1 AND (id IN (SELECT value FROM json_each(?2)) OR parent IN (SELECT value FROM json_each(?2)))"
     return _in_order(select(connection, Task, f"tasks WHERE {where}", (owner, as_json(names))))
 
@@ -152,9 +152,9 @@ def list_tasks(
     state: State | None = None,
     before: tuple[str, str] | None = None,
 ) -> list[Task]:
-    """The owner's tasks of all levels, the newest day first, items behind their task in the order of their numbers.
+    """The owner's tasks of all levels, newest day first, items after their task in the order of their numbers.
 
-    ``before`` has day and id of the last one seen.
+    The cursor ``before`` has the day and id of the last one.
     """
     seen_day, seen = before or (None, "")
     return select(

@@ -1,6 +1,6 @@
-"""Conversations, facts and tasks out of a database and into one, as plain objects in a lasting form.
+"""Export and import conversations, facts and tasks as plain objects in a stable format.
 
-Sequence numbers mean nothing elsewhere: an import gives new ones and carries the references over.
+Sequence numbers are local to a database: an import assigns new ones and rewrites the references.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gateway.store.memory.tasks import Task, get_task, tasks_named
 from gateway.store.rows import insert, stored
 
 VERSION = 1
-# Tokens of a text that no model has counted; they are counted when it is used.
+# Token count of a text that no model has counted yet.
 UNCOUNTED = -1
-# The last moment that calendars have, in Unix seconds: the end of the year 9998, in any time zone.
+# Latest time in Unix seconds: the end of the year 9998 in any time zone.
 LATEST = 253_370_000_000.0
 
 
 class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversation"):
-    """A conversation with all that belongs to it; ``seq``s are those of the database it came from."""
+    """A conversation with its messages and summaries; ``seq``s are those of the source database."""
 
     conversation: Conversation
     messages: list[StoredMessage]
@@ -60,7 +60,7 @@ Line = Header | Archive | FactRow | TaskRow
 
 
 def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str]:
-    """Ids of the owner's conversations, of everybody's with None, the oldest first."""
+    """Ids of the owner's conversations, or of all with None, oldest first."""
     cursor = connection.execute(
         "SELECT id FROM conversations WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id", (owner,)
     )
@@ -68,7 +68,6 @@ def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str
 
 
 def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
-    """One conversation, whole."""
     return Archive(
         conversation=any_conversation(connection, conversation),
         messages=messages_between(connection, conversation, 0, 2**62),
@@ -85,7 +84,7 @@ def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRo
 
 
 def write_archive(connection: apsw.Connection, archive: Archive, owner: str | None) -> bool:
-    """Store a conversation, under another owner if one is given; False when it is there already.
+    """Store a conversation, for ``owner`` if one is given; False when it exists already.
 
     Raises InvalidRequestError for references to messages that the archive does not have.
     """
@@ -114,13 +113,13 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
         if message.summarized_by is not None:
             values = (_mapped(names, message.summarized_by), seqs[message.seq])
             connection.execute("UPDATE messages SET summarized_by = ? WHERE seq = ?", values)
-    for kind in ("facts", "tasks"):  # a history that comes at once is not read for them: that would take days
+    for kind in ("facts", "tasks"):  # reading an imported history for them would take days
         set_watermark(connection, conversation.id, kind, max(seqs.values(), default=0))
     return True
 
 
 def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | None) -> bool:
-    """Store a fact's version or a task; False when it is there already.
+    """Store a fact's version or a task; False when it exists already.
 
     Raises InvalidRequestError for a task whose parent is missing.
     """
@@ -128,7 +127,7 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
     values = stored(source)
     if owner is not None:
         values["owner"] = owner
-    # Where it came from stays known only if that conversation is here too.
+    # The source conversation is recorded only if it exists here.
     known = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (values["conversation"],)
     ).get
@@ -175,7 +174,7 @@ def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:
 def _insert_message(
     connection: apsw.Connection, message: StoredMessage, conversation: str, seqs: dict[int, int]
 ) -> int:
-    """``seqs`` are the new numbers of the messages before it. Returns its own."""
+    """Insert a message; ``seqs`` maps old numbers of earlier messages to new ones. Returns its new number."""
     answers = None if message.answers is None else _mapped(seqs, message.answers)
     values = msgspec.structs.asdict(message)
     values |= {"seq": None, "conversation": conversation, "summarized_by": None, "answers": answers}
