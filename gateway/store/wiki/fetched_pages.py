@@ -1,4 +1,4 @@
-"""SQL of the pages that were fetched from a wiki's API: those used last are kept, by title and revision."""
+"""SQL of the cache of pages fetched from a wiki's API, which evicts the least recently used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from gateway.store.rows import insert, select_one
 
-# Using a page again within so many seconds is not worth a write.
+# A use within this time of the last noted one is not worth a write.
 _TOUCH_SECONDS = 3600.0
 
 
 class FetchedPage(Struct, frozen=True):
-    """A page; ``sections`` is JSON, ``sketch`` tells near-copies."""
+    """A page; ``sections`` is JSON, ``sketch`` identifies near-copies."""
 
     title: str
     revision: int
@@ -23,14 +23,14 @@ class FetchedPage(Struct, frozen=True):
 
 
 class Totals(Struct, frozen=True):
-    """What is kept: pages, and the bytes of their sections."""
+    """Cached pages, and the bytes of their sections."""
 
     pages: int
     bytes: int
 
 
 def keep_only(connection: apsw.Connection, wiki: str, reader: int) -> Totals:
-    """Drop what is of another wiki, or was read by another version of the program; what is left."""
+    """Drop pages of another wiki or another version of the reader; returns the rest."""
     connection.execute("DELETE FROM wiki_fetched WHERE wiki <> ? OR reader <> ?", (wiki, reader))
     return _totals(connection)
 
@@ -38,7 +38,7 @@ def keep_only(connection: apsw.Connection, wiki: str, reader: int) -> Totals:
 def get_fetched(
     connection: apsw.Connection, wiki: str, title: str, revision: int, now: float
 ) -> tuple[FetchedPage, bool] | None:
-    """The page of that wiki at that revision, and whether its use should be noted (:func:`touch_fetched`)."""
+    """The page at that revision, and whether to note its use with :func:`touch_fetched`."""
     values = (wiki, title, revision)
     source = "wiki_fetched WHERE wiki = ? AND title = ? AND revision = ?"
     page = select_one(connection, FetchedPage, source, values)
@@ -49,14 +49,13 @@ def get_fetched(
 
 
 def touch_fetched(connection: apsw.Connection, title: str, now: float) -> None:
-    """Note a use."""
     connection.execute("UPDATE wiki_fetched SET used_at = ? WHERE title = ?", (now, title))
 
 
 def put_fetched(
     connection: apsw.Connection, page: FetchedPage, *, wiki: str, reader: int, now: float, max_bytes: int
 ) -> Totals:
-    """Keep the page instead of what has its title; the longest unused ones beyond ``max_bytes`` go."""
+    """Cache the page in place of its other revisions; evict the least recently used ones beyond ``max_bytes``."""
     size = len(page.sections.encode())
     connection.execute("DELETE FROM wiki_fetched WHERE title = ?", (page.title,))
     row = {"wiki": wiki, "reader": reader, "bytes": size, "updated_at": now, "used_at": now}
@@ -73,20 +72,19 @@ def put_fetched(
 
 
 def drop_fetched(connection: apsw.Connection, title: str) -> Totals:
-    """Forget the page of that title."""
     connection.execute("DELETE FROM wiki_fetched WHERE title = ?", (title,))
     return _totals(connection)
 
 
 def has_fetched(connection: apsw.Connection, title: str) -> bool:
-    """Whether a page of that title is kept, at whatever revision."""
+    """Whether any revision of the page is cached."""
     return bool(
         connection.execute("SELECT EXISTS (SELECT 1 FROM wiki_fetched WHERE title = ?)", (title,)).get
     )
 
 
 def fetched_sketch(connection: apsw.Connection, title: str) -> bytes:
-    """The sketch of the page of exactly this title; empty when it is not kept."""
+    """The sketch of the page; empty when it is not cached."""
     found = connection.execute("SELECT sketch FROM wiki_fetched WHERE title = ?", (title,)).get
     return found if isinstance(found, bytes) else b""
 
