@@ -25,7 +25,6 @@ HEIGHTS: dict[str, int] = {
     "benchmarking": 50,
     "ask": 40,
     "memory": 40,
-    "tasks": 40,
     "wiki": 40,
     "telemetry": 30,
     "vectors": 25,
@@ -39,7 +38,6 @@ HEIGHTS: dict[str, int] = {
 VALUES = {
     ("ask", "gateway.wiki.source"),
     ("ask", "gateway.wiki.sketch"),
-    ("memory", "gateway.tasks.values"),
 }
 MODEL_CODE = {
     "model_host.engine.load",

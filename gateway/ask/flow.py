@@ -15,15 +15,13 @@ from gateway.ask.journal import Journal
 from gateway.ask.run import Parts, QuestionRun
 from gateway.ask.types import AnswerDone, AskCall, AskEvent
 from gateway.base.aio import finish, stop
-from gateway.base.errors import HearthError
+from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.config.settings import AskSettings
 from gateway.inference.interface import Inference
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import PromptSet
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import WikiSource
-
-_CLIENT_GONE = 499  # as nginx writes it
 
 Record = Callable[[Callable[[], RequestRecord]], Awaitable[None]]
 
@@ -99,7 +97,7 @@ class AskFlow:
             return 500, "internal"
         if journal.elapsed >= self._parts.settings.deadline_seconds:
             return 504, "deadline_exceeded"
-        return _CLIENT_GONE, "cancelled"
+        return CLIENT_GONE, "cancelled"
 
     async def _keep(self, journal: Journal, status: int, error: str | None) -> None:
         """Give the record away, once."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+CLIENT_GONE = (
+    499  # nginx's status; no client reads it, but the access log, the metrics and the request log do
+)
+
 
 class HearthError(Exception):
     """Base of every expected error.

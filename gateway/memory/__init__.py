@@ -1,4 +1,1 @@
-"""Conversations that never run out of context: composing prompts, jobs, events.
-
-Imports `vectors`, `inference`, `store` and below; of `tasks` only `values`.
-"""
+"""Conversations that never run out of context: prompts, summaries, facts, tasks. Imports `telemetry` and below."""

@@ -1,8 +1,8 @@
-"""The composer: the prompt of the next reply, as a pure function of what is remembered and what was said.
+"""The composer: the prompt of the next reply, as a pure function of the conversation's memory and messages.
 
-Blocks stand in the order of their stability, so that a prompt shares as long a beginning with the one before it
-as it can: what never changes, what a compaction changes, what a new fact changes, then the messages, which only
-grow at their end. Nothing is cut within a block: it is in, or it is left out and listed with the reason.
+Blocks are ordered from the most stable to the least, so that consecutive prompts share the longest possible prefix:
+what never changes, what a compaction changes, what a new fact changes, then the messages, which only grow at their
+end. A block is never cut: it is included, or left out and listed with the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
 
-# Before the summaries of a level; what a reader of the prompt needs to place them in time.
+# Headings of the summaries, which place them in time.
 HEADINGS: dict[SummaryLevel, str] = {
     "reflection": "What you have learned over time:",
     "conversation": "Earlier conversation:",
@@ -28,26 +28,16 @@ HEADINGS: dict[SummaryLevel, str] = {
     "round": "The conversation so far:",
     "message": "[A long message, in short]",
 }
-# The order of the chain's levels in the prompt, the most stable first.
+# The order of the summaries in the prompt, the most stable level first.
 _LEVELS: tuple[SummaryLevel, ...] = ("reflection", "month", "today", "now", "round", "conversation")
-# Templates want the user to speak first.
+# Chat templates want the user to speak first.
 _RESUMED = "(The messages before this are summarized above.)"
-# What leaves the prompt when it is over the limit, the first to go first: what was recalled, then the oldest messages
-# but for the last ones, which nobody could do without, then these blocks, then messages again.
-_DROPPED = (
-    "facts",
-    "tasks",
-    "conversation",
-    "month",
-    "today",
-    "reflection",
-    "now",
-    "round",
-    "persona",
-)
+# A prompt over the limit drops the recalled block, then the oldest messages down to the last _LAST_LINES, then these
+# blocks in this order, then further messages.
+_DROPPED = ("facts", "tasks", "conversation", "month", "today", "reflection", "now", "round", "persona")
 _LAST_LINES = 8
-# Lines go in steps of such a share of the limit, counted from the first of them, so that the next prompts begin where
-# this one does and share what the model has read.
+# Messages are dropped in steps of this share of the limit, so that the next prompts start at the same message and share
+# its prefix in the KV cache.
 _STEP_SHARE = 0.25
 _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 
@@ -66,14 +56,12 @@ class _CodeSummary(Struct):
 
 
 class Ingredients(Struct, frozen=True, kw_only=True):
-    """All that a prompt may be made of. Texts come with their token counts, in blocks.
+    """Everything that a prompt may consist of, with token counts.
 
-    ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` stands
-    right before the last message. ``summaries`` are the live ones, ``messages`` those of
-    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``counted`` has the tokens of each
-    summary
-    as :func:`summary_text` writes it. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` is what
-    the blocks' own budgets had no room for.
+    ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` precedes the
+    last message. ``summaries`` are the live ones, with the tokens of :func:`summary_text`; ``messages`` are those of
+    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``turn_tokens`` is what the chat template
+    adds to a turn. ``left_out`` lists what exceeded the blocks' own budgets.
     """
 
     core: Block
@@ -83,15 +71,14 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     recalled: Block | None = None
     summaries: Sequence[Summary] = ()
     messages: Sequence[StoredMessage] = ()
-    counted: dict[int, int] = {}
     turn_tokens: int = 6
     verbatim: int = 8
     left_out: Sequence[LeftOut] = ()
-    named: bool = False  # lines carry their speaker's name: several people are in the conversation
+    named: bool = False  # lines carry their speaker's name, because several people take part
 
 
 class Turn(Struct, frozen=True):
-    """One turn of the chat template: the lines of one side in a row, from ``first`` to ``last`` (``seq``)."""
+    """One turn of the chat template: consecutive messages of one role, from ``first`` to ``last`` (``seq``)."""
 
     role: Role
     text: str
@@ -101,7 +88,7 @@ class Turn(Struct, frozen=True):
 
 
 class Composition(Struct, frozen=True, kw_only=True):
-    """A prompt, the blocks it consists of, and what is not in it. ``total`` is in tokens and rather too high."""
+    """A prompt, the blocks it consists of, and what was left out. ``total`` is an upper estimate, in tokens."""
 
     blocks: list[Block]
     left_out: list[LeftOut]
@@ -116,13 +103,12 @@ class Composition(Struct, frozen=True, kw_only=True):
     def instruction_after(self, last: int, instruction: str) -> list[Message]:
         """The same prompt up to the message ``last`` (``seq``), then an instruction instead of the rest.
 
-        Its tokens are those of the conversation's own prompt as far as they go, so the model has read them.
+        It shares its prefix with the conversation's own prompt, so most of it is in the KV cache.
         """
-        kept = [turn for turn in self.turns if turn.last <= last]
-        if kept and kept[-1].role == "user":
-            text = f"{kept[-1].text}\n\n{instruction}"
-            return [*self._system(), *(Message(t.role, t.text) for t in kept[:-1]), Message("user", text)]
-        return [*self._system(), *(Message(t.role, t.text) for t in kept), Message("user", instruction)]
+        turns = [turn for turn in self.turns if turn.last <= last]
+        if turns and turns[-1].role == "user":
+            instruction = f"{turns.pop().text}\n\n{instruction}"
+        return [*self._system(), *(Message(t.role, t.text) for t in turns), Message("user", instruction)]
 
     def _system(self) -> list[Message]:
         parts: list[TextPart] = []
@@ -133,13 +119,13 @@ class Composition(Struct, frozen=True, kw_only=True):
 
 
 def summary_text(summary: Summary) -> str:
-    """A summary as it stands in a prompt: heading, text, and the lines that are pinned to it."""
+    """A summary as prompts show it: heading, text, pinned lines."""
     pinned = "\n".join(f"- {line}" for line in summary.pins)
     return "\n".join(part for part in (HEADINGS[summary.level], readable(summary.text), pinned) if part)
 
 
 def readable(text: str) -> str:
-    """A summary's text for people and models: JSON with variables becomes lines, other text stays as it is."""
+    """A summary's text with the JSON of the policy ``rounds`` written as lines; other text is returned unchanged."""
     try:
         value = msgspec.json.decode(text, type=_CodeSummary)
     except (msgspec.DecodeError, RecursionError):
@@ -149,36 +135,34 @@ def readable(text: str) -> str:
 
 
 def line_text(message: StoredMessage, named: bool) -> str:
-    """A message as it stands in a prompt."""
+    """A message as prompts show it."""
     return f"{message.speaker}: {message.text}" if named and message.role == "user" else message.text
 
 
 def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
-    """The prompt, of at most ``budget.limit`` tokens.
+    """The prompt, with at most ``budget.limit`` tokens.
 
-    Raises PromptTooLongError when the last line alone, with the core, is over the limit.
+    Raises PromptTooLongError when the core and the last message alone exceed the limit.
     """
     optional, lines = _optional_blocks(ingredients), _lines(ingredients)
     no_room: list[LeftOut] = []
     steps = _steps(ingredients, optional, lines, max(1, int(budget.limit * _STEP_SHARE)))
     while (total := _total(ingredients, optional, _turns(lines))) > budget.limit:
-        gone = next(steps, None)
-        if isinstance(gone, Block):
-            optional.remove(gone)
-            no_room.append(
-                LeftOut(gone.name, f"no room: {gone.tokens} tokens, and the limit is {budget.limit}")
-            )
-        elif gone is not None:
-            tokens = sum(line.tokens for line in lines[:gone])
-            what = f"messages {lines[0].first} to {lines[gone - 1].last}"
-            no_room.append(LeftOut(what, f"no room: {tokens} tokens, and the limit is {budget.limit}"))
-            lines = lines[gone:]
+        dropped = next(steps, None)
+        if isinstance(dropped, Block):
+            optional.remove(dropped)
+            what, tokens = dropped.name, dropped.tokens
+        elif dropped is not None:
+            what = f"messages {lines[0].first} to {lines[dropped - 1].last}"
+            tokens = sum(line.tokens for line in lines[:dropped])
+            lines = lines[dropped:]
         else:
             raise PromptTooLongError(
                 f"the message and what belongs to it have {total} tokens; the prompt may have {budget.limit}",
                 param="text",
                 details={"tokens": total, "limit": budget.limit},
             )
+        no_room.append(LeftOut(what, f"no room: {tokens} tokens, and the limit is {budget.limit}"))
     left_out = [*_not_considered(ingredients), *no_room]
     return _composition(ingredients, optional, _turns(lines), left_out, total)
 
@@ -186,7 +170,7 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
 def _steps(
     ingredients: Ingredients, optional: Sequence[Block], lines: Sequence[Turn], step: int
 ) -> Iterator[Block | int]:
-    """What to leave out, one after the other: a block, or so many of the lines that are left."""
+    """What to drop, one step after the other: a block, or a number of the remaining lines."""
     by_name = {name: [block for block in optional if block.name == name] for name in ("recalled", *_DROPPED)}
     yield from by_name.pop("recalled")
     old = len(lines) - max(ingredients.verbatim, _LAST_LINES)
@@ -203,7 +187,7 @@ def _steps(
 
 
 def _cuts(lines: Sequence[Turn], step: int, most: int) -> Iterator[int]:
-    """Where the first ``most`` lines can be cut: behind every ``step`` tokens, and at last behind all of them."""
+    """Where the first ``most`` lines may be cut: after every ``step`` tokens, and finally after all of them."""
     used = passed = 0
     for number, line in enumerate(lines[: max(0, most)], 1):
         used += line.tokens + _SEPARATOR_TOKENS
@@ -215,47 +199,47 @@ def _cuts(lines: Sequence[Turn], step: int, most: int) -> Iterator[int]:
 def _composition(
     ingredients: Ingredients, optional: list[Block], turns: list[Turn], left_out: list[LeftOut], total: int
 ) -> Composition:
-    spoken = Block(
+    messages = Block(
         "messages",
         sum(turn.tokens + ingredients.turn_tokens for turn in turns),
         "\n\n".join(f"[{turn.role}] {turn.text}" for turn in turns),
     )
     before = [block for block in optional if block.name != "recalled"]
     recalled = [block for block in optional if block.name == "recalled"]
-    return Composition(
-        blocks=[ingredients.core, *before, spoken, *recalled],
-        left_out=left_out,
-        turns=_with_recalled(turns, recalled),
-        total=total,
-    )
+    if (
+        recalled and turns and turns[-1].role == "user"
+    ):  # right before the last message, where it breaks no prefix
+        text = f"{recalled[0].text}\n\n{turns[-1].text}"
+        turns = [*turns[:-1], msgspec.structs.replace(turns[-1], text=text)]
+    blocks = [ingredients.core, *before, messages, *recalled]
+    return Composition(blocks=blocks, left_out=left_out, turns=turns, total=total)
 
 
 def _optional_blocks(ingredients: Ingredients) -> list[Block]:
     summaries = [
-        Block(summary.level, ingredients.counted.get(summary.seq, summary.tokens), summary_text(summary))
+        Block(summary.level, summary.tokens, summary_text(summary))
         for level in _LEVELS
         for summary in ingredients.summaries
         if summary.level == level and (summary.text.strip() or summary.pins)
     ]
-    before = [ingredients.persona] if ingredients.persona else []
-    after = [block for block in (ingredients.tasks, ingredients.facts, ingredients.recalled) if block]
-    return [block for block in [*before, *summaries, *after] if block.text]
+    i = ingredients
+    return [block for block in (i.persona, *summaries, i.tasks, i.facts, i.recalled) if block and block.text]
 
 
 def _lines(ingredients: Ingredients) -> list[Turn]:
-    """The messages that belong into the prompt, each a turn of its own."""
-    stand_ins = _stand_ins(ingredients)
+    """The messages of the prompt, each as a turn of its own."""
+    stand_ins = {summary.first: summary for summary in ingredients.summaries if summary.level == "message"}
     lines: list[Turn] = []
     for message in _verbatim(ingredients):
         stand_in = stand_ins.get(message.seq)
         text = summary_text(stand_in) if stand_in else line_text(message, ingredients.named)
-        tokens = ingredients.counted.get(stand_in.seq, stand_in.tokens) if stand_in else message.tokens
+        tokens = stand_in.tokens if stand_in else message.tokens
         lines.append(Turn(message.role, text, tokens, message.seq, message.seq))
     return lines
 
 
 def _turns(lines: Sequence[Turn]) -> list[Turn]:
-    """Lines of one side in a row joined to one turn, a user's turn first."""
+    """Consecutive lines of one role joined into turns; the first turn is a user's."""
     turns: list[Turn] = []
     for line in lines:
         if turns and turns[-1].role == line.role:
@@ -264,36 +248,16 @@ def _turns(lines: Sequence[Turn]) -> list[Turn]:
             turns.append(Turn(line.role, text, tokens, before.first, line.last))
         else:
             turns.append(line)
-    return _opened(turns)
-
-
-def _stand_ins(ingredients: Ingredients) -> dict[int, Summary]:
-    """Summaries of single messages, by the message they stand in for."""
-    return {summary.first: summary for summary in ingredients.summaries if summary.level == "message"}
-
-
-def _verbatim(ingredients: Ingredients) -> list[StoredMessage]:
-    """Every message that no summary covers, and at least the last ``verbatim`` ones, from a user's line on."""
-    spoken = [message for message in ingredients.messages if not message.failed]
-    first_open = next((i for i, message in enumerate(spoken) if message.summarized_by is None), len(spoken))
-    return spoken[min(first_open, max(0, len(spoken) - ingredients.verbatim)) :]
-
-
-def _opened(turns: list[Turn]) -> list[Turn]:
     if turns and turns[0].role == "assistant":
         return [Turn("user", _RESUMED, 12, 0, 0), *turns]
     return turns
 
 
-def _with_recalled(turns: list[Turn], recalled: list[Block]) -> list[Turn]:
-    """What was recalled for the last message stands right before it, where it spoils no shared beginning."""
-    last = turns[-1] if turns else None
-    if last is None or last.role != "user" or not recalled:
-        return turns
-    return [
-        *turns[:-1],
-        Turn(last.role, f"{recalled[0].text}\n\n{last.text}", last.tokens, last.first, last.last),
-    ]
+def _verbatim(ingredients: Ingredients) -> list[StoredMessage]:
+    """Every message that no summary covers, and at least the last ``verbatim`` ones."""
+    spoken = [message for message in ingredients.messages if not message.failed]
+    first_open = next((i for i, message in enumerate(spoken) if message.summarized_by is None), len(spoken))
+    return spoken[min(first_open, max(0, len(spoken) - ingredients.verbatim)) :]
 
 
 def _total(ingredients: Ingredients, optional: Sequence[Block], turns: Sequence[Turn]) -> int:
@@ -306,7 +270,7 @@ def _total(ingredients: Ingredients, optional: Sequence[Block], turns: Sequence[
 
 
 def _not_considered(ingredients: Ingredients) -> list[LeftOut]:
-    """What is not in the prompt because it is not meant to be."""
+    """What the prompt leaves out by design."""
     spoken = {message.seq for message in _verbatim(ingredients)}
     failed = [message for message in ingredients.messages if message.failed]
     left_out = [LeftOut(f"message {message.seq}", "it failed") for message in failed]

@@ -1,4 +1,4 @@
-"""From the database to a prompt: what is remembered of a conversation, counted and composed."""
+"""Read a conversation's memory from the database, count its tokens and compose the prompt."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_counted_by
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.memory.summaries import Summary, live_summaries
+from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 
 
 class BlockSource(Protocol):
-    """Something that puts a block into prompts: facts, tasks."""
+    """A source of prompt blocks: facts, tasks."""
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """What it has for the next reply; ``asked`` is the last message."""
+        """The blocks for the next reply; ``asked`` is the user's last message."""
         ...
 
 
 class MemoryParts(Struct, frozen=True, kw_only=True):
-    """What the memory works with."""
+    """The services and settings that the memory uses."""
 
     database: Database
     inference: Inference
@@ -51,11 +52,10 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     clock: Callable[[], float] = time.time  # Unix seconds
 
     async def budget(self) -> ContextBudget:
-        """The budget with the loaded model."""
+        """The budget for the loaded model."""
         return make_budget(self.settings, (await self.inference.model_info()).context)
 
     def model(self, conversation: Conversation) -> MemoryModel:
-        """The model for one conversation."""
         return MemoryModel(
             self.inference,
             self.record,
@@ -80,7 +80,7 @@ class Context(Struct, frozen=True, kw_only=True):
     now: float
 
     def situation(self, *, force: bool = False) -> Situation:
-        """For the planner: the messages that no summary covers."""
+        """The planner's view: only the messages that no summary covers."""
         return Situation(
             messages=[message for message in self.messages if message.summarized_by is None],
             summaries=self.summaries,
@@ -92,7 +92,6 @@ class Context(Struct, frozen=True, kw_only=True):
         )
 
     def report(self, cached_tokens: int = 0) -> BudgetReport:
-        """What a reply tells of its prompt."""
         blocks: dict[str, int] = {}
         for block in self.composition.blocks:
             blocks[block.name] = blocks.get(block.name, 0) + block.tokens
@@ -108,7 +107,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 class ContextBuilder:
-    """Builds contexts. Counting tokens starts the model."""
+    """Builds contexts. Counting tokens loads the model."""
 
     def __init__(self, parts: MemoryParts, sources: Sequence[BlockSource] = ()) -> None:
         self._parts = parts
@@ -116,17 +115,17 @@ class ContextBuilder:
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
-        """The prompt that every conversation begins with."""
+        """The template that opens every conversation."""
         return self._parts.prompts.get("chat_core")
 
     def reply_sampling(self) -> Sampling:
-        """The sampling of replies: the prompt's, but at the temperature that suits the model."""
+        """The core prompt's sampling, with the model's ``reply_temperature`` if it has one."""
         sampling = self.core_prompt().sampling
         chosen = self._parts.defaults.reply_temperature
         return sampling if chosen is None else msgspec.structs.replace(sampling, temperature=chosen)
 
     async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
-        """The context of the next reply. Raises PromptTooLongError; not while ``compacting``, which mends that."""
+        """The context of the next reply. Raises PromptTooLongError, except when ``compacting``, which mends that."""
         parts = self._parts
         policy = make_policy(conversation.policy, parts.settings)
         verbatim = policy.verbatim if isinstance(policy, CeilingPolicy) else 0
@@ -140,6 +139,10 @@ class ContextBuilder:
         extra = [block for offer in offers for block in offer.blocks]
         texts = [summary_text(summary) for summary in summaries]
         core, persona, *counted = await self._counted(conversation, texts)
+        summaries = [
+            msgspec.structs.replace(summary, tokens=block.tokens)
+            for summary, block in zip(summaries, counted, strict=True)
+        ]
         turn_tokens = await self._turn()
         ingredients = Ingredients(
             core=core,
@@ -149,19 +152,18 @@ class ContextBuilder:
             recalled=_named(extra, "recalled"),
             summaries=summaries,
             messages=messages,
-            counted={summary.seq: block.tokens for summary, block in zip(summaries, counted, strict=True)},
             turn_tokens=turn_tokens,
             verbatim=verbatim,
             named=conversation.kind == "channel",
             left_out=[left for offer in offers for left in offer.left_out],
         )
-        # A plan may need the prompt that does not fit: it is made for a context without a limit then.
+        # A compaction may need the prompt that does not fit, so it gets a context without a limit.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
         fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
         return Context(
             conversation=conversation,
             messages=messages,
-            summaries=[_recounted(s, block.tokens) for s, block in zip(summaries, counted, strict=True)],
+            summaries=summaries,
             composition=compose(ingredients, unlimited if compacting else budget),
             budget=budget,
             policy=policy,
@@ -173,7 +175,7 @@ class ContextBuilder:
     async def _count_lines(
         self, conversation: Conversation, messages: list[StoredMessage]
     ) -> list[StoredMessage]:
-        """Imported lines come without token counts, and another model's count for nothing: they are counted anew."""
+        """Count imported lines, which have no token counts, and all lines after a change of the model."""
         named = conversation.kind == "channel"
         changed = conversation.counted_by != self._parts.model_name
         missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
@@ -190,16 +192,15 @@ class ContextBuilder:
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
-        """Core, persona, and the summaries, with their tokens."""
         [core] = self.core_prompt().render(instructions=conversation.instructions)
-        text = "".join(part if isinstance(part, str) else part.text for part in core.content).strip()
+        text = text_of(core).strip()
         texts = [text, conversation.persona.strip(), *summaries]
         names = ["core", "persona", *("summary" for _ in summaries)]
         tokens = await self._parts.inference.count(texts)
         return [Block(name, count, text) for name, count, text in zip(names, tokens, texts, strict=True)]
 
     async def _turn(self) -> int:
-        """Tokens that the chat template adds to a turn, measured once a model."""
+        """Tokens that the chat template adds to a turn, measured once per model."""
         inference = self._parts.inference
         fingerprint = (await inference.model_info()).fingerprint
         if fingerprint not in self._turn_tokens:
@@ -212,13 +213,9 @@ class ContextBuilder:
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:
-    """The blocks of that name as one."""
+    """The blocks of that name, joined."""
     found = [block for block in blocks if block.name == name]
     if not found:
         return None
     tokens = sum(block.tokens + 1 for block in found) - 1
     return Block(name, tokens, "\n\n".join(block.text for block in found))
-
-
-def _recounted(summary: Summary, tokens: int) -> Summary:
-    return msgspec.structs.replace(summary, tokens=tokens)

@@ -1,4 +1,4 @@
-"""A message for a conversation, and what is told of it on the way to its reply."""
+"""A message for a conversation, and the events of its processing."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class PostCall(Struct, frozen=True, kw_only=True):
     lane: Lane = "interactive"
     max_tokens: int | None = None
     role: MessageRole = "user"
-    reply: bool = True  # False: only keep the line, as a bot does with what it overhears
+    reply: bool = True  # False: only store the message, as a bot does with a channel's other lines
 
 
 class Held(Struct, frozen=True):
-    """The message waits until the conversation is free: ``reason`` is reply or compaction."""
+    """The message waits for a ``reply`` or a ``compaction`` (``reason``)."""
 
     reason: str
 
@@ -39,27 +39,27 @@ class MessageAccepted(Struct, frozen=True):
 
 
 class Loading(Struct, frozen=True):
-    """The model is being started: ``fraction`` from 0 to 1."""
+    """The model is loading; ``fraction`` is from 0 to 1."""
 
     fraction: float
 
 
 class Waiting(Struct, frozen=True):
-    """Others are answered first. ``position`` 1 is the next one; ``wait_seconds`` is an estimate, None if unknown."""
+    """Queued at ``position`` (1 is next); ``wait_seconds`` is an estimate, None if unknown."""
 
     position: int
     wait_seconds: float | None
 
 
 class Compacting(Struct, frozen=True):
-    """The history has to be compacted before this message can be answered."""
+    """The history is compacted before this message can be answered."""
 
     levels: list[str]
     tokens: int
 
 
 class BudgetKnown(Struct, frozen=True):
-    """What the prompt consists of."""
+    """The prompt is composed."""
 
     report: BudgetReport
 
@@ -71,7 +71,7 @@ class TextDelta(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """The reply is on disk; None when none was wanted. ``compaction`` tells whether one is due."""
+    """The reply is on disk; ``message`` is None when none was wanted. ``compaction`` says whether one is due."""
 
     message: StoredMessage | None
     report: BudgetReport | None

@@ -1,4 +1,4 @@
-"""News of conversations for whoever listens: what is being compacted, what was learned."""
+"""Publish news of conversations: compactions, facts, task changes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 from msgspec import Struct
 
-# A listener that is further behind loses the oldest news, and is told how many.
+# A slower listener loses the oldest news and gets their number.
 _BUFFERED = 256
 
 
 class News(Struct, frozen=True):
-    """Something happened in a conversation.
+    """An event of a conversation.
 
     ``kind`` and ``detail``: ``state`` {compacting: bool}, ``compacting`` {levels, tokens}, ``compacted`` {summaries},
-    ``compaction_failed`` {code, message}, ``compaction_stopped`` (it goes on after the message that came), ``facts``
-    {changed: keys}, ``tasks`` {changed: ids}, ``missed`` {count}, ``erased``.
+    ``compaction_failed`` {code, message}, ``compaction_stopped`` (it resumes after the message that stopped it),
+    ``facts`` {changed: keys}, ``tasks`` {changed: ids}, ``missed`` {count}, ``erased``.
     """
 
     kind: str
@@ -34,14 +34,14 @@ class Listener:
         self._missed = 0
 
     def put(self, news: News) -> None:
-        """Add a piece of news; never blocks."""
+        """Queue news without blocking."""
         if self._queue.qsize() >= _BUFFERED:
             self._queue.get_nowait()
             self._missed += 1
         self._queue.put_nowait(news)
 
     async def next(self) -> News:
-        """The next piece of news; after a gap first ``missed`` with the number."""
+        """Wait for the next news; after a loss, ``missed`` with the number comes first."""
         if self._missed:
             missed, self._missed = self._missed, 0
             return News("missed", {"count": missed})
@@ -49,19 +49,17 @@ class Listener:
 
 
 class Hub:
-    """Delivers news to the listeners of a conversation."""
+    """Delivers news to the current listeners of a conversation."""
 
     def __init__(self) -> None:
         self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
 
-    def tell(self, conversation: str, kind: str, **detail: Any) -> None:
-        """Tell everybody who listens to the conversation."""
+    def publish(self, conversation: str, kind: str, **detail: Any) -> None:
         for listener in self._listeners.get(conversation, ()):
             listener.put(News(kind, detail))
 
     @asynccontextmanager
     async def listen(self, conversation: str) -> AsyncIterator[Listener]:
-        """Listen from now on."""
         listener = Listener()
         self._listeners[conversation].add(listener)
         try:

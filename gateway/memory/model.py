@@ -1,9 +1,9 @@
-"""The model as the memory uses it: background lane, every call recorded with its conversation."""
+"""Model calls of the memory, each recorded with its conversation."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -12,23 +12,25 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.aio import finish
-from gateway.base.errors import HearthError
+from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
 from gateway.memory.pace import Pace
 from gateway.models.prompts import Prompt
-from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
+from gateway.store.request_log import Kind, RequestRecord
+from gateway.telemetry.generations import GenerationRecorder, text_of
 from model_host.protocol import Delta, Finished, Message, TextPart
 
 Record = Callable[[Callable[[], RequestRecord]], Coroutine[Any, Any, None]]
 
-_CLIENT_GONE = 499  # as nginx writes it
-# What the prompts are for; all others make summaries.
-_WORK: dict[str, Kind] = {"reflection": "reflection", "facts": "facts", "tasks": "tasks"}
+# The kinds of record by prompt; all other prompts make summaries.
+_KINDS: dict[str, Kind] = {"reflection": "reflection", "facts": "facts", "tasks": "tasks"}
 
 
 class Filled(Struct, frozen=True):
-    """A prompt with its values, and where it stands: it is all there is (``whole``), begins the ``first`` message as a
-    part of its own, or ends the ``last`` one."""
+    """A prompt with its values, and its ``place`` in the call.
+
+    It is the ``whole`` call, opens the ``first`` message as a part of its own, or ends the ``last`` one.
+    """
 
     prompt: Prompt
     variables: dict[str, str]
@@ -36,12 +38,12 @@ class Filled(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """All of it, as text."""
-        return text_of(self.prompt.render(**self.variables))
+        """The rendered text of all its messages."""
+        return "".join(map(text_of, self.prompt.render(**self.variables)))
 
 
 class MemoryModel:
-    """Calls of the model for one conversation of ``owner``. Cancelling a call cancels its generation."""
+    """Model calls for one conversation of ``owner``. Cancelling a call cancels its generation."""
 
     def __init__(
         self,
@@ -77,10 +79,10 @@ class MemoryModel:
         again: int = 0,
         following: int = 0,
     ) -> tuple[str, bool]:
-        """What the model writes, and whether it came to an end by itself. ``again`` > 0 draws other words.
+        """The model's output, and whether the model ended it by itself.
 
-        ``messages`` are those that the prompt stands in, when it is not all there is. ``following`` calls like this
-        one come after it.
+        ``messages`` hold the prompt when it is not the whole call. Each ``again`` raises the temperature.
+        ``following`` is how many calls like this one come after it, for the estimate of the time left.
         """
         prompt = filled.prompt
         sampling = prompt.sampling
@@ -97,110 +99,69 @@ class MemoryModel:
             lane=prompt.lane,
             owner=self._owner,
         )
-        text: list[str] = []
         assert call.max_tokens is not None
+        text = ""
         with self._pace.working(self._conversation, prompt.name, call.max_tokens, following) as work:
             async with aclosing(self.stream(call, filled)) as events:
                 async for event in events:
                     work.take(event)
                     if isinstance(event, Delta):
-                        text.append(event.text)
+                        text += event.text
                     elif isinstance(event, Finished):
-                        return "".join(text), event.reason == "stop"
+                        return text, event.reason == "stop"
         raise AssertionError("a stream ends with its result or an error")
 
     async def stream(self, call: GenerateCall, filled: Filled) -> AsyncGenerator[GenerationEvent, None]:
-        """The events of ``call``, recorded however they end. Raises HearthError when the host cut it off."""
-        text: list[str] = []
-        end: Finished | None = None
-        begun, started_at = time.monotonic(), time.time()
+        """The events of ``call``, recorded however they end. Raises HearthError when the host cancelled it."""
+        prompt, messages = filled.prompt, _parted(call.messages or [], filled)
+        recorder = GenerationRecorder(
+            call, prompt.name, prompt=prompt, variables=filled.variables, messages=messages
+        )
+        started, started_at = time.monotonic(), time.time()
         problem: str | None = "cancelled"
+
+        def record() -> RequestRecord:
+            replying = prompt.lane == "interactive"
+            return RequestRecord(
+                id=call.id,
+                kind="chat" if replying else _KINDS.get(prompt.name, "summary"),
+                started_at=started_at,
+                seconds=time.monotonic() - started,
+                status=200 if problem is None else CLIENT_GONE if problem == "cancelled" else 503,
+                text=text_of(call.messages[-1]) if replying and call.messages else prompt.name,
+                answer=recorder.text,
+                owner=self._owner,
+                model=self._name,
+                error=problem,
+                details={"conversation": self._conversation, "prompt_place": filled.place},
+                generations=[recorder.record()],
+                conversation=self._conversation,
+            )
+
         try:
             stream = cast("AsyncGenerator[GenerationEvent, None]", self._inference.generate(call))
             async with aclosing(stream):
                 async for event in stream:
-                    if isinstance(event, Delta):
-                        text.append(event.text)
-                    elif isinstance(event, Finished):
-                        end = _completed(event)
-                        self._pace.measure(end)
+                    if isinstance(event, Finished):
+                        if event.reason == "cancelled":  # by the host: nothing here cancels and reads on
+                            raise HearthError(
+                                "the generation was cut off", code="cancelled", status=503, retry_after=1.0
+                            )
+                        self._pace.measure(event)
                         problem = None
+                    recorder.see(event)
                     yield event
         except HearthError as error:
             problem = error.code
             raise
         finally:
-            timing = (started_at, time.monotonic() - begun)
-            await finish(self._record(lambda: self._entry(filled, call, "".join(text), end, problem, timing)))
-
-    def _entry(
-        self,
-        filled: Filled,
-        call: GenerateCall,
-        output: str,
-        end: Finished | None,
-        problem: str | None,
-        timing: tuple[float, float],
-    ) -> RequestRecord:
-        counts: dict[str, Any] = {}
-        prompt = filled.prompt
-        if end is not None:
-            names = ("prompt_tokens", "cached_tokens", "completion_tokens", "seed")
-            times = ("queue_seconds", "prefill_seconds", "decode_seconds")
-            counts = {name: getattr(end, name) for name in (*names, *times)} | {"finish_reason": end.reason}
-        generation = GenerationRecord(
-            step=prompt.name,
-            messages=[msgspec.to_builtins(message) for message in _parted(call.messages or [], filled)],
-            output=output,
-            prompt_name=prompt.name,
-            prompt_version=str(prompt.version),
-            sampling=msgspec.to_builtins(call.sampling) | {"max_tokens": call.max_tokens},
-            variables=filled.variables,
-            obeyed=call.obeyed,
-            **counts,
-        )
-        return RequestRecord(
-            id=call.id,
-            kind="chat" if prompt.lane == "interactive" else _WORK.get(prompt.name, "summary"),
-            started_at=timing[0],
-            seconds=timing[1],
-            status=200 if problem is None else _CLIENT_GONE if problem == "cancelled" else 503,
-            text=_asked(call) if prompt.lane == "interactive" else prompt.name,
-            answer=output,
-            owner=self._owner,
-            model=self._name,
-            error=problem,
-            details={"conversation": self._conversation, "prompt_place": filled.place},
-            generations=[generation],
-            conversation=self._conversation,
-        )
-
-
-def text_of(messages: Sequence[Message]) -> str:
-    """All text of messages, one after the other."""
-    return "".join(
-        part if isinstance(part, str) else part.text for message in messages for part in message.content
-    )
+            await finish(self._record(record))
 
 
 def _parted(messages: list[Message], filled: Filled) -> list[Message]:
-    """For the record: a prompt that ends the last message is a part of its own there, so that it can be exchanged."""
+    """For the record: make a prompt that ends the last message a part of its own, so that a replay can replace it."""
     text = filled.text
     if filled.place != "last" or not isinstance(messages[-1].content, str) or not text:
         return messages
-    before = messages[-1].content.removesuffix(text)
-    parts = [TextPart(before), TextPart(text)]
+    parts = [TextPart(messages[-1].content.removesuffix(text)), TextPart(text)]
     return [*messages[:-1], msgspec.structs.replace(messages[-1], content=parts)]
-
-
-def _asked(call: GenerateCall) -> str:
-    """The last message, as the record's title."""
-    content = call.messages[-1].content if call.messages else ""
-    return content if isinstance(content, str) else "".join(part.text for part in content)
-
-
-def _completed(end: Finished) -> Finished:
-    """Raises when the model host cut the generation off, which nobody here asked for."""
-    if end.reason == "cancelled":
-        raise HearthError("the generation was cut off", code="cancelled", status=503, retry_after=1.0)
-    return end

@@ -1,6 +1,7 @@
-"""How long running work of the model still takes, from the speeds at which earlier work and this one went.
+"""Estimate how long running model calls still take, from the speeds of earlier calls and their own.
 
-A message that finds its conversation being compacted waits for the summary when that ends soon, and stops it otherwise.
+A message that arrives during a compaction of its conversation waits if the estimate is short, and stops the compaction
+otherwise.
 """
 
 from __future__ import annotations
@@ -13,34 +14,32 @@ from contextlib import contextmanager
 from gateway.inference.interface import GenerationEvent
 from model_host.protocol import Delta, Finished, Prefill, Queued, Started
 
-# What a call adds to the speeds; so the last five or so count.
+# Weight of the newest call in the averages; about the last five count.
 _WEIGHT = 0.2
-# From so many tokens on a call's own speed of writing says more than that of earlier ones.
+# After this many tokens a call's own decode speed is a better estimate than that of earlier calls.
 _OWN_SPEED_TOKENS = 8
-# A text that has grown beyond what was expected is expected to grow by a quarter more.
+# An output beyond its expected length is expected to grow by another quarter.
 _GROWTH = 1.25
 
 
 class Rate:
-    """Tokens a second over the last calls, long ones weighing more; None before the first."""
+    """Tokens per second over the last calls, weighted by duration; None before the first."""
 
     def __init__(self) -> None:
         self._tokens = self._seconds = 0.0
 
     def add(self, tokens: float, seconds: float) -> None:
-        """A call that took ``seconds`` for ``tokens``."""
         if tokens > 0 and seconds > 0:
             self._tokens = (1 - _WEIGHT) * self._tokens + tokens
             self._seconds = (1 - _WEIGHT) * self._seconds + seconds
 
     @property
     def value(self) -> float | None:
-        """Tokens a second."""
         return self._tokens / self._seconds if self._seconds else None
 
 
 class Work:
-    """One call of the model while it runs. ``following`` calls like it come after it."""
+    """A running model call, with the number of calls like it that follow."""
 
     def __init__(self, pace: Pace, name: str, most: int, following: int) -> None:
         self.name = name
@@ -53,7 +52,6 @@ class Work:
         self._first_at: float | None = None
 
     def take(self, event: GenerationEvent) -> None:
-        """Note an event of the call."""
         match event:
             case Started(prompt_tokens=prompt, cached_tokens=cached):
                 self._prompt = self._unread = prompt - cached
@@ -71,7 +69,7 @@ class Work:
                 self._pace.ended(self.name, tokens / max(1, self.most))
 
     def seconds_left(self) -> float | None:
-        """Until it and what follows has ended; None when that is not known, as for a call that has not begun."""
+        """Until the call and those that follow end; None when unknown, as for a call that is still queued."""
         reading, writing = self._pace.reading.value, self._speed()
         if self._prompt is None or writing is None or (reading is None and self._prompt):
             return None
@@ -91,18 +89,18 @@ class Work:
 
 
 class Pace:
-    """The speeds of a model, and the work that it does for conversations in the background."""
+    """The speeds of a model, and its running background calls by conversation."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock  # seconds
         self.reading = Rate()
         self.writing = Rate()
-        self._shares: dict[str, float] = {}  # of the tokens that a prompt's output may have: how many it has
-        self._running: defaultdict[str, set[Work]] = defaultdict(set)  # by conversation
+        self._shares: dict[str, float] = {}  # output tokens as a share of their limit, by prompt
+        self._running: defaultdict[str, set[Work]] = defaultdict(set)
 
     @contextmanager
     def working(self, conversation: str, name: str, most: int, following: int = 0) -> Iterator[Work]:
-        """Inside the block a call of the prompt ``name`` runs, with at most ``most`` tokens of output."""
+        """Track a call of the prompt ``name`` with at most ``most`` output tokens while the block runs."""
         work = Work(self, name, most, following)
         self._running[conversation].add(work)
         try:
@@ -113,21 +111,21 @@ class Pace:
                 del self._running[conversation]
 
     def seconds_left(self, conversation: str) -> float | None:
-        """Until all calls for it that run now have ended: 0 when none does, None when it is not known."""
+        """Until all its running calls end: 0 when none runs, None when unknown."""
         left = [work.seconds_left() for work in self._running.get(conversation, ())]
         known = [seconds for seconds in left if seconds is not None]
         return max(known, default=0.0) if len(known) == len(left) else None
 
     def expected(self, name: str, most: int) -> float:
-        """How many tokens an output of at most ``most`` will have: its share as with the ones before, at first all."""
+        """Expected length of an output of at most ``most`` tokens: at first all of them."""
         return self._shares.get(name, 1.0) * most
 
     def measure(self, end: Finished) -> None:
-        """Any call of the model has ended: take its speeds."""
+        """Take the speeds of a finished call of any kind."""
         self.reading.add(end.prompt_tokens - end.cached_tokens, end.prefill_seconds)
         self.writing.add(end.completion_tokens, end.decode_seconds)
 
     def ended(self, name: str, share: float) -> None:
-        """An output of the prompt ``name`` had this share of the tokens that it might have had."""
+        """Record that an output of the prompt ``name`` had this share of its token limit."""
         known = self._shares.get(name, share)
         self._shares[name] = known + _WEIGHT * (share - known)

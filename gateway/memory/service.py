@@ -1,8 +1,8 @@
-"""Conversations: take a message in, answer it from what is remembered, and queue what it causes.
+"""Conversations: accept a message, answer it from memory, and queue the jobs that it causes.
 
-A message and the jobs that it causes are one transaction, on disk before anybody hears that it was accepted. The jobs
-wait until the message has its reply. Work on a conversation yields to its next message at once, but for a compaction
-that ends within ``memory.patience_seconds``.
+A message and its jobs are stored in one transaction before the message is acknowledged. The jobs wait until it has its
+reply. A job stops at its conversation's next message, except a compaction that should end within
+``memory.patience_seconds``.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ from model_host.protocol import Delta, Finished, Queued
 
 log = structlog.get_logger(__name__)
 
-# Messages and changes of one conversation that may have or await their turn.
+# Messages and changes of one conversation that are processed or wait.
 _MAX_HELD = 16
-# While a message waits for a compaction, so often its end is estimated anew.
-_LOOK_AGAIN_SECONDS = 0.05
+# Poll interval of the estimate while a message waits for a compaction.
+_POLL_SECONDS = 0.05
 
 
 class Conversations:
-    """The memory's way in."""
+    """The memory's interface to the API."""
 
     def __init__(self, parts: MemoryParts) -> None:
         self._parts = parts
@@ -86,21 +86,20 @@ class Conversations:
         if parts.settings.tasks:
             self._handlers["tasks"] = tasks.run
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
-        self.turns = KeyedLocks()  # by conversation: one message or change of the whole at a time
+        self.turns = KeyedLocks()  # by conversation: one message or change at a time
 
     async def start(self, supervision: Supervision) -> None:
-        """Take up the jobs that wait."""
         await self._worker.start(supervision)
 
     async def close(self) -> None:
-        """Interrupt jobs; they wait in the database."""
+        """Interrupt jobs; they stay queued in the database."""
         await self._worker.close()
 
     async def post(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
-        """Accept a message and answer it; the last event is ``Done``. Closing the iterator stops the reply.
+        """Accept a message and answer it; the last event is ``Done``. Closing the generator cancels the reply.
 
-        Raises OverloadedError (too many messages wait already) and what the inference raises. A reply that was
-        broken off stays in the log, marked as failed.
+        Raises OverloadedError when too many messages wait, and what the inference raises. An incomplete reply stays in
+        the log, marked as failed.
         """
         name = call.conversation.id
         if self.turns.users(name) >= _MAX_HELD:
@@ -115,8 +114,8 @@ class Conversations:
 
     @asynccontextmanager
     async def _room_for(self, call: PostCall) -> AsyncIterator[None]:
-        """No job runs inside the block, but for a line that is only kept: summaries are of what was said before it."""
-        if not call.reply:  # else a lively channel would never be compacted
+        """Keep jobs from running while the block runs, unless the message gets no reply."""
+        if not call.reply:  # otherwise a lively channel would never be compacted
             yield
             return
         await self._let_finish(call.conversation.id)
@@ -125,7 +124,7 @@ class Conversations:
 
     @asynccontextmanager
     async def _alone(self, conversation: Conversation) -> AsyncIterator[Conversation]:
-        """The conversation as it is now. No message and no job of it runs inside the block. Raises NotFoundError."""
+        """The conversation's current row, locked against messages and jobs. Raises NotFoundError."""
         async with self.turns.hold(conversation.id), self._worker.holding(conversation.id):
             yield await self._current(conversation)
 
@@ -135,28 +134,28 @@ class Conversations:
         )
 
     async def _let_finish(self, name: str) -> None:
-        """Wait for a compaction that ends soon: stopping it then would cost more than it saves."""
+        """Wait for a compaction that should end soon: stopping it would waste what it has written."""
         until = time.monotonic() + self._parts.settings.patience_seconds
         while (left := self._compactor.seconds_left(name)) is not None and time.monotonic() + left < until:
-            if await self._worker.ended(name, _LOOK_AGAIN_SECONDS):
+            if await self._worker.ended(name, _POLL_SECONDS):
                 return
 
     async def context(self, conversation: Conversation) -> Context:
-        """The prompt that the next message would get, as far as it is known without that message."""
+        """The prompt of the next message, without that message."""
         return await self._builder.build(conversation)
 
     async def compact(self, conversation: Conversation) -> int:
-        """Compact now, even before its time; returns how many summaries were made."""
+        """Compact now, even if none is due; returns the number of summaries."""
         async with self._alone(conversation) as current:
             return await self._compactor.run(current, force=True)
 
     async def convert(self, conversation: Conversation, version: int | None) -> int:
-        """Make summaries of other prompt versions again; returns how many."""
+        """Rewrite summaries of other prompt versions; returns their number."""
         async with self._alone(conversation) as current:
             return await self._compactor.convert(current, version)
 
     async def rollover(self, conversation: Conversation) -> Conversation:
-        """Archive a conversation and begin another one that continues it from its summaries; returns the new one."""
+        """Archive a conversation and return a new one that continues it from a summary."""
         async with self._alone(conversation) as current:
             summary = await self._compactor.close_off(current)
             now = self._parts.clock()
@@ -181,17 +180,17 @@ class Conversations:
             return new
 
     async def erase(self, conversation: Conversation) -> None:
-        """Erase a conversation with everything that came from it, on disk as well."""
+        """Erase a conversation and everything derived from it, from the disk too."""
         async with self._alone(conversation):
             await self._parts.database.write(
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
-            self._hub.tell(conversation.id, "erased")
+            self._hub.publish(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
 
     async def forget(self, conversation: Conversation, speaker: str) -> int:
-        """Erase what one speaker said and what came from it, on disk as well; returns how many messages went."""
+        """Erase a speaker's messages and everything derived from them, from the disk too; returns their number."""
 
         def forget(connection: apsw.Connection) -> int:
             current = get_conversation(connection, conversation.id, conversation.owner)
@@ -206,12 +205,12 @@ class Conversations:
         return gone
 
     async def news(self, conversation: Conversation) -> AsyncGenerator[News, None]:
-        """What happens in the conversation from now on; first its ``state``, last that it was ``erased``."""
+        """News of the conversation from now on; the first is its ``state``, the last ``erased``."""
         async with self._hub.listen(conversation.id) as listener:
             yield News("state", {"compacting": conversation.id in self._compactor.running})
             try:
                 await self._current(conversation)
-            except NotFoundError:  # erased before anybody listened
+            except NotFoundError:  # erased before the subscription
                 yield News("erased")
                 return
             while True:
@@ -266,9 +265,10 @@ class Conversations:
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
-        """Store the message. One that was stored before comes back with its reply, if it has one.
+        """Store the message; one that is stored already is returned with its reply, if it has one.
 
-        Raises DuplicateMessageError when its id is another message's, UnansweredMessageError when its turn is over.
+        Raises DuplicateMessageError when another message has its id, UnansweredMessageError when it got no reply and
+        the conversation has continued.
         """
         parts, conversation = self._parts, call.conversation
         text, redactions = await redact_aside(call.text)
@@ -288,17 +288,17 @@ class Conversations:
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:
             get_conversation(
                 connection, conversation.id, conversation.owner
-            )  # it may have been erased meanwhile
+            )  # raises if it was erased meanwhile
             known = find_message(connection, new.id, conversation.id)
             if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known) if call.reply else None
-            self._queue(connection, conversation)  # they wait until this message has its reply
+            self._queue(connection, conversation)  # the jobs run once this message has its reply
             return add_message(connection, new), None
 
         return await finish(parts.database.write(store))
 
     async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:
-        """Compact first when the prompt would not fit the context; ordinarily nothing."""
+        """Compact the history if the prompt would not fit the context."""
         context = await self._builder.build(conversation, compacting=True)
         if context.composition.total <= context.budget.limit:
             return
@@ -314,7 +314,7 @@ class Conversations:
                 yield state
             try:
                 await task
-            except HearthError as error:  # what does not fit is left out then, and said to be
+            except HearthError as error:  # the composer leaves out what does not fit, and lists it
                 log.warning(
                     "the history could not be compacted", problem=error.message, conversation=conversation.id
                 )
@@ -324,9 +324,9 @@ class Conversations:
     async def _keep_reply(
         self, conversation: Conversation, message: StoredMessage, text: str, *, failed: bool
     ) -> StoredMessage:
-        """Store a reply, and with it the jobs that it causes: its message's may have run while another one waited."""
+        """Store a reply with its jobs: those of its message may have run already."""
         clean, redactions = await redact_aside(text.strip())
-        # A failed line is in no prompt, and the model that could count it may be the one that has just died.
+        # Prompts leave failed lines out, and the model that would count the tokens may have just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
         reply = NewMessage(
             id=str(uuid4()),
@@ -350,13 +350,13 @@ class Conversations:
         return await self._parts.database.write(store)
 
     def _queue(self, connection: apsw.Connection, conversation: Conversation) -> None:
-        """The jobs that an exchange causes; a compaction looks itself whether it is due."""
+        """Queue an exchange's jobs; a compaction job checks itself whether one is due."""
         kinds: list[JobKind] = [*self._handlers, "compact"]
         for kind in kinds:
             add_job(connection, kind, conversation.id, now=self._parts.clock())
 
     async def _after(self, conversation: Conversation) -> Literal["none", "queued"]:
-        """Set the worker going; whether the planner wants something now."""
+        """Wake the worker; return whether a compaction is due."""
         context = await self._builder.build(conversation, compacting=True)
         self._worker.wake()
         return "queued" if self._compactor.due(context) else "none"
@@ -368,6 +368,6 @@ class Conversations:
 
 
 def _shown(call: PostCall, speaker: str, text: str) -> str:
-    """The line as it stands in prompts, for its token count."""
+    """The message as prompts show it."""
     named = call.conversation.kind == "channel" and speaker and call.role == "user"
     return f"{speaker}: {text}" if named else text

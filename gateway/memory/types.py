@@ -1,8 +1,4 @@
-"""The values between planner, composer and summarizer; the stored rows are defined beside their SQL.
-
-Everything here is data. The planner (``plan``) and the composer (``compose``) are pure functions over it, and the
-service moves it between them and ``gateway.store``.
-"""
+"""Values that the planner, the composer and the summarizer exchange; stored rows are defined beside their SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from gateway.store.memory.summaries import SummaryLevel
 
 
 class ContextBudget(Struct, frozen=True, kw_only=True):
-    """Tokens, from the settings and the loaded model: ``context`` holds prompt and reply (``answer``)."""
+    """Token limits from the settings and the loaded model; ``context`` holds the prompt and a reply of ``answer``."""
 
     context: int
     ceiling: int
@@ -21,15 +17,15 @@ class ContextBudget(Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> int:
-        """The most a prompt may have."""
+        """Maximum tokens of a prompt."""
         return self.context - self.answer
 
 
 class Compaction(Struct, frozen=True, kw_only=True):
-    """One summary to be made: of the messages ``first`` to ``last``, of older summaries (``folds``), or of both.
+    """A summary to write: of messages ``first`` to ``last`` (``seq``, inclusive), of summaries (``folds``), or both.
 
-    The new summary spans all of it and supersedes what it folds. ``target_tokens`` is the most it may have.
-    ``first`` and ``last`` (``seq``, both included) are None when only summaries are folded.
+    It spans all of them, supersedes the folded ones, and has at most ``target_tokens``. ``first`` and ``last`` are None
+    when it only folds summaries.
     """
 
     level: SummaryLevel
@@ -40,7 +36,7 @@ class Compaction(Struct, frozen=True, kw_only=True):
 
 
 class Block(Struct, frozen=True):
-    """A part of the prompt with its tokens, in the order in which it is sent."""
+    """A part of the prompt."""
 
     name: str  # core, persona, reflection, conversation, month, today, now, round, tasks, facts, messages, recalled, …
     tokens: int
@@ -48,21 +44,21 @@ class Block(Struct, frozen=True):
 
 
 class LeftOut(Struct, frozen=True):
-    """Something that is not in the prompt, and why."""
+    """Something that the prompt leaves out, and why."""
 
     what: str
     why: str
 
 
 class Offer(Struct, frozen=True):
-    """Blocks for a prompt, named ``facts``, ``tasks`` or ``recalled``, and what found no room in them."""
+    """Blocks for a prompt, named ``facts``, ``tasks`` or ``recalled``, and what exceeded their budgets."""
 
     blocks: list[Block] = []
     left_out: list[LeftOut] = []
 
 
 class BudgetReport(Struct, frozen=True, kw_only=True):
-    """What a reply tells of its prompt. ``limit``, ``ceiling`` and ``floor`` are those of the budget."""
+    """The size of a reply's prompt by block, and the limits of :class:`ContextBudget`."""
 
     total: int
     limit: int

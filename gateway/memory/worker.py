@@ -1,7 +1,7 @@
-"""The worker: takes durable jobs and runs them while nobody is being answered in their conversation.
+"""The worker: runs durable jobs while their conversation has no message to answer.
 
-A job's handler writes its result and the job's end in one transaction. A job that is interrupted waits again; one
-that fails waits longer each time. What ran when the program ended is taken up at the next start.
+A job's handler writes its result and the job's end in one transaction. An interrupted job is queued again; a failing
+one backs off. A job that was running when the program died runs again after the next start.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from gateway.store.memory.jobs import (
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 4
-# What runs here is not leased again however long it takes: its conversation is busy. So a lease only runs out when a
-# job could not be put back.
+# A running job is never leased again, because its conversation is busy. So a lease only expires when a job could not
+# be put back.
 _LEASE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS = 30.0
 _LAST_RETRY_SECONDS = 3600.0
@@ -42,33 +42,32 @@ Handler = Callable[[Job], Awaitable[None]]
 
 
 class Worker:
-    """Runs jobs, at most :data:`AT_ONCE` side by side and one a conversation."""
+    """Runs at most :data:`AT_ONCE` jobs at once, and one per conversation."""
 
     def __init__(self, database: Database, handlers: Mapping[JobKind, Handler]) -> None:
         self._database = database
         self._handlers = handlers
         self._wake = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._begun: dict[str, asyncio.Event] = {}
+        self._started: dict[str, asyncio.Event] = {}
         self._held = KeyedLocks()
         self._loop: Supervised | None = None
 
     async def start(self, supervision: Supervision) -> None:
-        """Release what an earlier process left running, and begin."""
+        """Queue the jobs again that an earlier process left running, and start."""
         released = await self._database.write(release_all_jobs)
         if released:
             log.info("jobs of an earlier run wait again", jobs=released)
         self._loop = supervision.start("memory-worker", self._run)
 
     async def close(self) -> None:
-        """Interrupt what runs and end; interrupted jobs wait in the database."""
+        """Interrupt running jobs, which stay queued in the database, and stop."""
         if self._loop is not None:
             await self._loop.close()
         for conversation in list(self._running):
             await self._interrupt(conversation)
 
     def wake(self) -> None:
-        """There may be a new job."""
         self._wake.set()
 
     @property
@@ -77,7 +76,7 @@ class Worker:
         return list(self._running)
 
     async def ended(self, conversation: str, seconds: float) -> bool:
-        """Wait until no job of the conversation runs, at most so long; whether that is so."""
+        """Wait up to ``seconds`` for the conversation's job to end; return whether none runs."""
         task = self._running.get(conversation)
         if task is not None:
             await asyncio.wait({task}, timeout=seconds)
@@ -85,7 +84,7 @@ class Worker:
 
     @contextlib.asynccontextmanager
     async def holding(self, conversation: str) -> AsyncIterator[None]:
-        """No job of this conversation runs inside the block; one that does is interrupted first."""
+        """Interrupt the conversation's job, and run none while the block runs."""
         try:
             async with self._held.hold(conversation):
                 await self._interrupt(conversation)
@@ -94,10 +93,10 @@ class Worker:
             self.wake()
 
     async def _interrupt(self, conversation: str) -> None:
-        """Stop the job of a conversation, if one runs. A task that has not begun could not put its job back."""
+        """Stop the conversation's job, once its task has started: before that it could not put the job back."""
         task = self._running.get(conversation)
         if task is not None:
-            await self._begun[conversation].wait()
+            await self._started[conversation].wait()
             await stop([task])
 
     async def _run(self) -> None:
@@ -105,22 +104,22 @@ class Worker:
             self._wake.clear()
             job = await self._lease() if len(self._running) < AT_ONCE else None
             if job is not None:
-                self._begin(job)
+                self._start(job)
                 continue
             pause = await self._pause()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
 
-    def _begin(self, job: Job) -> None:
-        self._begun[job.conversation] = asyncio.Event()
+    def _start(self, job: Job) -> None:
+        self._started[job.conversation] = asyncio.Event()
         task = asyncio.create_task(self._work(job))
         self._running[job.conversation] = task
         task.add_done_callback(partial(self._ended, job.conversation))
 
     @property
     def _busy(self) -> set[str]:
-        """Conversations none of whose jobs may begin: one runs, or somebody holds them."""
+        """Conversations whose jobs may not start: one is running, or they are held."""
         return {*self._running, *self._held.keys}
 
     async def _lease(self) -> Job | None:
@@ -132,13 +131,13 @@ class Worker:
             )
 
         job = await self._database.write(lease)
-        if job is not None and job.conversation in self._held.keys:  # somebody began to write there meanwhile
+        if job is not None and job.conversation in self._held.keys:  # a message arrived meanwhile
             await self._put_back(job, 0.0, None)
             return None
         return job
 
     async def _pause(self) -> float | None:
-        """Seconds until a waiting job may run; None to wait until something is told."""
+        """Seconds until a queued job is due; None to wait for :meth:`wake`."""
         if len(self._running) >= AT_ONCE:
             return None
         busy = self._busy
@@ -149,14 +148,14 @@ class Worker:
 
     def _ended(self, conversation: str, task: asyncio.Task[None]) -> None:
         self._running.pop(conversation, None)
-        self._begun.pop(conversation, None)
+        self._started.pop(conversation, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Its row still says that it runs, until the lease runs out or the next start releases it.
+            # Its row stays leased until the lease expires or the next start releases it.
             log.error("a job could not be put back", conversation=conversation, problem=repr(error))
         self.wake()
 
     async def _work(self, job: Job) -> None:
-        self._begun[job.conversation].set()
+        self._started[job.conversation].set()
         try:
             await self._handlers[job.kind](job)
         except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""A consistent copy of a database that others are writing to."""
+"""A consistent copy of a database that is being written to."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ _COUNTED = ("conversations", "messages", "summaries", "facts", "tasks", "keys", 
 
 
 def copy_database(source: Path, target: Path, progress: Callable[[int, int], None]) -> dict[str, int]:
-    """Copy ``source`` to ``target`` page by page and check the copy; returns the rows of its tables.
+    """Copy ``source`` to ``target`` page by page and check the copy; returns the number of rows by table.
 
-    ``progress`` gets the remaining and all pages. A writer may go on meanwhile: SQLite starts over what changed.
-    Raises HearthError when the copy does not pass its check, ConfigurationError as opening does.
+    ``progress`` gets the number of remaining pages and of all pages. Writers may continue meanwhile. Raises
+    HearthError when the copy fails its check, ConfigurationError when either file cannot be opened.
     """
     with translated(source):
         original = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
         original.set_busy_timeout(10_000)
-        copy = _opened(target)
+        with translated(target):
+            copy = apsw.Connection(str(target))
         try:
-            original.execute("BEGIN")  # one moment for the whole copy, however long it takes
+            original.execute("BEGIN")  # one snapshot for the whole copy, however long it takes
             original.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             with copy.backup("main", original, "main") as running:
                 while not running.done:
@@ -33,21 +34,20 @@ def copy_database(source: Path, target: Path, progress: Callable[[int, int], Non
                     progress(running.remaining, running.page_count)
             original.execute("COMMIT")
             copy.pragma("journal_mode", "DELETE")  # one file, nothing beside it
-            return _checked(copy)
+            _check(copy)
+            tables = {
+                str(row[0]) for row in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            }
+            return {
+                name: copy.execute(f"SELECT count(*) FROM {name}").get for name in _COUNTED if name in tables
+            }
         finally:
             copy.close()
             original.close()
 
 
-def _opened(target: Path) -> apsw.Connection:
-    with translated(target):
-        return apsw.Connection(str(target))
-
-
-def _checked(copy: apsw.Connection) -> dict[str, int]:
+def _check(copy: apsw.Connection) -> None:
     found = copy.pragma("integrity_check")
     broken = copy.pragma("foreign_key_check")
     if found != "ok" or broken is not None:
         raise HearthError(f"the copy is damaged: {found if found != 'ok' else broken}", code="backup_damaged")
-    tables = {str(row[0]) for row in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    return {name: copy.execute(f"SELECT count(*) FROM {name}").get for name in _COUNTED if name in tables}

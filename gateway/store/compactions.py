@@ -1,29 +1,28 @@
-"""SQL of the compaction cache: the least recently used go first."""
+"""SQL of the compaction cache, which evicts the least recently used rows."""
 
 from __future__ import annotations
 
 import apsw
 
 MAX_ROWS = 5000
-# Using a row again within so many seconds is not worth a write.
+# A use within this time of the last noted one is not worth a write.
 _TOUCH_SECONDS = 3600.0
 
 
 def get_compaction(connection: apsw.Connection, key: bytes, now: float) -> tuple[str, bool] | None:
-    """The cached text and whether its use should be noted (:func:`touch_compaction`)."""
+    """The cached text, and whether to note its use with :func:`touch_compaction`."""
     row = connection.execute("SELECT text, used_at FROM compactions WHERE key = ?", (key,)).get
     return None if row is None else (str(row[0]), now - row[1] > _TOUCH_SECONDS)
 
 
 def touch_compaction(connection: apsw.Connection, key: bytes, now: float) -> None:
-    """Note a use."""
     connection.execute("UPDATE compactions SET used_at = ? WHERE key = ?", (now, key))
 
 
 def put_compaction(
     connection: apsw.Connection, key: bytes, text: str, now: float, max_rows: int = MAX_ROWS
 ) -> None:
-    """Keep a text; beyond ``max_rows`` the longest unused ones go."""
+    """Cache a text; evict the least recently used ones beyond ``max_rows``."""
     connection.execute(
         "INSERT INTO compactions (key, text, used_at) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET text = excluded.text, used_at = excluded.used_at",

@@ -1,7 +1,7 @@
 """The SQLite database: one writer thread, a few reader threads, every write durable once acknowledged.
 
-Several processes may open the same file: the command line does while the server runs. SQLite's own locks
-order their writes; a writer waits :data:`BUSY_SECONDS` for another process before it gives up.
+Several processes may open the same file, such as the server and the command line. SQLite's locks order their writes; a
+writer waits up to :data:`BUSY_SECONDS` for another process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = structlog.get_logger(__name__)
 
 
 class DatabaseHealth(Struct, frozen=True):
-    """``size_bytes`` is what it takes on disk, the log included."""
+    """``size_bytes`` is the size on disk, including the write-ahead log."""
 
     path: str
     size_bytes: int
@@ -45,15 +45,15 @@ class DatabaseHealth(Struct, frozen=True):
 
 
 class Database:
-    """An open database file. Functions given to it run in its threads and must not keep the connection."""
+    """An open database file. The functions passed to it run in its threads and must not keep the connection."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._version = 0
-        self._truncating = False  # the log has text that was erased
+        self._truncating = False  # the write-ahead log may hold erased text
         self._writer: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
-        self._trial: Future[None] | None = None  # the last write that only shows whether writing works
+        self._trial: Future[None] | None = None  # the last write of check()
         self._tried_at = 0.0  # monotonic
         self._local = threading.local()
         self._write_pool = ThreadPoolExecutor(1, "db-write")
@@ -62,7 +62,7 @@ class Database:
     def open(self) -> None:
         """Create or open the file and migrate it.
 
-        Raises ConfigurationError (unusable folder, damaged or too new file) or HearthError (locked, full).
+        Raises ConfigurationError (unusable folder, damaged or too new file) or HearthError (locked, disk full).
         """
         _create_private(self.path)
         with translated(self.path):
@@ -71,7 +71,7 @@ class Database:
                 _use_wal(connection)
                 connection.pragma("synchronous", "FULL")
                 connection.pragma("foreign_keys", True)
-                connection.pragma("secure_delete", True)  # what is erased leaves no text in free pages
+                connection.pragma("secure_delete", True)  # overwrite deleted rows
                 connection.pragma("journal_size_limit", _JOURNAL_LIMIT_BYTES)
                 self._version = migrate(connection, self.path)
                 self._truncating = not _truncated(connection)
@@ -81,7 +81,7 @@ class Database:
         self._writer = connection
 
     def close(self) -> None:
-        """Finish what is queued, then close every connection. Closing twice is harmless."""
+        """Finish queued work, then close every connection. Closing twice is harmless."""
         self._read_pool.shutdown(wait=True)
         self._write_pool.shutdown(wait=True)
         for reader in self._readers:
@@ -92,9 +92,9 @@ class Database:
             self._writer = None
 
     async def write(self, fn: Callable[[apsw.Connection], T]) -> T:
-        """Run ``fn`` in a write transaction; returns once it is on disk. An exception rolls it back.
+        """Run ``fn`` in a write transaction; return once it is on disk. An exception rolls it back.
 
-        Cancelling the caller does not undo the write: once submitted it runs to its end, whole or not at all.
+        Cancelling the caller does not cancel a submitted write.
         """
         future = asyncio.wrap_future(self._submit(self._write_pool, self._in_write, fn))
         try:
@@ -104,7 +104,7 @@ class Database:
             raise
 
     async def read(self, fn: Callable[[apsw.Connection], T]) -> T:
-        """Run ``fn`` on a read-only connection; everything it reads belongs to one moment."""
+        """Run ``fn`` on a read-only connection, in one snapshot."""
         return await asyncio.wrap_future(self._submit(self._read_pool, self._in_read, fn))
 
     def write_sync(self, fn: Callable[[apsw.Connection], T]) -> T:
@@ -116,20 +116,18 @@ class Database:
         return self._submit(self._read_pool, self._in_read, fn).result()
 
     async def truncate_log(self) -> None:
-        """Bring the write-ahead log into the file and empty it, so that erased text is in neither.
+        """Checkpoint and empty the write-ahead log, so that it holds no erased text.
 
-        A reader that is at work, here or in another process, keeps its part of the log, and a full disk all of it; then
-        every later write tries again until it is empty. Closing the database, and opening it after a crash, empty it as
-        well.
+        An active reader in any process, or a full disk, prevents that; then every later write tries again. Closing the
+        database, and opening it after a crash, empty the log as well.
         """
         self._truncating = True
         await self.write(lambda connection: None)
 
     async def check(self) -> None:
-        """Prove that the database answers and takes writes. Raises HearthError when it does not.
+        """Check that the database can be read and written. Raises HearthError when it cannot.
 
-        One write in :data:`TRIAL_SECONDS` serves all callers. Whoever meets a writer that is busy with something else
-        does not wait for it: that is no fault.
+        Callers share one write per :data:`TRIAL_SECONDS`, and wait that long at most: a busy writer is no fault.
         """
         await self.read(lambda connection: connection.execute("SELECT 1 FROM schema_version").get)
         now = time.monotonic()
@@ -137,13 +135,15 @@ class Database:
             self._tried_at = now
             self._trial = self._submit(self._write_pool, self._in_write, _write_again)
         outcome = asyncio.wrap_future(self._trial)
-        outcome.add_done_callback(asyncio.Future.exception)  # if it comes too late, the next caller meets it
+        outcome.add_done_callback(
+            asyncio.Future.exception
+        )  # mark as retrieved; a late failure reaches the next caller
         await asyncio.wait({outcome}, timeout=TRIAL_SECONDS)
         if outcome.done():
             outcome.result()
 
     def health(self) -> DatabaseHealth:
-        """What is known of the database without touching a connection."""
+        """Facts about the database that need no connection."""
         size = 0
         for suffix in ("", "-wal"):
             with contextlib.suppress(FileNotFoundError):
@@ -188,27 +188,25 @@ def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Con
     except BaseException as error:
         if connection.in_transaction:  # a full disk has already rolled back
             connection.execute("ROLLBACK")
-        if isinstance(
-            error, StopIteration
-        ):  # futures refuse it: whoever awaits the result would wait for ever
+        if isinstance(error, StopIteration):  # a future refuses it, and its caller would wait forever
             raise RuntimeError("a function for the database raised StopIteration") from error
         raise
     return result
 
 
 def _write_again(connection: apsw.Connection) -> None:
-    """Write a page as it is: SQLite does so for this number whatever it was before."""
+    """Write a page: SQLite writes this number even if it does not change."""
     connection.pragma("user_version", connection.pragma("user_version"))
 
 
 def _truncated(connection: apsw.Connection) -> bool:
-    """Empty the write-ahead log; False when somebody reads it just now, or the disk fails."""
+    """Empty the write-ahead log; False when a reader needs it, or the disk fails."""
     connection.set_busy_timeout(0)
     try:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except (apsw.BusyError, apsw.LockedError):
         return False
-    except (apsw.FullError, apsw.IOError) as error:  # no failure of the write before it, which is on disk
+    except (apsw.FullError, apsw.IOError) as error:  # the write itself is on disk
         _log.warning("the write-ahead log keeps erased text until it can be emptied", problem=str(error))
         return False
     finally:
@@ -225,8 +223,7 @@ def _connect(path: Path, mode: int) -> apsw.Connection:
 def _use_wal(connection: apsw.Connection) -> None:
     """Switch to write-ahead logging.
 
-    Two processes that create the file at the same moment collide here, and SQLite reports this collision at
-    once instead of waiting for the busy timeout; so this waits.
+    When two processes create the file at once, SQLite reports the collision without waiting for the busy timeout.
     """
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
@@ -240,10 +237,10 @@ def _use_wal(connection: apsw.Connection) -> None:
 
 
 def _create_private(path: Path) -> None:
-    """Make the folder (0700, if it is missing) and the file (0600): prompts and hashes are nobody else's."""
+    """Create the folder (0700) and the file (0600) if they are missing: they hold prompts and hashes."""
     try:
         make_private(path.parent)
-        # Never open and close a file that exists: that would drop the locks this process holds on it.
+        # Never open and close an existing file: that would drop this process's locks on it.
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         if path.is_file():
@@ -257,6 +254,6 @@ def _create_private(path: Path) -> None:
 
 
 def _report_unawaited(future: asyncio.Future[Any]) -> None:
-    """The caller was cancelled, so nobody else sees how this write ended."""
+    """Log a failed write whose caller was cancelled."""
     if not future.cancelled() and (error := future.exception()) is not None:
         _log.error("a write failed after its request was cancelled", error=repr(error))

@@ -1,4 +1,4 @@
-"""SQLite's failures as errors that say what to do."""
+"""SQLite's failures as errors with a remedy."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FULL_RETRY_SECONDS = 60.0
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn the environment's failures (disk, locks, corruption) into :class:`HearthError`.
+    """Turn failures of the environment (disk, locks, corruption) into :class:`HearthError`.
 
-    Mistakes of the caller, such as a violated constraint or wrong SQL, pass through unchanged.
+    Errors of the caller, such as a violated constraint or wrong SQL, pass through unchanged.
     """
     try:
         yield
@@ -31,7 +31,7 @@ def translated(path: Path) -> Iterator[None]:
         ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise ConfigurationError(
-            f"the database {path} is damaged or is no SQLite database ({error}): restore a backup, "
+            f"the database {path} is damaged or not an SQLite database ({error}): restore a backup, "
             "or move the file away to start with an empty one",
             code="database_corrupt",
         ) from error

@@ -1,7 +1,7 @@
-"""Text for SQLite's full-text search: keys that names are compared by, and queries that cannot be misread.
+"""Text for SQLite's full-text search: keys for comparing names, and queries without operators.
 
-Search terms come from people and from a model. They reach ``MATCH`` only as quoted phrases made here, so no
-character of theirs is an operator.
+Search terms come from users and from a model. They reach ``MATCH`` only as phrases quoted here, so none of their
+characters is an operator.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# More words or trigrams than this do not change what is found first, but make the query slow.
+# More words or trigrams slow a query down without changing its first results.
 _MAX_WORDS = 32
 _MAX_TRIGRAMS = 96
 _WORD = re.compile(r"\w+")
 
-# Words that say nothing about which page is meant.
 STOP_WORDS = frozenset(
     """
     a about am an and any are as at be been but by can could did do does explain for from had
@@ -26,12 +25,12 @@ STOP_WORDS = frozenset(
 
 
 def title_key(title: str) -> str:
-    """The form by which titles are compared: case, width, underscores and runs of spaces do not matter."""
+    """A key under which titles are equal that differ only in case, width, underscores or spacing."""
     return " ".join(unicodedata.normalize("NFKC", _clean(title)).replace("_", " ").casefold().split())
 
 
 def words(term: str) -> list[str]:
-    """Distinct lower-case words of a search term, stop words left out unless there is nothing else."""
+    """Distinct lower-case words of a search term, without stop words unless there are no others."""
     found = list(dict.fromkeys(_WORD.findall(_clean(term).casefold())))
     telling = [word for word in found if word not in STOP_WORDS]
     return (telling or found)[:_MAX_WORDS]
@@ -48,7 +47,7 @@ def any_of(items: list[str]) -> str:
 
 
 def in_title_or_heading(match: str) -> str:
-    """The expression, for the short columns of the text index alone."""
+    """The expression, restricted to the short columns of the text index."""
     return f"{{title headings}} : ({match})"
 
 
@@ -62,5 +61,5 @@ def _quoted(item: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what SQLite cannot hold in a query: NUL and lone surrogates."""
+    """Remove what an SQLite query cannot hold: NUL and lone surrogates."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

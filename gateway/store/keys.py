@@ -1,4 +1,4 @@
-"""API keys. A token is 32 random bytes; the database keeps its hash, so a stolen copy opens no door."""
+"""API keys. A token is 32 random bytes; the database stores only its hash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import insert, select, select_one
 
 Role = Literal["user", "admin"]
 
@@ -37,9 +37,9 @@ class KeyInfo(Struct, frozen=True, kw_only=True):
 def create_key(
     connection: apsw.Connection, name: str, role: Role, owner: str | None = None
 ) -> tuple[KeyInfo, str]:
-    """Make a key; the token (``hk_…``) is returned here and never again.
+    """Create a key; its token (``hk_…``) is returned only here.
 
-    Keys with the same ``owner`` share one owner's data; by default every key is an owner of its own. Raises
+    Keys with the same ``owner`` share that owner's data; by default each key is an owner of its own. Raises
     InvalidRequestError when the name is empty, too long, unprintable, or taken by an active key.
     """
     if not 0 < len(name) <= _MAX_NAME or not name.isprintable() or name != name.strip():
@@ -51,82 +51,72 @@ def create_key(
         raise InvalidRequestError(f"`{role}` is no role: use `user` or `admin`", param="role")
     key_id, token = secrets.token_hex(4), TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
     try:
-        connection.execute(
-            "INSERT INTO keys (id, name, role, owner, hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (key_id, name, role, owner or f"key-{key_id}", _digest(token), time.time()),
-        )
+        row = {"id": key_id, "name": name, "role": role, "owner": owner or f"key-{key_id}"}
+        insert(connection, "keys", row | {"hash": _digest(token), "created_at": time.time()})
     except apsw.ConstraintError:
         raise InvalidRequestError(
             f"a key named `{name}` exists: revoke it first, or choose another name", param="name"
         ) from None
-    info = load_one(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (key_id,))
-    )
-    assert info is not None
-    return info, token
+    return _get_key(connection, key_id), token
 
 
 def verify_key(connection: apsw.Connection, token: str) -> KeyInfo | None:
-    """The active key of this token, or None. Only reads: see :func:`touch_key`.
+    """The active key of this token, or None. Only reads; :func:`touch_key` notes the use.
 
-    The search is by the hash of the token, so its timing says nothing about any token.
+    The search is by the token's hash, so its timing reveals nothing about a token.
     """
     digest = _digest(token)
     row = connection.execute("SELECT id, hash FROM keys WHERE hash = ? AND revoked_at IS NULL", (digest,)).get
     if row is None or not hmac.compare_digest(row[1], digest):
         return None
-    return load_one(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (row[0],))
-    )
+    return _get_key(connection, row[0])
 
 
 def touch_key(connection: apsw.Connection, key: KeyInfo) -> None:
-    """Note that the key was used. Call it when :func:`needs_touch` says so, not for every request."""
+    """Store the time of last use; call it only when :func:`needs_touch`."""
     connection.execute("UPDATE keys SET last_used_at = ? WHERE id = ?", (time.time(), key.id))
 
 
 def needs_touch(key: KeyInfo) -> bool:
-    """Whether the stored time of last use is older than a minute: spares a disk write per request."""
+    """Whether the stored time of last use is older than a minute; saves a disk write per request."""
     return key.last_used_at is None or time.time() - key.last_used_at > _TOUCH_SECONDS
 
 
 def list_keys(connection: apsw.Connection) -> list[KeyInfo]:
-    """Every key, revoked ones included, oldest first."""
-    return load_all(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys ORDER BY created_at, rowid")
-    )
+    """All keys, including revoked ones, oldest first."""
+    return select(connection, KeyInfo, "keys ORDER BY created_at, rowid")
 
 
 def revoke_key(connection: apsw.Connection, which: str) -> KeyInfo:
     """Revoke the active key with this id or name. Raises NotFoundError."""
-    key = load_one(
+    key = select_one(
+        connection,
         KeyInfo,
-        connection.execute(
-            f"SELECT {columns(KeyInfo)} FROM keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) "
-            "ORDER BY id = ?1 DESC LIMIT 1",
-            (which,),
-        ),
+        "keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) ORDER BY id = ?1 DESC LIMIT 1",
+        (which,),
     )
     if key is None:
         raise NotFoundError(f"no active key has the id or name `{which}`: `hearth key list` shows them")
     connection.execute("UPDATE keys SET revoked_at = ? WHERE id = ?", (time.time(), key.id))
-    revoked = load_one(
-        KeyInfo, connection.execute(f"SELECT {columns(KeyInfo)} FROM keys WHERE id = ?", (key.id,))
-    )
-    assert revoked is not None
-    return revoked
+    return _get_key(connection, key.id)
 
 
 def any_keys(connection: apsw.Connection) -> bool:
-    """Whether a key was ever made here.
+    """Whether a key was ever created.
 
-    Revoked keys count: revoking the last one must close the server to everybody, not open it to everybody.
+    Revoked keys count: revoking the last one must close the server to everybody, not open it.
     """
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM keys)").get)
 
 
+def _get_key(connection: apsw.Connection, key: str) -> KeyInfo:
+    found = select_one(connection, KeyInfo, "keys WHERE id = ?", (key,))
+    assert found is not None
+    return found
+
+
 def _digest(token: str) -> bytes:
-    # A fast hash is right here: the token has 256 random bits, there is nothing to guess.
+    # A fast hash is enough: a token has 256 random bits and cannot be guessed.
     return hashlib.blake2b(
         token.encode("utf-8", "surrogatepass"), digest_size=32, person=b"hearth key"
     ).digest()

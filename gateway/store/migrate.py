@@ -29,7 +29,7 @@ def migrations(folder: Path = _FOLDER) -> list[Migration]:
     for file in sorted(folder.glob("*.sql")):
         match = _FILE_NAME.fullmatch(file.name)
         if match is None:
-            raise ConfigurationError(f"{file} is no migration: the name must look like 001_keys.sql")
+            raise ConfigurationError(f"{file} is not a migration: its name must look like 001_keys.sql")
         found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
     if not found or [m.version for m in found] != list(range(1, len(found) + 1)):
         raise ConfigurationError(f"migrations are missing from {folder}: install hearth again")
@@ -49,7 +49,7 @@ def schema_version(connection: apsw.Connection) -> int:
 def migrate(connection: apsw.Connection, path: Path, steps: list[Migration] | None = None) -> int:
     """Bring the database at ``path`` to the newest version and return that version.
 
-    Raises ConfigurationError for a database written by a newer program: its schema is unknown here.
+    Raises ConfigurationError for a database of a newer program.
     """
     steps = migrations() if steps is None else steps
     present, newest = schema_version(connection), steps[-1].version

@@ -1,4 +1,4 @@
-"""The request log: what was asked, every prompt and raw output behind the answer, and the pages used."""
+"""SQL of the request log: requests, every prompt and raw output behind the answer, and the pages used."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.redact import redact_value
-from gateway.store.request_sources import note_sources
-from gateway.store.rows import columns, converted, load_all, load_one
+from gateway.store.request_sources import delete_records, note_sources
+from gateway.store.rows import converted, insert, load_all, select, select_one
 
-# Those from `summary` on are the model's work for a conversation, which nobody has asked for in so many words.
+# The kinds from `summary` on are background work for a conversation.
 Kind = Literal["ask", "chat", "generate", "embed", "summary", "reflection", "facts", "tasks"]
 
-# The table knows the first three. The others are `generate` there, and their own name is in the details.
+# The table allows only these; the others are stored as `generate`, with their own name in `details.work`.
 _STORED_KINDS = ("ask", "chat", "generate")
 _KIND = "CASE kind WHEN 'generate' THEN coalesce(details ->> '$.work', kind) ELSE kind END"
 
@@ -58,8 +58,8 @@ class PageRecord(Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-class RequestRecord(Struct, frozen=True, kw_only=True):
-    """A request from its arrival to its end. ``started_at`` is Unix seconds; ``error`` an error code."""
+class StoredRequest(Struct, frozen=True, kw_only=True):
+    """The columns of a request. ``started_at`` is Unix seconds; ``error`` an error code."""
 
     id: str
     kind: Kind
@@ -72,10 +72,15 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
     model: str = ""
     error: str | None = None
     details: dict[str, Any] = {}
-    generations: list[GenerationRecord] = []
-    pages: list[PageRecord] = []
     redactions: int = 0  # secrets blotted out when the record was stored
     conversation: str = ""  # erased with this conversation, and with those that its prompts tell of
+
+
+class RequestRecord(StoredRequest, frozen=True, kw_only=True):
+    """A request with its model calls and its pages."""
+
+    generations: list[GenerationRecord] = []
+    pages: list[PageRecord] = []
 
 
 class RequestSummary(Struct, frozen=True, kw_only=True):
@@ -97,30 +102,12 @@ class RequestSummary(Struct, frozen=True, kw_only=True):
     completion_tokens: int
 
 
-class _RequestRow(Struct, frozen=True, kw_only=True):
-    seq: int
-    id: str
-    kind: Kind
-    started_at: float
-    seconds: float
-    status: int
-    text: str
-    answer: str
-    owner: str
-    model: str
-    error: str | None
-    details: str
-    redactions: int
-    conversation: str
-
-
 def add_record(
     connection: apsw.Connection, record: RequestRecord, *, max_records: int, max_record_bytes: int
 ) -> int:
-    """Store a record with its secrets redacted, then drop the oldest ones over either limit.
+    """Store a record with its secrets redacted, then drop the oldest ones over either limit; returns its ``seq``.
 
-    ``max_record_bytes`` bounds all records together. The new record is always kept, even alone over the
-    limit. Returns its ``seq``. Run it in a write transaction.
+    ``max_record_bytes`` bounds all records together. The new record stays, even if it alone exceeds the limit.
     """
     plain, redactions = redact_value(msgspec.to_builtins(record))
     clean = converted(plain, RequestRecord)
@@ -137,7 +124,7 @@ def add_record(
 def list_records(
     connection: apsw.Connection, limit: int, before: int | None = None, kind: Kind | None = None
 ) -> list[RequestSummary]:
-    """The newest records first, older than the cursor ``before`` (a ``seq``), of one kind or of all."""
+    """Records older than the cursor ``before`` (a ``seq``), newest first, of one kind or of all."""
     totals = ", ".join(
         f"(SELECT coalesce(sum({name}), 0) FROM generations WHERE request = requests.seq) AS {name}"
         for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
@@ -159,38 +146,29 @@ def list_records(
 
 
 def get_record(connection: apsw.Connection, which: str) -> RequestRecord:
-    """The record with this id, or whose id alone starts with it; the newest one when an id repeats.
+    """The record whose id is ``which``, or the only one that starts with it; the newest one when an id repeats.
 
-    Raises NotFoundError, or InvalidRequestError when the beginning fits several ids.
+    Raises NotFoundError, or InvalidRequestError when several ids start with it.
     """
     request_id = _complete_id(connection, which)
-    row = load_one(
-        _RequestRow,
-        connection.execute(
-            f"SELECT {columns(_RequestRow)} FROM requests WHERE id = ? ORDER BY seq DESC LIMIT 1",
-            (request_id,),
-        ),
-    )
+    seq = connection.execute("SELECT max(seq) FROM requests WHERE id = ?", (request_id,)).get
+    row = select_one(connection, StoredRequest, "requests WHERE seq = ?", (seq,))
     assert row is not None
-    fields = {name: getattr(row, name) for name in row.__struct_fields__ if name != "seq"}
-    fields["details"] = msgspec.json.decode(row.details)
+    fields = msgspec.structs.asdict(row)
     if row.kind == "generate":
-        fields["kind"] = fields["details"].pop("work", row.kind)
+        fields["kind"] = row.details.pop("work", row.kind)
     return RequestRecord(
-        **fields, generations=_generations(connection, row.seq), pages=_pages(connection, row.seq)
+        **fields,
+        generations=select(
+            connection, GenerationRecord, "generations WHERE request = ? ORDER BY seq", (seq,)
+        ),
+        pages=select(connection, PageRecord, "request_pages WHERE request = ? ORDER BY seq", (seq,)),
     )
 
 
 def erase_records_of(connection: apsw.Connection, owner: str, user: str) -> int:
-    """Delete what is recorded of an owner's user, as the requests named them; returns how many records went."""
-    gone = connection.execute(
-        "DELETE FROM requests WHERE owner = ? AND details ->> '$.user' = ? RETURNING bytes", (owner, user)
-    ).fetchall()
-    connection.execute(
-        "UPDATE request_totals SET records = records - ?, bytes = bytes - ?",
-        (len(gone), sum(int(str(size)) for (size,) in gone)),
-    )
-    return len(gone)
+    """Delete the records of an owner's user, as the requests named them; returns their number."""
+    return delete_records(connection, "owner = ? AND details ->> '$.user' = ?", (owner, user))
 
 
 def _complete_id(connection: apsw.Connection, which: str) -> str:
@@ -216,38 +194,14 @@ def _complete_id(connection: apsw.Connection, which: str) -> str:
 
 
 def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int, size: int) -> int:
-    connection.execute(
-        "INSERT INTO requests (id, kind, started_at, seconds, status, text, answer, owner, model, error, "
-        "details, redactions, conversation, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            record.id,
-            _stored(record.kind),
-            record.started_at,
-            record.seconds,
-            record.status,
-            record.text,
-            record.answer,
-            record.owner,
-            record.model,
-            record.error,
-            _json(
-                record.details if record.kind in _STORED_KINDS else {**record.details, "work": record.kind}
-            ),
-            redactions,
-            record.conversation,
-            size,
-        ),
-    )
-    seq = connection.last_insert_rowid()
-    for table, rows in (("generations", record.generations), ("request_pages", record.pages)):
-        for index, row in enumerate(rows):
-            values = {name: getattr(row, name) for name in row.__struct_fields__}
-            stored = {n: _json(v) if isinstance(v, list | dict) else v for n, v in values.items()}
-            connection.execute(
-                f"INSERT INTO {table} (request, seq, {', '.join(stored)}) "
-                f"VALUES (:request_seq, :row_seq, {', '.join(':' + n for n in stored)})",
-                {"request_seq": seq, "row_seq": index, **stored},
-            )
+    row = {name: getattr(record, name) for name in StoredRequest.__struct_fields__}
+    if record.kind not in _STORED_KINDS:
+        row["details"] = {**record.details, "work": record.kind}
+    row |= {"kind": _stored(record.kind), "redactions": redactions, "bytes": size}
+    seq = insert(connection, "requests", row)
+    for table, children in (("generations", record.generations), ("request_pages", record.pages)):
+        for index, child in enumerate(children):
+            insert(connection, table, {"request": seq, "seq": index, **msgspec.structs.asdict(child)})
     return seq
 
 
@@ -260,33 +214,4 @@ def _rotate(connection: apsw.Connection, max_records: int, max_bytes: int) -> No
         records, size = connection.execute("SELECT records, bytes FROM request_totals").get
         if records <= 1 or (records <= max_records and size <= max_bytes):
             return
-        seq, freed = connection.execute("SELECT seq, bytes FROM requests ORDER BY seq LIMIT 1").get
-        connection.execute("DELETE FROM requests WHERE seq = ?", (seq,))
-        connection.execute("UPDATE request_totals SET records = records - 1, bytes = bytes - ?", (freed,))
-
-
-def _generations(connection: apsw.Connection, seq: int) -> list[GenerationRecord]:
-    names = GenerationRecord.__struct_fields__
-    cursor = connection.execute(
-        f"SELECT {columns(GenerationRecord)} FROM generations WHERE request = ? ORDER BY seq", (seq,)
-    )
-    found = []
-    for row in cursor:
-        values: dict[str, Any] = dict(zip(names, row, strict=True))
-        for name in ("messages", "sampling", "variables", "obeyed"):
-            values[name] = msgspec.json.decode(values[name])
-        found.append(converted(values, GenerationRecord))
-    return found
-
-
-def _pages(connection: apsw.Connection, seq: int) -> list[PageRecord]:
-    return load_all(
-        PageRecord,
-        connection.execute(
-            f"SELECT {columns(PageRecord)} FROM request_pages WHERE request = ? ORDER BY seq", (seq,)
-        ),
-    )
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+        delete_records(connection, "seq = (SELECT min(seq) FROM requests)", ())

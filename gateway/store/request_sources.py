@@ -1,7 +1,7 @@
-"""Which conversations a recorded request tells of, so that its record is erased with each of them.
+"""Link recorded requests to the conversations whose text is in their prompts, and erase them with those.
 
-The prompt of one conversation lists facts and tasks that were read from the owner's others. They are found by their
-text when the record is stored; one that stands there by chance costs a record too many.
+A conversation's prompt lists facts and tasks that were read from its owner's other conversations. They are found by
+their text when the record is stored; a chance match erases one record too many.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
-import msgspec
+
+from gateway.store.rows import as_json
 
 _LEARNED = (
     "SELECT conversation FROM facts WHERE owner = :owner AND instr(:prompts, text) > 0 "
@@ -21,7 +22,7 @@ _LEARNED = (
 def note_sources(
     connection: apsw.Connection, request: int, *, owner: str, conversation: str, prompts: Sequence[Any]
 ) -> None:
-    """Note of which other conversations of ``owner`` a stored request has facts or tasks in its ``prompts``."""
+    """Link a stored request to the other conversations of ``owner`` whose facts or tasks are in its ``prompts``."""
     connection.execute(
         f"INSERT INTO request_sources SELECT :request, conversation FROM ({_LEARNED}) WHERE conversation <> :own",
         {"request": request, "owner": owner, "own": conversation, "prompts": "\n".join(_texts(prompts))},
@@ -29,16 +30,23 @@ def note_sources(
 
 
 def erase_records(connection: apsw.Connection, conversations: Sequence[str]) -> None:
-    """Delete the recorded requests of conversations, and those of others whose prompts have something of them."""
-    gone = connection.execute(
-        "DELETE FROM requests WHERE conversation <> '' AND conversation IN (SELECT value FROM json_each(?1)) OR seq IN "
-        "(SELECT request FROM request_sources WHERE conversation IN (SELECT value FROM json_each(?1))) RETURNING bytes",
-        (msgspec.json.encode(conversations).decode(),),
+    """Delete the recorded requests of conversations, and those whose prompts quote them."""
+    delete_records(
+        connection,
+        "conversation <> '' AND conversation IN (SELECT value FROM json_each(?1)) OR seq IN "
+        "(SELECT request FROM request_sources WHERE conversation IN (SELECT value FROM json_each(?1)))",
+        (as_json(conversations),),
     )
-    sizes = [int(str(size)) for (size,) in gone]
+
+
+def delete_records(connection: apsw.Connection, where: str, values: Sequence[Any]) -> int:
+    """Delete recorded requests; returns their number."""
+    sizes = connection.execute(f"DELETE FROM requests WHERE {where} RETURNING bytes", values).fetchall()
     connection.execute(
-        "UPDATE request_totals SET records = records - ?, bytes = bytes - ?", (len(sizes), sum(sizes))
+        "UPDATE request_totals SET records = records - ?, bytes = bytes - ?",
+        (len(sizes), sum(int(str(size)) for (size,) in sizes)),
     )
+    return len(sizes)
 
 
 def _texts(value: object) -> Iterator[str]:

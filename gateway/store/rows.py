@@ -1,17 +1,20 @@
-"""Rows as structs: the columns of a query are the fields of the struct, in order."""
+"""Rows and structs: a struct's fields name the columns; lists and dicts are stored as JSON."""
 
 from __future__ import annotations
 
 import threading
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin
 
 import apsw
 import msgspec
 
 T = TypeVar("T", bound=msgspec.Struct)
+Values = Sequence[Any] | Mapping[str, Any]
 
-_known: set[type[msgspec.Struct]] = set()
-_first = threading.Lock()
+_known: set[type[msgspec.Struct]] = set()  # structs that have been converted to
+_first_conversion = threading.Lock()
 
 
 def columns(struct: type[msgspec.Struct], prefix: str = "") -> str:
@@ -19,27 +22,75 @@ def columns(struct: type[msgspec.Struct], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in struct.__struct_fields__)
 
 
-def load_all(struct: type[T], cursor: apsw.Cursor) -> list[T]:
-    """Every row of a query over :func:`columns`."""
-    names = struct.__struct_fields__
-    return [converted(dict(zip(names, row, strict=True)), struct) for row in cursor]
+def select(connection: apsw.Connection, struct: type[T], source: str, values: Values = ()) -> list[T]:
+    """The rows of ``SELECT <the struct's columns> FROM <source>``."""
+    return load_all(struct, connection.execute(f"SELECT {columns(struct)} FROM {source}", values))
 
 
-def load_one(struct: type[T], cursor: apsw.Cursor) -> T | None:
-    """The only row of such a query, or None."""
-    rows = load_all(struct, cursor)
+def select_one(connection: apsw.Connection, struct: type[T], source: str, values: Values = ()) -> T | None:
+    """The row of such a query, which must match at most one."""
+    rows = select(connection, struct, source, values)
     assert len(rows) <= 1, "the query must select by a unique column"
     return rows[0] if rows else None
+
+
+def load_all(struct: type[T], cursor: apsw.Cursor) -> list[T]:
+    """The rows of a query whose columns are the struct's fields, in order."""
+    names, decoders = struct.__struct_fields__, _decoders(struct)
+    found = []
+    for row in cursor:
+        values: dict[str, Any] = dict(zip(names, row, strict=True))
+        for name, decode in decoders.items():
+            if values[name] is not None:
+                values[name] = decode(values[name])
+        found.append(converted(values, struct))
+    return found
+
+
+def insert(connection: apsw.Connection, table: str, row: msgspec.Struct | Mapping[str, Any]) -> int:
+    """Insert a struct, or values by column; returns the rowid."""
+    values = stored(row)
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
+        values,
+    )
+    return connection.last_insert_rowid()
+
+
+def stored(row: msgspec.Struct | Mapping[str, Any]) -> dict[str, Any]:
+    """Values by column as SQLite takes them."""
+    values = row if isinstance(row, Mapping) else msgspec.structs.asdict(row)
+    return {
+        name: as_json(value) if isinstance(value, list | dict) else value for name, value in values.items()
+    }
+
+
+def as_json(value: object) -> str:
+    """JSON text, for a column or for ``json_each``."""
+    return msgspec.json.encode(value).decode()
 
 
 def converted(values: dict[str, Any], struct: type[T]) -> T:
     """``values`` as a struct.
 
-    The first time is one thread at a time: docs/decisions/0010-first-conversion.md.
+    Only one thread at a time converts to a struct for the first time: docs/decisions/0010-first-conversion.md.
     """
     if struct in _known:
         return msgspec.convert(values, struct)
-    with _first:
+    with _first_conversion:
         made = msgspec.convert(values, struct)
         _known.add(struct)
         return made
+
+
+@cache
+def _decoders(struct: type[msgspec.Struct]) -> dict[str, Callable[[Any], Any]]:
+    """For the fields of types that SQLite lacks: booleans are integers, lists and dicts are JSON."""
+    found: dict[str, Callable[[Any], Any]] = {}
+    for field in msgspec.structs.fields(struct):
+        kinds = {get_origin(kind) or kind for kind in (field.type, *get_args(field.type))}
+        if kinds & {list, dict}:
+            found[field.name] = msgspec.json.decode
+        elif bool in kinds:
+            found[field.name] = bool
+    return found

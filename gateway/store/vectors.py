@@ -1,4 +1,4 @@
-"""SQL of vectors in general: the extension sqlite-vec, and the space that all stored vectors belong to."""
+"""SQL common to all vectors: the extension sqlite-vec, and the space of the stored vectors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import columns, load_one
+from gateway.store.rows import select_one
 
 
 class PageTables(Struct, frozen=True):
-    """Names of the tables of one kind of pages: they, which are done, their passages, passages gone, vectors."""
+    """Table names of one kind of pages: pages, embedded pages, passages, deleted passages, vectors."""
 
     pages: str
     embedded: str
@@ -34,7 +34,7 @@ _ALL_PAGES = (IMPORTED, FETCHED)
 
 
 class Space(Struct, frozen=True):
-    """What the stored vectors were made with; ``identity`` is the configured model's when that was last checked."""
+    """The model that made the stored vectors; ``identity`` is the one it had at the last check."""
 
     name: str
     dimensions: int
@@ -42,7 +42,7 @@ class Space(Struct, frozen=True):
 
 
 def use_extension(connection: apsw.Connection) -> None:
-    """Make sqlite-vec's functions and tables usable on this connection. Raises HearthError where it cannot run."""
+    """Load sqlite-vec into this connection. Raises HearthError where it cannot run."""
     try:
         connection.execute("SELECT vec_version()")
         return
@@ -58,7 +58,7 @@ def use_extension(connection: apsw.Connection) -> None:
 
 
 def _extension() -> str:
-    """Path of the library. The package itself is not imported: it would import numpy, which nobody here needs."""
+    """Path of the library. Importing the package would import numpy, which the gateway must not."""
     spec = find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
         raise _unusable("it is not installed")
@@ -74,8 +74,8 @@ def _unusable(why: object) -> HearthError:
 
 
 def get_space(connection: apsw.Connection) -> Space | None:
-    """The space of the stored vectors; None before there were any."""
-    return load_one(Space, connection.execute(f"SELECT {columns(Space)} FROM vector_space"))
+    """The space of the stored vectors; None before the first one."""
+    return select_one(connection, Space, "vector_space")
 
 
 def has_vectors(connection: apsw.Connection) -> bool:
@@ -84,7 +84,7 @@ def has_vectors(connection: apsw.Connection) -> bool:
 
 
 def use_space(connection: apsw.Connection, space: Space) -> bool:
-    """Vectors of ``space`` are stored from now on. Those of another one are dropped; then returns True."""
+    """Store vectors of ``space`` from now on. Drops those of another space; then returns True."""
     known = get_space(connection)
     if known == space:
         return False
@@ -105,7 +105,7 @@ def use_space(connection: apsw.Connection, space: Space) -> bool:
 
 
 def make_table(connection: apsw.Connection, tables: PageTables, dimensions: int) -> None:
-    """The table of these pages' vectors, unless it is there. The extension must be in use."""
+    """Create the table of these pages' vectors if it is missing. Needs :func:`use_extension`."""
     connection.execute(
         f"CREATE VIRTUAL TABLE IF NOT EXISTS {tables.vectors} USING "
         f"vec0(passage INTEGER PRIMARY KEY, vector float[{dimensions}] distance_metric=cosine)"

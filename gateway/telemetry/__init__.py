@@ -1,1 +1,1 @@
-"""Logs and Prometheus metrics. Imports `vectors`, `inference` and below."""
+"""Logs, Prometheus metrics, and records of model calls. Imports `vectors`, `inference` and below."""

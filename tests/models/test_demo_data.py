@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from gateway.memory.learning import changes as task_changes
 from gateway.memory.learning import facts
 from gateway.memory.summaries.keep import check
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import Task
-from gateway.tasks import values
 
 DEMO = Path(__file__).resolve().parents[2] / "models" / "demo"
 
@@ -204,9 +204,11 @@ def test_the_memory_accepts_every_task_change_of_the_data(demo: Any, held_out: b
     kinds: set[str] = set()
     for branch in [b for t in trees(demo, "tasks", held_out, 60) for b in t.branches]:
         ids = re.findall(r"^\[.\] (T-\d{8}-\d\d) \(\w+\) .+$", branch.suffix, re.M)
-        changes = msgspec.json.decode(branch.target, type=list[values.Change])
+        changes = msgspec.json.decode(branch.target, type=list[task_changes.Change])
         messages = said(branch.suffix.split("Conversation:\n")[1])
-        assert [each.change for each in values.accept(changes, messages, [task(i) for i in ids])] == changes
+        assert [
+            each.change for each in task_changes.accept(changes, messages, [task(i) for i in ids])
+        ] == changes
         kinds |= {change.op for change in changes} or {"nothing"}
     assert kinds == {"add", "add_item", "doing", "waiting", "done", "cancelled", "nothing"}
 

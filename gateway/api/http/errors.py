@@ -11,9 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.base.errors import HearthError, NotFoundError
-
-CLIENT_GONE = 499  # nobody reads this status; it is for the access log and the metrics
+from gateway.base.errors import CLIENT_GONE, HearthError, NotFoundError
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 

@@ -1,4 +1,4 @@
-"""Embeddings in the request log: the texts, what became of them, and how the vectors begin."""
+"""Embeddings that clients ask for, as records of the request log: the texts and the first numbers of the vectors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from gateway.api.http.errors import CLIENT_GONE
 from gateway.api.services import caller_of, services_of
 from gateway.api.streaming.streams import until_disconnect
 from gateway.base.aio import finish
-from gateway.base.errors import HearthError
+from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.inference.embedding import Embeddings, TextKind, outline
 from gateway.inference.interface import KeepAlive
 from gateway.store.request_log import GenerationRecord, RequestRecord
@@ -28,7 +27,7 @@ async def logged_embedding(
     keep_alive: KeepAlive,
     user: str | None = None,
 ) -> Embeddings:
-    """The vectors of ``texts`` for a client; one record of the request is kept, however it ends."""
+    """The vectors of ``texts`` for a client; the request is recorded however it ends."""
     services, owner, request_id = services_of(request), caller_of(request).owner, request.state.request_id
     made: Embeddings | None = None
     status, code = CLIENT_GONE, "client_gone"

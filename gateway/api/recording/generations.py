@@ -1,27 +1,24 @@
-"""Generations in the request log: what was asked, what came out, and how it ended."""
+"""Generations that clients ask for, as records of the request log."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, cast
+from typing import cast
 
-import msgspec
-
-from gateway.api.http.errors import CLIENT_GONE
 from gateway.api.services import Services
 from gateway.api.streaming.merge import merged
-from gateway.base.errors import HearthError
+from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent
-from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
-from model_host.protocol import Delta, Finished, ToolDelta
+from gateway.store.request_log import Kind, RequestRecord
+from gateway.telemetry.generations import GenerationRecorder
 
 
 async def logged_generation(
     services: Services, call: GenerateCall, user: str | None, *, kind: Kind = "chat"
 ) -> AsyncGenerator[GenerationEvent, None]:
-    """The events of ``call``; when they end, in whatever way, the request is recorded."""
+    """The events of ``call``; the request is recorded however they end."""
     async with aclosing(logged_generations(services, [call], user, kind=kind)) as events:
         async for _, event in events:
             yield event
@@ -35,10 +32,9 @@ async def logged_generations(
     kind: Kind = "chat",
     keep: bool = True,
 ) -> AsyncGenerator[tuple[int, GenerationEvent], None]:
-    """The events of generations that answer one request side by side, each with its call's number.
+    """The events of the generations that answer one request, each with the index of its call.
 
-    The first error ends them all. When they end, in whatever way, one record of the request is kept,
-    unless the client does not want that.
+    The first error ends them all. With ``keep`` one record of the request is stored, however they end.
     """
     entry = _Entry(calls, services.model.name, user, kind)
     sources = [
@@ -65,7 +61,7 @@ async def logged_generations(
 async def _numbered(
     sources: Sequence[AsyncGenerator[GenerationEvent, None]],
 ) -> AsyncGenerator[tuple[int, GenerationEvent], None]:
-    """One source is read here and now; several need tasks."""
+    """A single source is read in this task; several need tasks of their own."""
     if len(sources) > 1:
         async with aclosing(merged(sources)) as events:
             async for numbered in events:
@@ -77,10 +73,8 @@ async def _numbered(
 
 
 class _Entry:
-    """What is known so far of one request."""
-
     def __init__(self, calls: Sequence[GenerateCall], model: str, user: str | None, kind: Kind) -> None:
-        self._outputs = [_Output(call, kind) for call in calls]
+        self._outputs = [GenerationRecorder(call, kind) for call in calls]
         self._kind = kind
         self._call = calls[0]
         self._model = model
@@ -92,8 +86,8 @@ class _Entry:
 
     @property
     def ended(self) -> bool:
-        """Whether every generation came to its end."""
-        return all(output.end is not None for output in self._outputs)
+        """Whether every generation has finished."""
+        return all(output.finished is not None for output in self._outputs)
 
     def see(self, number: int, event: GenerationEvent) -> None:
         self._outputs[number].see(event)
@@ -117,59 +111,3 @@ class _Entry:
             details=self._details,
             generations=[output.record() for output in self._outputs],
         )
-
-
-class _Output:
-    """What one generation has made so far."""
-
-    def __init__(self, call: GenerateCall, step: str) -> None:
-        self._call = call
-        self._step = step
-        self._pieces: list[str] = []
-        self.end: Finished | None = None
-
-    @property
-    def text(self) -> str:
-        """The text, and each tool call on a line of its own: name, arguments."""
-        return "".join(self._pieces)
-
-    def see(self, event: GenerationEvent) -> None:
-        if isinstance(event, Delta):
-            self._pieces.append(event.text)
-        elif isinstance(event, ToolDelta):
-            if event.name is not None:
-                self._pieces.append(f"\n{event.name} " if self._pieces else f"{event.name} ")
-            self._pieces.append(event.arguments)
-        elif isinstance(event, Finished):
-            self.end = event
-
-    def record(self) -> GenerationRecord:
-        end = self.end
-        counts: dict[str, Any] = (
-            {
-                "prompt_tokens": end.prompt_tokens,
-                "cached_tokens": end.cached_tokens,
-                "completion_tokens": end.completion_tokens,
-                "queue_seconds": end.queue_seconds,
-                "prefill_seconds": end.prefill_seconds,
-                "decode_seconds": end.decode_seconds,
-                "seed": end.seed,
-                "finish_reason": end.reason,
-            }
-            if end is not None
-            else {}
-        )
-        return GenerationRecord(
-            step=self._step,
-            messages=self._prompt(),
-            output=self.text,
-            sampling=msgspec.to_builtins(self._call.sampling) | {"max_tokens": self._call.max_tokens},
-            obeyed=self._call.obeyed,
-            **counts,
-        )
-
-    def _prompt(self) -> list[dict[str, Any]]:
-        """The turns; text that was no chat is one of the role ``prompt``."""
-        if self._call.prompt is not None:
-            return [{"role": "prompt", "content": self._call.prompt}]
-        return [msgspec.to_builtins(message) for message in self._call.messages or []]

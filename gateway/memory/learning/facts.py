@@ -1,27 +1,24 @@
-"""Facts: read from what users say when the model is idle, and put into later prompts.
+"""Facts: read from what users say while the model is idle, and put into later prompts.
 
-The model proposes; code decides. A proposal counts only when its quote stands in a user's message of this exchange,
-so what the assistant says, and what was recalled into its prompt, can never become a fact.
+The model proposes and code decides. A proposal counts only if its quote comes from a user's message of this exchange,
+so nothing that the assistant says, or that was recalled into its prompt, can become a fact.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import apsw
-import msgspec
-import structlog
 from msgspec import Meta, Struct
 
 from gateway.base.redact import redact_value
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
-from gateway.memory.learning.reading import conclude, unread
+from gateway.memory.learning.quotes import quoted_in
+from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.recall import Recall
-from gateway.memory.model import Filled
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import (
@@ -37,16 +34,13 @@ from gateway.store.memory.facts import (
 from gateway.store.memory.jobs import Job
 from gateway.store.memory.messages import StoredMessage
 
-log = structlog.get_logger(__name__)
-
 MAX_OPERATIONS = 8
 _KNOWN_SHOWN = 20
 _RECALLED = 4
-_LEAST_QUOTE = 3  # characters
 
 
 class Operation(Struct, frozen=True):
-    """What the model proposes; the shape that ``prompts/facts.md`` constrains it to."""
+    """A proposal of the model; ``prompts/facts.md`` constrains it to this shape."""
 
     op: Literal["add", "update", "delete"]
     key: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{1,40}(: [a-z0-9_]{1,60})?$")]
@@ -56,7 +50,7 @@ class Operation(Struct, frozen=True):
 
 
 class AcceptedFact(Struct, frozen=True):
-    """An operation whose quote is a user's, and the message it stands in."""
+    """An operation that counts, and the ``seq`` of the message that its quote comes from."""
 
     operation: Operation
     message: int
@@ -65,10 +59,10 @@ class AcceptedFact(Struct, frozen=True):
 def accept(
     operations: Sequence[Operation], messages: Sequence[StoredMessage], known: Sequence[str]
 ) -> list[AcceptedFact]:
-    """The operations that count: quoted from a user, not empty, deletions only of ``known`` keys, one a key."""
+    """The operations that count: quoted from a user, not empty, deletions only of ``known`` keys, one per key."""
     accepted: dict[str, AcceptedFact] = {}
     for operation in operations[:MAX_OPERATIONS]:
-        source = _quoted_in(operation.quote, messages)
+        source = quoted_in(operation.quote, messages, users_only=True)
         if source is None or operation.key in accepted:
             continue
         if operation.op == "delete" and operation.key not in known:
@@ -79,22 +73,8 @@ def accept(
     return list(accepted.values())
 
 
-def _quoted_in(quote: str, messages: Sequence[StoredMessage]) -> int | None:
-    """``seq`` of the user's message that has the quote, blanks and case apart."""
-    wanted = _plain(quote)
-    if len(wanted) < _LEAST_QUOTE:
-        return None
-    return next(
-        (m.seq for m in messages if m.role == "user" and not m.failed and wanted in _plain(m.text)), None
-    )
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip().strip("\"'“”").casefold()
-
-
 def scopes_of(conversation: Conversation) -> list[tuple[Scope, str]]:
-    """Whose facts a conversation may see: its owner's, and in a channel the channel's own."""
+    """The scopes whose facts a conversation may see: a channel only its own, any other its owner's."""
     if conversation.kind == "channel":
         return [("channel", conversation.id)]
     return [("owner", "")]
@@ -109,9 +89,10 @@ class Facts:
         self._recall = Recall(parts.database, parts.queries)
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """The newest facts within their budget, and those that the last message recalls.
+        """A block of the newest facts and one of those that the last message recalls.
 
-        The first block changes only when a fact does; what is recalled comes and goes with each message.
+        The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
+        message.
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -120,74 +101,59 @@ class Facts:
         newest, known = await self._parts.database.read(
             lambda c: (facts_in_scope(c, owner, scopes, limit), count_in_scope(c, owner, scopes))
         )
-        standing = await self._fitting("What you know:", newest, settings.fact_tokens)
+        standing, standing_block = await self._block("facts", "What you know:", newest, settings.fact_tokens)
         recalled: list[Fact] = []
-        if len(standing) < known:  # else there are no others that could be recalled
+        recalled_block: Block | None = None
+        if len(standing) < known:  # otherwise nothing is left to recall
             shown = {fact.seq for fact in standing}
             found = await self._recall.search(owner, scopes, asked, len(standing) + _RECALLED)
             others = [fact for fact in found if fact.seq not in shown][:_RECALLED]
-            recalled = await self._fitting("You also know:", others, settings.fact_tokens // 4)
-        blocks = [
-            await self._block("facts", "What you know:", standing),
-            await self._block("recalled", "You also know:", recalled),
-        ]
+            recalled, recalled_block = await self._block(
+                "recalled", "You also know:", others, settings.fact_tokens // 4
+            )
         left = known - len(standing) - len(recalled)
         what = "1 fact" if left == 1 else f"{left} facts"
         why = f"over memory.facts_in_prompt ({limit}) or memory.fact_tokens ({settings.fact_tokens})"
         return Offer(
-            [block for block in blocks if block is not None],
+            [block for block in (standing_block, recalled_block) if block is not None],
             [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],
         )
 
     async def run(self, job: Job) -> None:
-        """Read what was said since the last time; facts, watermark and the job's end are one transaction."""
+        """Read the unread messages; the facts, the watermark and the end of the job are one transaction."""
         reading = await unread(self._parts, job, "facts")
         conversation = reading.conversation
-        known = await self._parts.database.read(
+        live = await self._parts.database.read(
             lambda c: facts_in_scope(c, conversation.owner, scopes_of(conversation), _KNOWN_SHOWN)
         )
-        known = await self._fitting("Known facts:", known, self._parts.settings.fact_tokens)
-        shown = await self._block("facts", "Known facts:", known)
+        room = self._parts.settings.fact_tokens
+        known, block = await self._block("facts", "Known facts:", live, room)
+        shown = block.text.partition("\n")[2] if block else ""
         accepted: list[AcceptedFact] = []
         for text in reading.texts if reading.by_users else []:
-            proposed = await self._propose(conversation, text, shown)
+            proposed = await propose(self._parts, conversation, "facts", Operation, text=text, known=shown)
             accepted += accept(proposed, reading.messages, [fact.key for fact in known])
 
-        def keep(connection: apsw.Connection) -> list[str]:
+        def apply(connection: apsw.Connection) -> list[str]:
             changed = [each for each in accepted if _apply(connection, conversation, each, known)]
             return [each.operation.key for each in changed]
 
-        await conclude(self._parts.database, self._hub, job, reading, keep)
+        await conclude(self._parts.database, self._hub, job, reading, apply)
 
-    async def _propose(self, conversation: Conversation, text: str, known: Block | None) -> list[Operation]:
-        prompt = self._parts.prompts.get("facts")
-        values = {"known": known.text.partition("\n")[2] if known else "(none)", "dialogue": text}
-        model = self._parts.model(conversation)
-        written, stopped = await model.write(Filled(prompt, values), max_tokens=600)
-        try:
-            return msgspec.json.decode(written, type=list[Operation])
-        except msgspec.DecodeError as error:
-            log.warning("facts could not be read", stopped=stopped, problem=str(error)[:200])
-            return []
-
-    async def _fitting(self, heading: str, facts: Sequence[Fact], room: int) -> list[Fact]:
-        """Those of the facts that fit ``room`` tokens below the heading, the first ones first."""
+    async def _block(
+        self, name: str, heading: str, facts: Sequence[Fact], room: int
+    ) -> tuple[list[Fact], Block | None]:
+        """The facts that fit ``room`` tokens below the heading, first ones first, and their block if there are any."""
         if not facts:
-            return []
+            return [], None
         used, *counts = await self._parts.inference.count([heading, *map(_line, facts)])
-        kept: list[Fact] = []
+        fitting: list[Fact] = []
         for fact, count in zip(facts, counts, strict=True):
             if used + count + 1 <= room:
                 used += count + 1
-                kept.append(fact)
-        return kept
-
-    async def _block(self, name: str, heading: str, facts: Sequence[Fact]) -> Block | None:
-        if not facts:
-            return None
-        lines = [heading, *map(_line, facts)]
-        counts = await self._parts.inference.count(lines)  # of lines, which the cache of counts knows by now
-        return Block(name, sum(counts) + len(facts), "\n".join(lines))
+                fitting.append(fact)
+        text = "\n".join([heading, *map(_line, fitting)])
+        return fitting, Block(name, used, text) if fitting else None
 
 
 def _line(fact: Fact) -> str:
@@ -197,7 +163,7 @@ def _line(fact: Fact) -> str:
 def _apply(
     connection: apsw.Connection, conversation: Conversation, accepted: AcceptedFact, known: Sequence[Fact]
 ) -> bool:
-    """Carry out one operation; whether anything changed."""
+    """Carry out one operation; return whether it changed anything."""
     operation, now = accepted.operation, time.time()
     scope, scope_id = scopes_of(conversation)[0]
     if operation.op == "delete":

@@ -1,35 +1,39 @@
-"""What facts and task updates are read from: the messages since the last time, as much as a prompt holds at once."""
+"""Read facts and task changes from the messages since the last job of the kind, as many as one prompt holds."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import apsw
+import msgspec
 import structlog
 from msgspec import Struct
 
 from gateway.base.aio import finish
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
+from gateway.memory.model import Filled
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, any_conversation
 from gateway.store.memory.jobs import Job, add_job, finish_job, set_watermark, watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 _MAX_TOKENS = 2000
-# Of a single message that has more than that, so many parts are read; what is that long is seldom about its writer.
-_MOST_PARTS = 16
+_MAX_OUTPUT_TOKENS = 600
+# Parts that are read of a single message with more than _MAX_TOKENS; a text that long is seldom about its writer.
+_MAX_PARTS = 16
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """Messages to read now, the oldest first, failed ones left out, and their text in parts for one prompt each.
+    """Messages to read now, oldest first, without failed ones, and their text in parts for one prompt each.
 
-    ``through`` is the last message that this takes in (0: there was none), ``more`` whether others wait after it.
+    ``through`` is the ``seq`` of the last message (0: none); ``more`` is set when others wait after it.
     """
 
     conversation: Conversation
@@ -40,7 +44,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     @property
     def by_users(self) -> bool:
-        """Whether a user said anything in it."""
+        """Whether it has a user's message."""
         return any(message.role == "user" for message in self.messages)
 
 
@@ -57,50 +61,59 @@ async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) 
     now = messages[: _first(messages, most)]
     spoken = [message for message in now if not message.failed]
     texts = await split_dialogue(dialogue(spoken), most, parts.inference.count) if spoken else []
-    if len(texts) > _MOST_PARTS:
+    if len(texts) > _MAX_PARTS:
         log.warning("only the beginning of a long message is read", kind=kind, conversation=conversation.id)
     return Reading(
         conversation=conversation,
         messages=spoken,
-        texts=texts[:_MOST_PARTS],
+        texts=texts[:_MAX_PARTS],
         through=now[-1].seq if now else 0,
         more=len(now) < len(messages),
     )
 
 
-async def conclude(
-    database: Database, hub: Hub, job: Job, reading: Reading, keep: Callable[[apsw.Connection], list[str]]
-) -> None:
-    """Write what was found and end the job, in one transaction; then tell what ``keep`` says it has changed.
+async def propose(
+    parts: MemoryParts, conversation: Conversation, kind: str, shape: type[T], *, text: str, known: str
+) -> list[T]:
+    """What the model proposes for ``text`` with the prompt ``kind``; nothing when its output cannot be decoded."""
+    filled = Filled(parts.prompts.get(kind), {"known": known or "(none)", "dialogue": text})
+    written, stopped = await parts.model(conversation).write(filled, max_tokens=_MAX_OUTPUT_TOKENS)
+    try:
+        return msgspec.json.decode(written, type=list[shape])  # type: ignore[valid-type]
+    except msgspec.DecodeError as error:
+        log.warning("proposals could not be read", kind=kind, stopped=stopped, problem=str(error)[:200])
+        return []
 
-    A job that is interrupted while it writes has written all the same: its news are told, too.
+
+async def conclude(
+    database: Database, hub: Hub, job: Job, reading: Reading, apply: Callable[[apsw.Connection], list[str]]
+) -> None:
+    """Apply what was found and end the job in one transaction, then publish the ids that ``apply`` has changed.
+
+    An interruption does not stop the write once it has begun, so its news are published too.
     """
+    kind = job.kind
+    assert kind != "compact"
 
     def store(connection: apsw.Connection) -> list[str]:
-        changed = keep(connection)
-        _close(connection, job, reading, time.time())
+        changed = apply(connection)
+        if reading.through:
+            set_watermark(connection, job.conversation, kind, reading.through)
+        finish_job(connection, job)
+        if reading.more:
+            add_job(connection, kind, job.conversation, now=time.time())
         return changed
 
-    async def write_and_tell() -> None:
+    async def write_and_publish() -> None:
         changed = await database.write(store)
         if changed:
-            hub.tell(reading.conversation.id, job.kind, changed=changed)
+            hub.publish(reading.conversation.id, kind, changed=changed)
 
-    await finish(write_and_tell())
-
-
-def _close(connection: apsw.Connection, job: Job, reading: Reading, now: float) -> None:
-    """End the job that has read this; what waits after it gets the next one."""
-    assert job.kind != "compact"
-    if reading.through:
-        set_watermark(connection, job.conversation, job.kind, reading.through)
-    finish_job(connection, job)
-    if reading.more:
-        add_job(connection, job.kind, job.conversation, now=now)
+    await finish(write_and_publish())
 
 
 def _first(messages: Sequence[StoredMessage], most: int) -> int:
-    """How many of the messages, at least one, have at most ``most`` tokens together."""
+    """How many of the first messages have at most ``most`` tokens together; at least one."""
     used = 0
     for number, message in enumerate(messages):
         used += message.tokens if message.tokens >= 0 else len(message.text) // 3

@@ -1,4 +1,4 @@
-"""Tasks in conversations: today's in every prompt, others when mentioned, and updates read after each exchange."""
+"""Tasks in conversations: today's in every prompt, others when mentioned, changes read after each exchange."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ from datetime import datetime
 
 import apsw
 import msgspec
-import structlog
 
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
-from gateway.memory.learning.reading import conclude, unread
-from gateway.memory.model import Filled
+from gateway.memory.learning.changes import AcceptedChange, Change, accept, as_lines, mentions
+from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.planning.policies import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
 from gateway.store.memory.tasks import NewTask, Task, add_task, get_task, save_task, tasks_named, tasks_of_day
-from gateway.tasks.values import AcceptedChange, Change, accept, as_lines, mentions
-
-log = structlog.get_logger(__name__)
 
 
 class TaskKeeper:
@@ -34,14 +30,12 @@ class TaskKeeper:
 
     def today(self) -> str:
         """Today as YYYY-MM-DD, in the configured zone."""
-        return (
-            datetime.fromtimestamp(time.time(), time_zone(self._parts.settings.time_zone)).date().isoformat()
-        )
+        return datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """Today's tasks, finished ones too, and those that the last message mentions."""
+        """Blocks of today's tasks, finished ones included, and of those that the last message mentions."""
         room = self._parts.settings.task_tokens
-        if not room or conversation.kind == "channel":  # a channel is no place for its owner's private list
+        if not room or conversation.kind == "channel":  # the owner's list is private
             return Offer()
         names = mentions(asked)
         today, named = await self._parts.database.read(
@@ -61,7 +55,7 @@ class TaskKeeper:
         )
 
     async def run(self, job: Job) -> None:
-        """Read what was said since the last time; tasks, watermark and the job's end are one transaction."""
+        """Read the unread messages; the changes, the watermark and the end of the job are one transaction."""
         reading = await unread(self._parts, job, "tasks")
         conversation = reading.conversation
         names = mentions("\n".join(reading.texts))
@@ -75,28 +69,20 @@ class TaskKeeper:
         shown = await self._within(as_lines(known), self._parts.settings.task_tokens)
         accepted: list[AcceptedChange] = []
         for text in reading.texts if reading.by_users and conversation.kind != "channel" else []:
-            accepted += accept(await self._propose(conversation, text, shown), reading.messages, known)
+            proposed = await propose(
+                self._parts, conversation, "tasks", Change, text=text, known="\n".join(shown)
+            )
+            accepted += accept(proposed, reading.messages, known)
 
-        def keep(connection: apsw.Connection) -> list[str]:
+        def apply(connection: apsw.Connection) -> list[str]:
             return [self._apply(connection, conversation, each) for each in accepted]
 
-        await conclude(self._parts.database, self._hub, job, reading, keep)
-
-    async def _propose(self, conversation: Conversation, text: str, known: Sequence[str]) -> list[Change]:
-        prompt = self._parts.prompts.get("tasks")
-        values = {"known": "\n".join(known) or "(none)", "dialogue": text}
-        model = self._parts.model(conversation)
-        written, stopped = await model.write(Filled(prompt, values), max_tokens=600)
-        try:
-            return msgspec.json.decode(written, type=list[Change])
-        except msgspec.DecodeError as error:
-            log.warning("task updates could not be read", stopped=stopped, problem=str(error)[:200])
-            return []
+        await conclude(self._parts.database, self._hub, job, reading, apply)
 
     def _apply(
         self, connection: apsw.Connection, conversation: Conversation, accepted: AcceptedChange
     ) -> str:
-        """Carry out one change; returns the task's id."""
+        """Carry out one change; return the task's id."""
         change, now = accepted.change, time.time()
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
@@ -122,7 +108,7 @@ class TaskKeeper:
         return task.id
 
     async def _offer(self, name: str, heading: str, tasks: Sequence[Task], room: int) -> Offer:
-        """The tasks that fit ``room`` tokens; what does not is counted in a last line, and left out."""
+        """A block of the tasks that fit ``room`` tokens; its last line counts those that do not."""
         if not tasks:
             return Offer()
         every = [heading, *as_lines(tasks)]
@@ -134,7 +120,7 @@ class TaskKeeper:
         return Offer([Block(name, tokens, text)], [LeftOut(f"{left} lines of {name}", why)] if left else [])
 
     async def _within(self, lines: Sequence[str], room: int) -> list[str]:
-        """The first lines that fit ``room`` tokens, and a last one with the number of the others."""
+        """The first lines that fit ``room`` tokens, then one with the number of the others, if any."""
         used = 8
         kept: list[str] = []
         for line, count in zip(lines, await self._parts.inference.count(list(lines)), strict=True):

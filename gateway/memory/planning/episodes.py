@@ -1,7 +1,7 @@
-"""The policies ``window`` and ``conversations``: lines of people who come and go, and what remains of them.
+"""The policies ``window`` and ``conversations``, for channels where people come and go.
 
-``window`` keeps one rolling summary. ``conversations`` cuts the log into episodes by silence, summarizes each by
-itself, and lets old summaries flow into a reflection: for 100 to 150 lines about ten summaries and one reflection.
+``window`` keeps one rolling summary. ``conversations`` splits the log into episodes at silences, summarizes each, and
+folds old summaries into a reflection: 100 to 150 messages give about ten summaries and one reflection.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gateway.memory.types import Compaction
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
 
-# At most so many summaries in one plan: a long log that was never summarized does not stampede.
+# Summaries per plan, so that a long unsummarized log does not flood the model with calls.
 AT_ONCE = 4
-# Share of the room that a single episode's summary, and the reflection, may take.
+# Shares of the room for summaries.
 _EPISODE_SHARE, _REFLECTION_SHARE = 0.2, 0.5
 
 
 def plan_window(situation: Situation, policy: WindowPolicy) -> list[Compaction]:
-    """The oldest lines join the rolling summary once the window is full."""
+    """The oldest messages join the rolling summary once the window is full."""
     rounds = _units(situation.messages, policy)
     cut = _window_cut(rounds, policy, situation.force)
     if not cut:
@@ -41,26 +41,26 @@ def plan_window(situation: Situation, policy: WindowPolicy) -> list[Compaction]:
 
 
 def plan_episodes(situation: Situation, policy: ConversationsPolicy) -> list[Compaction]:
-    """Summaries of episodes that have ended, of the running one when it is long, and a reflection when due."""
+    """Summaries of finished episodes, of the current one when it is long, and a reflection when due."""
     episodes = split_episodes(situation.messages, policy.gap)
     room = summary_room(situation, episodes[-1] if episodes else [])
     target = int(room * _EPISODE_SHARE)
     planned: list[Compaction] = []
     for index, lines in enumerate(episodes):
         running = index == len(episodes) - 1 and situation.now - lines[-1].created_at <= policy.gap
-        begun = _begun(situation, lines, policy) if index == 0 else []
+        folds = _beginning(situation, lines, policy) if index == 0 else []
         rounds = _units(lines, policy.window)
         cut = _window_cut(rounds, policy.window, situation.force) if running else len(rounds)
         gone = at_once(situation, rounds[:cut])
         if gone:
-            planned.append(compaction(situation, "conversation", gone, begun, target))
-        if len(gone) < len(rounds):  # what follows comes when the rest of this episode has gone
+            planned.append(compaction(situation, "conversation", gone, folds, target))
+        if len(gone) < len(rounds):  # later episodes wait for the rest of this one
             break
     return planned[:AT_ONCE] or _reflection(situation, policy, int(room * _REFLECTION_SHARE))
 
 
 def split_episodes(messages: Sequence[StoredMessage], gap: float) -> list[list[StoredMessage]]:
-    """The log cut where a silence was longer than ``gap`` seconds, or where wholly other people take over."""
+    """The log, split at silences of more than ``gap`` seconds and where entirely different people take over."""
     episodes: list[list[StoredMessage]] = []
     for lines in rounds_of(messages):
         if not episodes or _others(episodes[-1], lines):
@@ -81,10 +81,10 @@ def _people(messages: Sequence[StoredMessage]) -> set[str]:
     return {message.speaker for message in messages if message.role == "user"}
 
 
-def _begun(
+def _beginning(
     situation: Situation, lines: Sequence[StoredMessage], policy: ConversationsPolicy
 ) -> list[Summary]:
-    """The summary of the same episode's beginning, if the window has cut it before."""
+    """The summary of the same episode's first part, if the window has cut it before."""
     last = situation.chain[-1:]
     if last and last[0].level == "conversation" and lines[0].created_at - last[0].to_time <= policy.gap:
         return last
@@ -92,9 +92,9 @@ def _begun(
 
 
 def _units(messages: Sequence[StoredMessage], policy: WindowPolicy) -> list[Round]:
-    """What goes or stays as a whole: rounds, but single lines of a round that the window could not keep.
+    """Units that are summarized as a whole: rounds, or single messages of a round that exceeds the window.
 
-    In a channel people talk for long before somebody addresses the model.
+    In a channel a round is long: people talk among themselves before somebody addresses the model.
     """
     most = policy.size - policy.summarized
     return [
@@ -105,7 +105,7 @@ def _units(messages: Sequence[StoredMessage], policy: WindowPolicy) -> list[Roun
 
 
 def _window_cut(rounds: Sequence[Round], policy: WindowPolicy, force: bool) -> int:
-    """How many units go: as many as hold the oldest lines, so that the others remain; 0 while nothing is due."""
+    """How many units to summarize, so that the policy's number of messages remains; 0 while nothing is due."""
     lines, kept = sum(map(said, rounds)), policy.size - policy.summarized
     if lines < policy.size and not (force and lines > kept):
         return 0
@@ -113,7 +113,7 @@ def _window_cut(rounds: Sequence[Round], policy: WindowPolicy, force: bool) -> i
     for cut, each in enumerate(rounds):
         gone += said(each)
         if gone > min(policy.summarized, lines - kept):
-            return max(1, cut)  # the window has to move, even by one round that is larger than what may go
+            return max(1, cut)  # the window must move, even by a round larger than ``summarized``
     return len(rounds) - 1
 
 

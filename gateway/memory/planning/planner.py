@@ -1,15 +1,12 @@
 """The planner: what to summarize next, as a pure function of the log, its summaries, the clock and a policy.
 
-Whatever the policy, these hold: the live summaries and the messages after them follow each other without a gap or
-an overlap; a message is read by a summary once; only whole rounds are summarized, unless one round alone is more
-than a window holds; and a prompt that cannot fit the context is made to fit, if need be by stand-ins for single
-messages. A message that no prompt could hold gets its stand-in before anything else. A plan is carried out, then the
-next one is made: :func:`plan` returns nothing when nothing is to do.
+Invariants of every policy: the live summaries and the messages after them have no gap and no overlap; a message is
+summarized once; only whole rounds are summarized, unless one round exceeds the window; a prompt over the context is
+made to fit, if need be by stand-ins for single messages. A message that no prompt can hold gets its stand-in first.
+Plans are carried out one after the other until :func:`plan` returns none.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from gateway.memory.planning.episodes import AT_ONCE, plan_episodes, plan_window
 from gateway.memory.planning.policies import CeilingPolicy, Policy, RoundsPolicy, WindowPolicy
@@ -27,12 +24,12 @@ from gateway.memory.types import Compaction
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import SummaryLevel
 
-# No stand-in for a message that is smaller: it would save little and cost its words.
+# A stand-in for a smaller message would save too little.
 _MIN_MESSAGE_TOKENS = 256
 
 
 def plan(situation: Situation, policy: Policy) -> list[Compaction]:
-    """The summaries to make now; none needs the result of another, so they may be made side by side."""
+    """The summaries to write now; they are independent, so they may be written in parallel."""
     too_large = [message for message in situation.messages if _too_large(situation, message)]
     if too_large:
         return [_stand_in(situation, message) for message in too_large[:AT_ONCE]]
@@ -47,7 +44,7 @@ def plan(situation: Situation, policy: Policy) -> list[Compaction]:
 
 def _plan_rounds(situation: Situation, policy: RoundsPolicy) -> list[Compaction]:
     rounds = rounds_of(situation.messages)
-    # A round whose reply is still to come is no round yet; a failed one does not count and goes with its elders.
+    # Rounds without a reply do not count: the last one may still get it, failed ones go with the rounds before them.
     answered = [index for index, each in enumerate(rounds) if _answered(each)]
     due = len(answered) >= policy.compress + policy.retain
     if not due and not (situation.force and len(answered) > policy.retain):
@@ -63,9 +60,9 @@ def _answered(lines: Round) -> bool:
 
 
 def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
-    """The context is the last word: when a prompt would not fit it, more goes than the policy wants.
+    """Compact more than the policy asks for when the prompt would exceed the context.
 
-    First every round but the last joins the newest summary, then single messages get stand-ins.
+    First every round except the last joins the newest summary, then single messages get stand-ins.
     """
     rounds = rounds_of(situation.messages)
     if situation.total <= situation.budget.limit or len(rounds) < 2:
@@ -76,13 +73,13 @@ def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
 
 
 def _stand_ins(situation: Situation) -> list[Compaction]:
-    """Stand-ins for the largest messages, as many as the prompt needs to fit the context."""
+    """Stand-ins for the largest messages, until the prompt fits the context."""
     over = situation.total - situation.budget.limit
     planned: list[Compaction] = []
-    for message in _largest_first(situation.messages):
+    for message in sorted(situation.messages, key=lambda message: -message.tokens):
         if over <= 0 or message.tokens < _MIN_MESSAGE_TOKENS:
             break
-        if message.failed or message.seq in situation.replaced:
+        if message.failed or message.seq in situation.stand_ins:
             continue
         planned.append(_stand_in(situation, message))
         over -= message.tokens - planned[-1].target_tokens
@@ -90,19 +87,15 @@ def _stand_ins(situation: Situation) -> list[Compaction]:
 
 
 def _too_large(situation: Situation, message: StoredMessage) -> bool:
-    """Whether no prompt holds the message, even alone."""
+    """Whether no prompt can hold the message, even alone."""
     room = situation.budget.limit - situation.fixed_tokens - situation.turn_tokens
     return (
         message.tokens > max(room, _MIN_MESSAGE_TOKENS)
         and not message.failed
-        and message.seq not in situation.replaced
+        and message.seq not in situation.stand_ins
     )
 
 
 def _stand_in(situation: Situation, message: StoredMessage) -> Compaction:
     target = max(MIN_TARGET_TOKENS, min(message.tokens // 4, situation.budget.floor // 4))
     return Compaction(level="message", first=message.seq, last=message.seq, folds=(), target_tokens=target)
-
-
-def _largest_first(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    return sorted(messages, key=lambda message: -message.tokens)

@@ -1,4 +1,4 @@
-"""When history is compacted: the four policies as values, made from the settings."""
+"""The four compaction policies and the token budget, made from the settings."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from gateway.config.settings import MemorySettings
 from gateway.memory.types import ContextBudget
 from gateway.store.memory.conversations import PolicyName
 
-# Smallest context in which a conversation makes sense: the tail, a summary and a reply of some sentences.
+# The smallest context that holds the last messages, a summary and a short reply.
 MIN_CONTEXT = 512
 
 
 class CeilingPolicy(Struct, frozen=True, kw_only=True):
-    """Over ``budget.ceiling`` tokens, all but the last ``verbatim`` messages go into the tiers."""
+    """Over ``budget.ceiling`` tokens, all messages except the last ``verbatim`` ones go into the tiers."""
 
     verbatim: int
     zone: tzinfo | None  # where days begin; None is the machine's zone
 
 
 class RoundsPolicy(Struct, frozen=True, kw_only=True):
-    """Each time ``compress`` + ``retain`` rounds are there, the older ones join the rolling summary."""
+    """With ``compress`` + ``retain`` rounds, the older ones join the rolling summary."""
 
     compress: int
     retain: int
 
 
 class WindowPolicy(Struct, frozen=True, kw_only=True):
-    """Each time ``size`` lines are there, the oldest ``summarized`` ones join the rolling summary."""
+    """With ``size`` messages, the oldest ``summarized`` ones join the rolling summary."""
 
     size: int
     summarized: int
 
 
 class ConversationsPolicy(Struct, frozen=True, kw_only=True):
-    """A silence of ``gap`` seconds ends an episode, which is summarized by itself; long ones by ``window``.
+    """``gap`` seconds of silence end an episode, which gets its own summary; ``window`` limits a long one.
 
-    With ``reflect_after`` such summaries the oldest ``reflect_folds`` of them flow into the reflection.
+    With ``reflect_after`` summaries, the oldest ``reflect_folds`` of them are folded into the reflection.
     """
 
     gap: float
@@ -53,7 +53,7 @@ Policy = CeilingPolicy | RoundsPolicy | WindowPolicy | ConversationsPolicy
 
 
 def make_policy(name: PolicyName, settings: MemorySettings) -> Policy:
-    """The policy of that name. Raises ConfigurationError when there is no such time zone."""
+    """The policy of that name. Raises ConfigurationError when the time zone is unknown."""
     if name == "ceiling":
         return CeilingPolicy(verbatim=settings.verbatim_messages, zone=time_zone(settings.time_zone))
     if name == "rounds":
@@ -70,7 +70,7 @@ def make_policy(name: PolicyName, settings: MemorySettings) -> Policy:
 
 
 def make_budget(settings: MemorySettings, context: int) -> ContextBudget:
-    """The budget for a model with ``context`` tokens a sequence; a smaller one scales every number down alike.
+    """The budget for a model with ``context`` tokens per sequence; below the configured context it scales down.
 
     Raises ConfigurationError when the context is too small.
     """
@@ -95,6 +95,6 @@ def time_zone(name: str) -> tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ConfigurationError(
-            f"memory.time_zone is {name!r}, which is no time zone of this machine: give a name such as Europe/Berlin, "
-            'or "" for the machine\'s own'
+            f"memory.time_zone is {name!r}, which is not a time zone of this machine: give a name "
+            'such as Europe/Berlin, or "" for the machine\'s own'
         ) from None

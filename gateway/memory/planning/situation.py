@@ -1,4 +1,4 @@
-"""What a plan is made from, and the arithmetic that every policy shares. Pure."""
+"""The planner's input, and arithmetic that all policies share. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gateway.store.memory.summaries import Summary, SummaryLevel
 
 Round = list[StoredMessage]
 
-# Below this a summary says nothing.
+# A shorter summary says too little.
 MIN_TARGET_TOKENS = 64
 
 
 class Situation(Struct, frozen=True, kw_only=True):
     """A conversation at one moment.
 
-    ``messages`` are those after the last summary of the chain, oldest first, failed ones included; ``summaries``
-    are the live ones in order. ``fixed_tokens`` is everything in a prompt but summaries and messages,
-    ``turn_tokens`` what the chat template adds to a message. ``force`` asks for compaction before its time.
+    ``messages`` are those after the last summary of the chain, oldest first, failed ones included; ``summaries`` are
+    the live ones in order. ``fixed_tokens`` is the prompt without summaries and messages, ``turn_tokens`` what the chat
+    template adds to a message. ``force`` asks for a compaction that is not due.
     """
 
     messages: Sequence[StoredMessage]
@@ -35,17 +35,17 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     @property
     def chain(self) -> list[Summary]:
-        """The summaries that stand for the past; stand-ins for single messages are none of them."""
+        """The summaries without the stand-ins for single messages."""
         return [summary for summary in self.summaries if summary.level != "message"]
 
     @property
-    def replaced(self) -> set[int]:
-        """``seq`` of the messages that a stand-in replaces."""
-        return {summary.first for summary in self.summaries if summary.level == "message"}
+    def stand_ins(self) -> dict[int, Summary]:
+        """The stand-ins by ``seq`` of the message that they replace."""
+        return {summary.first: summary for summary in self.summaries if summary.level == "message"}
 
     def prompt_tokens(self, messages: Sequence[StoredMessage]) -> int:
-        """What ``messages`` take in a prompt: nothing for a failed one, the stand-in's size where there is one."""
-        stand_ins = {summary.first: summary for summary in self.summaries if summary.level == "message"}
+        """Tokens of ``messages`` in a prompt: none for a failed one, those of the stand-in where there is one."""
+        stand_ins = self.stand_ins
         return sum(
             (stand_ins[each.seq].tokens if each.seq in stand_ins else each.tokens) + self.turn_tokens
             for each in messages
@@ -68,7 +68,7 @@ def rounds_of(messages: Sequence[StoredMessage]) -> list[Round]:
 
 
 def said(messages: Sequence[StoredMessage]) -> int:
-    """How many messages count: those that did not fail."""
+    """How many messages did not fail."""
     return sum(not message.failed for message in messages)
 
 
@@ -79,10 +79,8 @@ def compaction(
     folds: Sequence[Summary],
     target: int,
 ) -> Compaction:
-    """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens.
-
-    It needs no more than the folded ones have and half of what the messages have.
-    """
+    """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens, and at most half of its messages' tokens
+    plus the folded summaries'."""
     messages = [message for each in rounds for message in each]
     enough = situation.prompt_tokens(messages) // 2 + sum(summary.tokens for summary in folds)
     return Compaction(
@@ -95,9 +93,9 @@ def compaction(
 
 
 def at_once(situation: Situation, rounds: Sequence[Round]) -> Sequence[Round]:
-    """The first of ``rounds``, at least one, that a prompt holds: more is summarized in several plans.
+    """The first of ``rounds``, at least one, that fit into a prompt.
 
-    So a long log that comes from elsewhere is read piece by piece, and each summary is checked against what was read.
+    A long imported log is thus read in several plans, and each summary is checked against what was read for it.
     """
     used = 0
     for number, lines in enumerate(rounds):
@@ -108,6 +106,6 @@ def at_once(situation: Situation, rounds: Sequence[Round]) -> Sequence[Round]:
 
 
 def summary_room(situation: Situation, kept: Sequence[StoredMessage]) -> int:
-    """Tokens that all summaries together may have, so that a prompt with ``kept`` is about the floor."""
+    """Tokens of all summaries together that bring a prompt with ``kept`` to about the floor."""
     room = situation.budget.floor - situation.fixed_tokens - situation.prompt_tokens(kept)
     return max(room, situation.budget.floor // 4, 2 * MIN_TARGET_TOKENS)

@@ -1,8 +1,8 @@
-"""The policy ``ceiling``: three tiers of summaries, the newer the more detailed, before the verbatim messages.
+"""The policy ``ceiling``: three tiers of summaries before the verbatim messages, the newest the most detailed.
 
-``now`` tells what was compacted last, ``today`` what of the day came before it, ``month`` everything older. When
-messages leave the prompt they become the new ``now``; the old one flows into ``today``, and what is of a past day
-flows into ``month``. So a message is read once, and its trace is rewritten at most three times.
+``now`` covers what was compacted last, ``today`` the day before that, ``month`` everything older. Messages that leave
+the prompt become the new ``now``; the old one is folded into ``today``, and past days into ``month``. So a message is
+read once, and its summary is rewritten at most three times.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gateway.memory.planning.situation import (
 from gateway.memory.types import Compaction
 from gateway.store.memory.summaries import Summary, SummaryLevel
 
-# How the tiers share the room that the floor leaves them.
+# The tiers' shares of the room for summaries.
 SHARES: dict[SummaryLevel, float] = {"now": 0.5, "today": 0.3, "month": 0.2}
 
 
 def plan_tiers(situation: Situation, policy: CeilingPolicy) -> list[Compaction]:
-    """Nothing below the ceiling (unless forced); above it the compactions that bring the prompt to about the floor."""
+    """Nothing below the ceiling unless forced; above it, the compactions that bring the prompt to about the floor."""
     if situation.total <= situation.budget.ceiling and not situation.force:
         return []
     rounds = rounds_of(situation.messages)
@@ -43,7 +43,7 @@ def plan_tiers(situation: Situation, policy: CeilingPolicy) -> list[Compaction]:
 
 
 def verbatim_rounds(rounds: Sequence[Round], messages: int) -> int:
-    """How many of the last rounds are needed for ``messages`` verbatim ones."""
+    """How many of the last rounds hold ``messages`` messages."""
     count = 0
     for number, each in enumerate(reversed(rounds), 1):
         count += said(each)
@@ -55,12 +55,12 @@ def verbatim_rounds(rounds: Sequence[Round], messages: int) -> int:
 def _tier_plans(
     situation: Situation, past: Sequence[Round], present: Sequence[Round], stale: list[Summary], room: int
 ) -> list[Compaction]:
-    """``past`` and ``present`` are the rounds that leave, of former days and of today; ``stale`` as :func:`_stale`."""
+    """``past`` and ``present`` are rounds to compact, of earlier days and of today; ``stale`` is :func:`_stale`'s."""
     by_level = {summary.level: summary for summary in situation.chain}
     fresh = [
         by_level[level] for level in ("today", "now") if level in by_level and by_level[level] not in stale
     ]
-    if past:  # what lies before messages of a former day is of a former day itself, whatever the clock said
+    if past:  # whatever precedes messages of an earlier day is itself of an earlier day, even if the clock was changed
         stale, fresh = stale + fresh, []
     planned: list[Compaction] = []
     if stale or past:
@@ -74,10 +74,10 @@ def _tier_plans(
 
 
 def _stale(situation: Situation, today: date, policy: CeilingPolicy) -> list[Summary]:
-    """What belongs into ``month``: the chain, less ``month``, up to the last summary that ends on a former day.
+    """What belongs into ``month``: the chain without ``month``, up to the last summary that ends on an earlier day.
 
-    In the chain's order, because a clock that was set back can leave a fresh ``today`` before a stale ``now``.
-    Summaries of another policy, from before it was changed, go the same way.
+    The order is the chain's, because a clock that was set back can leave a fresh ``today`` before a stale ``now``.
+    Summaries of a previous policy are stale too.
     """
     chain = [summary for summary in situation.chain if summary.level != "month"]
     ended = [
@@ -87,7 +87,7 @@ def _stale(situation: Situation, today: date, policy: CeilingPolicy) -> list[Sum
 
 
 def _past_rounds(rounds: Sequence[Round], today: date, policy: CeilingPolicy) -> int:
-    """How many of the rounds, from the first, go up to the last one that began on a former day."""
+    """The number of rounds up to the last one that started on an earlier day."""
     days = [_day(each[0].created_at, policy) for each in rounds]
     return max((index + 1 for index, day in enumerate(days) if day < today), default=0)
 

@@ -1,4 +1,4 @@
-"""Compaction: plan, summarize, store, and plan again until nothing is to do."""
+"""Compaction: plan, summarize, store, and plan again until no plan is left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import apsw
 import msgspec
 
 from gateway.base.aio import side_by_side
@@ -17,7 +16,6 @@ from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.planning.planner import plan
 from gateway.memory.planning.situation import MIN_TARGET_TOKENS
-from gateway.memory.summaries.convert import outdated
 from gateway.memory.summaries.summarize import (
     REJECTED_SECONDS,
     Summarizer,
@@ -31,59 +29,61 @@ from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import NewSummary, Summary, add_summary
 
-# Plans in a row for one conversation: two or three, but one for each context's worth of a log from elsewhere.
+# Plans in a row for one conversation: usually two or three, but an imported log takes one per context's worth of text.
 _MAX_PLANS = 1000
 
 
 class HistoryCompactor:
-    """Carries out the planner's plans for one conversation at a time."""
+    """Carries out the planner's plans."""
 
     def __init__(self, parts: MemoryParts, builder: ContextBuilder, hub: Hub) -> None:
         self._parts = parts
         self._builder = builder
         self._hub = hub
-        self.running: set[str] = set()  # conversations whose summaries are being made
-        self._begun: set[str] = set()  # conversations with a compaction, between its plans too
-        self._paused: dict[str, float] = {}  # conversation: monotonic time until which no try is worth it
+        self.running: set[str] = set()  # conversations whose summaries are being written
+        self._open: set[str] = set()  # conversations with a compaction, also between its plans
+        self._paused: dict[str, float] = {}  # monotonic time of the next attempt, by conversation
 
     def seconds_left(self, conversation: str) -> float | None:
-        """Until the summaries that are being made are there; None when that is not known, or none is made."""
-        return self._parts.pace.seconds_left(conversation) if conversation in self._begun else None
+        """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
+        return self._parts.pace.seconds_left(conversation) if conversation in self._open else None
 
     def due(self, context: Context) -> bool:
-        """Whether the planner has something to do."""
+        """Whether the planner has a plan."""
         return bool(plan(context.situation(), context.policy))
 
     async def run(
         self, conversation: Conversation, *, force: bool = False, tell: Callable[..., None] | None = None
     ) -> int:
-        """Compact until the planner is content; returns how many summaries were made.
+        """Compact until the planner has no plan; returns the number of summaries.
 
-        ``tell`` gets each step's state as keywords. Raises SummaryRejectedError and what the inference raises;
-        the summaries made so far stay. Whoever listens to the conversation hears how it ends.
+        ``tell`` gets ``levels`` and ``tokens`` of each plan as keywords. Raises SummaryRejectedError and what the
+        inference raises; the summaries made so far stay. The outcome is published to the conversation's listeners.
         """
         pause = 0.0 if force else self._paused.get(conversation.id, 0.0) - time.monotonic()
-        self._begun.add(conversation.id)
+        self._open.add(conversation.id)
         try:
             made = await self._run(conversation, force, pause, tell)
         except HearthError as error:
-            if pause <= 0:  # else nothing was tried, and the failure before was told
+            if pause <= 0:  # otherwise nothing was tried, and the previous failure has been published
                 if isinstance(error, SummaryRejectedError):
                     self._paused[conversation.id] = time.monotonic() + REJECTED_SECONDS
-                self._hub.tell(conversation.id, "compaction_failed", code=error.code, message=error.message)
+                self._hub.publish(
+                    conversation.id, "compaction_failed", code=error.code, message=error.message
+                )
             raise
         except asyncio.CancelledError:
-            self._hub.tell(conversation.id, "compaction_stopped")
+            self._hub.publish(conversation.id, "compaction_stopped")
             raise
         finally:
-            self._begun.discard(conversation.id)
+            self._open.discard(conversation.id)
         self._paused.pop(conversation.id, None)
         return made
 
     async def _run(
         self, conversation: Conversation, force: bool, pause: float, tell: Callable[..., None] | None
     ) -> int:
-        """``pause``: seconds until a summary may be tried again. Stand-ins never wait: replies need them."""
+        """``pause``: seconds until a summary may be tried again. Stand-ins never wait, because replies need them."""
         made = 0
         for _ in range(_MAX_PLANS):
             context = await self._builder.build(conversation, compacting=True)
@@ -96,7 +96,7 @@ class HistoryCompactor:
                 "levels": [each.level for each in planned],
                 "tokens": context.situation().total,
             }
-            self._hub.tell(conversation.id, "compacting", **state)
+            self._hub.publish(conversation.id, "compacting", **state)
             if tell is not None:
                 tell(**state)
             self.running.add(conversation.id)
@@ -106,13 +106,13 @@ class HistoryCompactor:
                 self.running.discard(conversation.id)
             made += len(planned)
         if made:
-            self._hub.tell(conversation.id, "compacted", summaries=made)
+            self._hub.publish(conversation.id, "compacted", summaries=made)
         return made
 
     async def close_off(self, conversation: Conversation) -> NewSummary | None:
-        """One summary of everything that a conversation has, for the one that continues it; None if it is empty.
+        """One summary of a whole conversation, for the one that continues it; None if it is empty.
 
-        It is stored nowhere. Raises as :meth:`run`.
+        It is not stored. Raises as :meth:`run`.
         """
         context = await self._builder.build(conversation, compacting=True)
         situation = context.situation()
@@ -129,16 +129,24 @@ class HistoryCompactor:
         return await self._summary(context, everything)
 
     async def convert(self, conversation: Conversation, version: int | None) -> int:
-        """Make the summaries again that ``version`` of their prompts, or the one in use, did not make.
+        """Rewrite the live summaries that another version of their prompts wrote than ``version`` or the current one.
 
-        They are made from the messages they stand for; the old rows stay, superseded. Returns how many were made.
-        Raises as :meth:`run`, and InvalidRequestError.
+        Each is written from the messages of its span, and supersedes the old row. Returns their number. Raises as
+        :meth:`run`, and InvalidRequestError when a prompt does not have that version.
         """
         context = await self._builder.build(conversation, compacting=True)
         prompts = self._parts.prompts
-        old = outdated(context.summaries, prompts, version)
         wanted = prompts if version is None else prompts.with_version(version)
-        for summary in old:
+        outdated = []
+        for summary in context.summaries:
+            name = summary.prompt_name
+            if (
+                name in prompts.names()
+            ):  # otherwise its prompt is gone, or no model wrote it: it stays as it is
+                prompt = prompts.get(name) if version is None else prompts.version(name, version, "to")
+                if summary.prompt_version != prompt.version:
+                    outdated.append(summary)
+        for summary in outdated:
             messages = await self._parts.database.read(
                 partial(
                     messages_between, conversation=conversation.id, first=summary.first, last=summary.last
@@ -154,22 +162,17 @@ class HistoryCompactor:
             made = msgspec.structs.replace(
                 await self._summary(context, again, wanted), first=summary.first, last=summary.last
             )
-            await self._store(made, (summary.seq,))
-        return len(old)
+            await self._parts.database.write(partial(add_summary, summary=made, folds=(summary.seq,)))
+        return len(outdated)
 
     async def _make(self, context: Context, compaction: Compaction) -> None:
-        await self._store(await self._summary(context, compaction), compaction.folds)
-
-    async def _store(self, summary: NewSummary, folds: Sequence[int]) -> None:
-        def store(connection: apsw.Connection) -> None:
-            add_summary(connection, summary, folds)
-
-        await self._parts.database.write(store)
+        summary = await self._summary(context, compaction)
+        await self._parts.database.write(partial(add_summary, summary=summary, folds=compaction.folds))
 
     async def _summary(
         self, context: Context, compaction: Compaction, prompts: PromptSet | None = None
     ) -> NewSummary:
-        """``prompts``: other versions than those in use."""
+        """``prompts`` replace the current versions."""
         conversation, parts = context.conversation, self._parts
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
@@ -218,7 +221,7 @@ class HistoryCompactor:
 
 
 def _as_read(message: StoredMessage, summaries: Sequence[Summary]) -> StoredMessage:
-    """The message, or what stands in for it where it is too large to be read once more."""
+    """The message, or its stand-in if it has one: then it is too large to be read again."""
     for summary in summaries:
         if summary.level == "message" and summary.first == message.seq:
             text = "\n".join([summary.text, *summary.pins])

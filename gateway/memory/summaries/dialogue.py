@@ -1,4 +1,4 @@
-"""Messages as a dialogue to read, and its parts when it is too long for one prompt."""
+"""Messages as a dialogue, split into parts when it is too long for one prompt."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from gateway.store.memory.messages import StoredMessage
 
 _BREAK = re.compile(r"(?<=[.!?…])\s+|\n+|\s+")
-# Text is cut into pieces of about this many characters before they are put together to parts.
-_PIECE = 2000
+_PIECE_CHARACTERS = 2000
 
 
 def dialogue(messages: Sequence[StoredMessage]) -> str:
-    """``Speaker: text`` lines; several lines of one speaker in a row are one."""
+    """``Speaker: text`` lines; consecutive messages of one speaker are one line."""
     merged: list[tuple[str, str]] = []
     for message in messages:
         speaker = message.speaker or ("User" if message.role == "user" else "Assistant")
@@ -25,20 +24,24 @@ def dialogue(messages: Sequence[StoredMessage]) -> str:
 
 
 async def split_dialogue(
-    text: str, most: int, count: Callable[[list[str]], Awaitable[list[int]]]
+    text: str,
+    most: int,
+    count: Callable[[list[str]], Awaitable[list[int]]],
+    piece_characters: int = _PIECE_CHARACTERS,
 ) -> list[str]:
-    """``text`` in parts of at most ``most`` tokens each, cut between lines, else sentences, else words.
+    """``text`` in parts of at most ``most`` tokens, cut between lines, else sentences, else words.
 
-    Joined, the parts have every character of the text. One part is the ordinary case.
+    Joined, the parts are the text. It is first cut into pieces of ``piece_characters``, which are joined to parts; a
+    piece with more than ``most`` tokens is halved until it fits.
     """
-    pieces = _pieces(text, _PIECE)
+    pieces = _pieces(text, piece_characters)
     tokens = await count(pieces)
     parts: list[str] = []
     size = 0
     for piece, cost in zip(pieces, tokens, strict=True):
         if cost > most and len(piece) > 1:
-            parts += await split_dialogue_small(piece, most, count)
-            size = most  # the next piece begins a part of its own
+            parts += await split_dialogue(piece, most, count, max(1, len(piece) // 2))
+            size = most  # the next piece starts a new part
         elif parts and size + cost <= most:
             parts[-1] += piece
             size += cost
@@ -48,19 +51,8 @@ async def split_dialogue(
     return parts or [""]
 
 
-async def split_dialogue_small(
-    piece: str, most: int, count: Callable[[list[str]], Awaitable[list[int]]]
-) -> list[str]:
-    """Halve a piece until every half fits."""
-    halves = _pieces(piece, max(1, len(piece) // 2))
-    parts: list[str] = []
-    for half, cost in zip(halves, await count(halves), strict=True):
-        parts += [half] if cost <= most or len(half) == 1 else await split_dialogue_small(half, most, count)
-    return parts
-
-
 def _pieces(text: str, size: int) -> list[str]:
-    """The text cut at the last good place before every ``size`` characters."""
+    """The text, cut at the last break within every ``size`` characters."""
     pieces: list[str] = []
     at = 0
     while len(text) - at > size:

@@ -1,4 +1,4 @@
-"""Sentences picked from a text that no summary could be made of: each word for word, gaps marked. Pure."""
+"""Pick sentences verbatim from a text that could not be summarized. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from gateway.memory.summaries.items import Sentences, items
 
 _GAP = "…"
-# A sentence longer than this is cut at a blank, so that one without an end does not take all the room.
+# A longer sentence is cut at a space, so that text without punctuation does not take all the room.
 _LONGEST = 300
 _PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST - 2}}}\S(?!\S)|.{{0,{_LONGEST - 1}}})", re.S)
 
 
 def extract(text: str, most: int, cost: Callable[[str], int]) -> str:
-    """Sentences of ``text`` in their order that together ``cost`` at most ``most``.
+    """Sentences of ``text``, in order, that together ``cost`` at most ``most``; ``…`` marks the gaps.
 
-    The first and the last ones come first, then those that say the most names, numbers and identifiers that no later
-    one says. Where something is left out stands ``…``. "" when not even one sentence fits.
+    The first and last two have priority, then those with the most names, numbers and identifiers that no later
+    sentence repeats. "" when not even one sentence fits.
     """
     pieces = list(_pieces(text))
     room = most - 2 * cost(_GAP)
@@ -42,7 +42,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _by_weight(text: str, pieces: list[tuple[int, int]]) -> list[int]:
-    """Numbers of the pieces, the weightiest first."""
+    """Numbers of the pieces, most important first."""
     begins = [begin for begin, _ in pieces]
     said = Counter(_piece_at(begins, place) for place in items(text).places.values())
     last = len(pieces) - 1

@@ -1,6 +1,6 @@
-"""Names, numbers and identifiers in a text, with the places where they stand. Pure.
+"""Find names, numbers and identifiers in a text. Pure.
 
-Everything here is linear in the text: a message may have megabytes.
+Everything here takes linear time, because a message may have megabytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME = re.compile(r"\b[^\W\d_a-z](?:[^\W\d_]|['’-](?=[^\W\d_]))+")
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 _SPEAKER = re.compile(r"^[^\n:.!?]{1,60}: ", re.M)
 _FIRST_WORD = re.compile(r"^[\W_]*")
-# Words that begin sentences, answers and headings with a capital letter and name nobody.
+# Capitalized words at the start of sentences, answers and headings that are not names.
 _NO_NAMES = frozenset(
     re.findall(
         r"\S+",
@@ -39,9 +39,9 @@ _NO_NAMES = frozenset(
 
 
 class Items(Struct, frozen=True):
-    """What a text holds that can be checked: each item with how often it occurs, in the order of first occurrence.
+    """The checkable items of a text and their counts, in the order of first occurrence.
 
-    ``places`` has the offset at which each one stands last.
+    ``places`` has the offset of each item's last occurrence.
     """
 
     identifiers: dict[str, int]
@@ -51,7 +51,7 @@ class Items(Struct, frozen=True):
 
     @property
     def all(self) -> list[str]:
-        """Every item: the kind that hurts most when lost first; in its kind the most frequent, then the newest."""
+        """All items: the most important kind first, within a kind the most frequent, then the latest."""
         return [
             item
             for kind in (self.identifiers, self.numbers, self.names)
@@ -60,7 +60,7 @@ class Items(Struct, frozen=True):
 
 
 class Sentences:
-    """A text by sentence: where each begins and ends."""
+    """The sentences of a text, as offsets (``spans``) and by number."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -72,7 +72,7 @@ class Sentences:
         self._begins = begins
 
     def number_at(self, place: int) -> int:
-        """Which sentence has the character at ``place``."""
+        """The number of the sentence that contains the offset ``place``."""
         return bisect_right(self._begins, place) - 1
 
     def __getitem__(self, number: int) -> str:
@@ -81,7 +81,7 @@ class Sentences:
 
 
 def items(text: str, speakers: Sequence[str] = ()) -> Items:
-    """What must be kept of ``text``. A capital that begins a sentence makes no name; ``speakers`` always are names."""
+    """The items of ``text``. ``speakers`` are always names; other names are capitalized words inside a sentence."""
     kinds: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
     identifiers, numbers, names = kinds
     places: dict[str, int] = {}
@@ -104,7 +104,7 @@ def items(text: str, speakers: Sequence[str] = ()) -> Items:
 
 
 def _names(text: str) -> Iterator[tuple[str, int]]:
-    """Words with a capital inside a sentence, and where they stand."""
+    """Capitalized words inside a sentence, with their offsets."""
     without_speakers = _SPEAKER.sub(_blanks, text)
     for begin, end in Sentences(without_speakers).spans:
         first = _FIRST_WORD.match(without_speakers, begin, end)
@@ -115,12 +115,12 @@ def _names(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _blanks(match: re.Match[str]) -> str:
-    """What is taken out leaves blanks, so that offsets stay what they are."""
+    """Spaces in place of the match, so that offsets stay valid."""
     return " " * len(match[0])
 
 
 def contains(text: str, item: str) -> bool:
-    """Whether ``item`` stands in ``text`` as a whole word; case does not matter, and 1,200 is 1200."""
+    """Whether ``text`` has ``item`` as a whole word, ignoring case; 1,200 equals 1200."""
     if find(text, item) >= 0:
         return True
     plain = item.replace(",", "")
@@ -128,7 +128,7 @@ def contains(text: str, item: str) -> bool:
 
 
 def find(text: str, item: str) -> int:
-    """Where ``item`` stands in ``text`` as a whole word, whatever the case; -1 if it does not."""
+    """Offset of ``item`` as a whole word in ``text``, ignoring case; -1 if it is not there."""
     folded, wanted = text.casefold(), item.casefold()
     at = folded.find(wanted) if wanted else -1
     while at >= 0:

@@ -1,7 +1,7 @@
-"""What a summary must not lose: names, numbers, identifiers and open tasks of its source. Pure.
+"""Check that a summary keeps the names, numbers, identifiers and open tasks of its source. Pure.
 
-A model's summary is checked against its source word by word, not by another model. What the text has lost is
-pinned to it verbatim, in the sentence that says it, as far as the room for pins goes.
+The check compares words; no model is involved. For what the summary lost, the sentence of the source that has it is
+pinned to the summary verbatim, as far as the room for pins goes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST_PIN = 240
 
 
 class SourceCheck(Struct, frozen=True):
-    """How a summary stands to its source: lines to pin, what was lost even so, and the share that the text kept."""
+    """Lines to pin, items that are lost even so, and the share of the items that the summary's text kept."""
 
     pins: list[str]
     lost: list[str]
@@ -52,7 +52,7 @@ def check(
 
 
 def line_with(sentence: str, item: str) -> str:
-    """The sentence that says ``item``, shortened around it when it is long; ``item`` alone if it is not whole there."""
+    """The sentence, shortened around ``item`` if it is long; only ``item`` if it is not whole there."""
     if not contains(sentence, item):
         return item
     if len(sentence) <= _LONGEST_PIN:
@@ -64,7 +64,7 @@ def line_with(sentence: str, item: str) -> str:
 
 
 def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:
-    """The first sentences of ``text`` that together cost at most ``most``; "" when not even one does."""
+    """The first sentences of ``text`` that together cost at most ``most``; "" when the first one costs more."""
     kept = ""
     for end in [match.start() for match in SENTENCE_END.finditer(text)] + [len(text)]:
         if cost(text[:end]) > most:
@@ -74,6 +74,6 @@ def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:
 
 
 def _open_tasks(source: str, summary: str) -> list[str]:
-    """Lines that say what is still to do and of which the summary has no trace."""
+    """Lines with an open task that the summary does not contain."""
     lines = [line.strip() for line in source.split("\n") if _OPEN_TASK.search(line)]
     return [line[:_LONGEST_PIN] for line in lines if not contains(summary, line[:_LONGEST_PIN])]

@@ -1,12 +1,11 @@
-"""The summarizer: one planned compaction becomes a summary that is checked before it counts.
+"""The summarizer: write and check the summary of one planned compaction.
 
-The instruction follows the conversation's own prompt, so that the model goes on from what it has in its cache. A
-source that is not in that prompt, or is too large for it, is read apart, in parts if need be. A summary counts only
-when the model ended it by itself, when it fits, and when it keeps what its source says
-(:mod:`gateway.memory.summaries.keep`).
+The instruction follows the conversation's own prompt, to reuse its KV cache. A source that is not in that prompt, or
+too large for it, is read in prompts of its own. A summary is accepted only if the model ended it by itself, it fits,
+and it keeps what its source says (:mod:`gateway.memory.summaries.keep`).
 
-A message that is too large for any prompt gets a stand-in whatever the model writes: without one it could not be
-answered, and neither could what follows it. If its summaries are rejected, sentences are picked from it.
+A message that is too large for any prompt always gets a stand-in, because neither it nor later messages could be
+answered otherwise: if its summaries are rejected, sentences are picked from it.
 """
 
 from __future__ import annotations
@@ -32,35 +31,34 @@ from model_host.protocol import Message
 log = structlog.get_logger(__name__)
 
 ATTEMPTS = 2
-# After that many rejections in a row the old state stays for so long before the next try.
+# Pause after ATTEMPTS rejections; the old state stays meanwhile.
 REJECTED_SECONDS = 60.0
-# A source smaller than this says nothing worth a call of the model.
+# A smaller source is not worth a model call.
 _NOTHING_TOKENS = 24
-# Of a summary's tokens: its own text; the rest is for pins.
+# The text's share of a summary's tokens; the rest is for pins.
 _TEXT_SHARE = 0.7
-# English words have about five letters and a blank.
+# English words have about five letters and a space.
 _LETTERS_A_WORD = 6.0
-# Of what the source's items are: less kept and pinned is no summary.
+# A summary must keep or pin this share of its source's items.
 _LEAST_KEPT = 0.5
-# What an instruction may need in a prompt besides what it is about, in tokens.
+# Tokens for the instruction itself in a prompt.
 _INSTRUCTION_TOKENS = 128
-# A text is read in that many parts at most; of a longer one, which would keep its writer waiting for very long,
-# sentences are picked before.
+# Longer texts would take too long; sentences are picked from them first.
 _MOST_PARTS = 16
-# Words that the summary of a part may always have.
+# Minimum length of a part's summary, in words.
 _LEAST_WORDS = 24
 _PROMPTS: dict[SummaryLevel, str] = {"now": "summary_now", "reflection": "reflection"}
 
 
 class SummaryRejectedError(HearthError):
-    """The model's summaries did not pass the check; the old state stays and counts."""
+    """The model's summaries did not pass the check; the history stays as it was."""
 
     status = 502
     code = "summary_rejected"
 
 
 class SummarySource(Struct, frozen=True, kw_only=True):
-    """What one compaction reads. ``named``: lines carry speakers' names; ``code``: variables are wanted."""
+    """The source of a summary. ``named``: lines carry speakers' names; ``code``: the summary lists variables."""
 
     messages: list[StoredMessage]
     folds: list[Summary]
@@ -69,12 +67,12 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> list[StoredMessage]:
-        """The lines that count."""
+        """The messages that did not fail."""
         return [message for message in self.messages if not message.failed]
 
     @property
     def text(self) -> str:
-        """Everything to be kept, as text."""
+        """The whole source as text."""
         return "\n".join([*(self.fold_text(fold) for fold in self.folds), dialogue(self.spoken)]).strip()
 
     @staticmethod
@@ -84,21 +82,20 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
 
 class SummaryDraft(Struct, frozen=True, kw_only=True):
-    """A summary that passed. ``tokens`` are those of the text and the pins; ``lost`` is what found no room."""
+    """An accepted summary. ``tokens`` counts the text and the pins."""
 
     text: str
     pins: list[str]
     tokens: int
     prompt_name: str
     prompt_version: int
-    lost: list[str] = []
 
 
 class Summarizer:
-    """Makes one summary with the model.
+    """Writes one summary with the model.
 
-    ``context`` is what a prompt and its reply may have, ``part`` the most that is read in a prompt of its own, both in
-    tokens. ``apart`` asks for prompts of their own always, for models that do better with those.
+    ``context`` limits a prompt with its reply, ``part`` the source text in a prompt of its own, both in tokens.
+    ``apart`` always uses prompts of their own, which some models need.
     """
 
     def __init__(
@@ -109,7 +106,7 @@ class Summarizer:
         self._context = context
         self._part = part
         self._apart = apart
-        self._source_parts: list[str] | None = None  # when it is read apart
+        self._source_parts: list[str] | None = None  # when it is read in prompts of its own
 
     async def summarize(
         self, compaction: Compaction, source: SummarySource, composition: Composition | None
@@ -121,7 +118,7 @@ class Summarizer:
             return SummaryDraft(
                 text="", pins=[text] if text else [], tokens=tokens, prompt_name="", prompt_version=0
             )
-        letters = max(1.0, len(text) / max(1, tokens))  # characters a token, as this conversation has them
+        letters = max(1.0, len(text) / max(1, tokens))  # characters per token in this conversation
         problem = ""
         for attempt in range(ATTEMPTS):
             most = int(compaction.target_tokens * _TEXT_SHARE)
@@ -142,7 +139,7 @@ class Summarizer:
         )
 
     async def _picked(self, text: str, most: int, letters: float) -> SummaryDraft:
-        """A stand-in that no model wrote."""
+        """A stand-in of picked sentences."""
         picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
         [tokens] = await self._model.count([picked])
         return SummaryDraft(text=picked, pins=[], tokens=tokens, prompt_name="", prompt_version=0)
@@ -155,12 +152,12 @@ class Summarizer:
         words: int,
         attempt: int,
     ) -> tuple[Prompt, str, bool]:
-        """One try: the prompt, what the model wrote, and whether it ended by itself."""
+        """One attempt: the prompt, the output, and whether the model ended it by itself."""
         prompt = self._prompt(compaction, source)
         room = compaction.target_tokens + compaction.target_tokens // 4 + 32
         filled = _filled(prompt, source, words)
         in_place = None if self._apart else self._in_place(compaction, source, composition, filled)
-        if in_place is not None and await self._fits(in_place, room):
+        if in_place is not None and await self._model.count_prompt(in_place) + room <= self._context:
             text, stopped = await self._model.write(filled, messages=in_place, max_tokens=room, again=attempt)
             return prompt, text.strip(), stopped
         text, stopped = await self._write_apart(source, words, room, attempt)
@@ -179,10 +176,10 @@ class Summarizer:
         composition: Composition | None,
         filled: Filled,
     ) -> list[Message] | None:
-        """The conversation's prompt with the instruction behind it; None when that prompt is not the source."""
+        """The conversation's prompt followed by the instruction; None when that prompt is not the source."""
         if composition is None or compaction.level == "message":
             return None
-        last = 0  # only summaries are read: they stand before the first message
+        last = 0  # a source of summaries alone: they precede the first message
         if source.spoken:
             last = source.spoken[-1].seq
             spoken = [turn for turn in composition.turns if turn.first]
@@ -192,14 +189,10 @@ class Summarizer:
                 return None
         return composition.instruction_after(last, filled.text)
 
-    async def _fits(self, messages: list[Message], room: int) -> bool:
-        """Whether the context holds the prompt and a reply of ``room`` tokens."""
-        return await self._model.count_prompt(messages) + room <= self._context
-
     async def _write_apart(
         self, source: SummarySource, words: int, room: int, attempt: int
     ) -> tuple[str, bool]:
-        """Read the source in a prompt of its own, in parts that fit; several parts are summarized once more."""
+        """Summarize the source in parts that fit a prompt, then the summaries of the parts until one is left."""
         size = max(64, min(self._part, self._context - room) - _INSTRUCTION_TOKENS)
         if self._source_parts is None:
             self._source_parts = await self._split(source, size)
@@ -211,12 +204,12 @@ class Summarizer:
             [tokens] = await self._model.count([written])
             if len(parts) == 1 or tokens <= room:
                 return written, True
-            if len(written) >= sum(map(len, parts)):  # it would never become short enough
+            if len(written) >= sum(map(len, parts)):  # it would never get short enough
                 return "", False
             parts = await split_dialogue(written, size, self._model.count)
 
     async def _split(self, source: SummarySource, size: int) -> list[str]:
-        """The source in parts of at most ``size`` tokens, not more of them than one summary is made from."""
+        """The source in at most _MOST_PARTS parts of at most ``size`` tokens."""
         text = "\n".join(
             [
                 *(f"{HEADINGS[fold.level]} {SummarySource.fold_text(fold)}" for fold in source.folds),
@@ -233,10 +226,10 @@ class Summarizer:
         return await split_dialogue(picked, size, self._model.count)
 
     async def _write_parts(self, parts: list[str], words: int, room: int, attempt: int) -> str | None:
-        """The summaries of all parts; None when one of them did not come to an end."""
+        """The summaries of all parts; None when the model did not end one of them by itself."""
         prompt = self._prompts.get("history_summary")
         share = words if len(parts) == 1 else max(_LEAST_WORDS, words // len(parts))
-        # Twice the words that are asked for: a summary may be longer, but must come to an end.
+        # Twice the requested words: a summary may be longer, but must end.
         most = room if len(parts) == 1 else min(room, 64 + 4 * share)
         written: list[str] = []
         for number, part in enumerate(parts, 1):
@@ -252,7 +245,7 @@ class Summarizer:
     async def _checked(
         self, compaction: Compaction, source: SummarySource, prompt: Prompt, written: str, letters: float
     ) -> SummaryDraft | str:
-        """The draft, or what is wrong with it."""
+        """The draft, or why it is rejected."""
         if not written.strip():
             return "it is empty"
 
@@ -270,7 +263,7 @@ class Summarizer:
             sorted({message.speaker for message in source.spoken if message.speaker}) if source.named else []
         )
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
-        # In a thread: a message may have megabytes, and others are being answered.
+        # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)
         if compaction.level != "message" and _lost_share(kept) > 1.0 - _LEAST_KEPT:
             return f"it lost {len(kept.lost)} names, numbers or identifiers, too many to pin"
@@ -285,12 +278,11 @@ class Summarizer:
             tokens=tokens,
             prompt_name=prompt.name,
             prompt_version=prompt.version,
-            lost=kept.lost,
         )
 
 
 def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
-    """The instruction behind a conversation's own prompt."""
+    """The instruction that follows a conversation's own prompt."""
     values = {
         "words": str(words),
         "parts": "\n\n".join(summary_text(fold) for fold in source.folds),
@@ -300,7 +292,7 @@ def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
 
 
 def _cost(text: str, letters: float) -> int:
-    """Tokens of a text, by the characters a token has here; counting each line with the model would take long."""
+    """Estimated tokens of a text; counting each line with the model would be slow."""
     return int(len(text) / letters) + 2
 
 
@@ -310,7 +302,7 @@ def _lost_share(kept: SourceCheck) -> float:
 
 
 def spans(messages: Sequence[StoredMessage], folds: Sequence[Summary]) -> tuple[int, int, float, float]:
-    """First and last ``seq`` and the times that a summary of both stands for."""
+    """First and last ``seq`` of both, and their times."""
     firsts = [(m.seq, m.created_at) for m in messages] + [(f.first, f.from_time) for f in folds]
     lasts = [(m.seq, m.created_at) for m in messages] + [(f.last, f.to_time) for f in folds]
     first, last = min(firsts), max(lasts)

@@ -1,21 +1,20 @@
-"""SQL of conversations: made, listed and found by their owner alone, and erased for good."""
+"""SQL of conversations; only their owner can list, read or erase them."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import as_json, insert, select, select_one, stored
 
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
 
-# The policy of a kind that has one of its own; the others have the configured one.
+# The policies of these kinds; other kinds use the configured one.
 DEFAULT_POLICIES: dict[ConversationKind, PolicyName] = {"code": "rounds", "channel": "window"}
 
 
@@ -28,46 +27,37 @@ class Conversation(Struct, frozen=True, kw_only=True):
     policy: PolicyName
     title: str
     participants: list[str]
-    persona: str  # biography of the assistant's character; "" for none
-    instructions: str  # the caller's, part of the core prefix; "" for none
+    persona: str  # biography of the assistant's character
+    instructions: str  # the caller's, part of the core prefix
     model: str
     previous: str | None  # the conversation that this one continues after a rollover
     created_at: float
     updated_at: float
     archived_at: float | None = None
-    counted_by: str = ""  # the model that has counted its messages' tokens
-    redactions: int = 0  # secrets taken out of its title, names, persona and instructions
+    counted_by: str = ""  # the model that counted its messages' tokens
+    redactions: int = 0  # secrets redacted from its title, names, persona and instructions
 
 
 def add_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
-    """Store a new conversation."""
-    values = _stored(conversation)
-    connection.execute(
-        f"INSERT INTO conversations ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
+    insert(connection, "conversations", conversation)
 
 
 def get_conversation(connection: apsw.Connection, conversation: str, owner: str) -> Conversation:
-    """The owner's conversation of that id. Raises NotFoundError, for somebody else's as for a missing one."""
-    cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations WHERE id = ? AND owner = ?", (conversation, owner)
+    """The owner's conversation of that id. Raises NotFoundError, also for another owner's."""
+    found = select_one(
+        connection, Conversation, "conversations WHERE id = ? AND owner = ?", (conversation, owner)
     )
-    found = load_one(_Row, cursor)
     if found is None:
         raise NotFoundError(f"there is no conversation `{conversation[:100]}`", param="id")
-    return _loaded(found)
+    return found
 
 
 def any_conversation(connection: apsw.Connection, conversation: str) -> Conversation:
-    """The conversation of that id, whoever owns it: for work in the background. Raises NotFoundError."""
-    cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations WHERE id = ?", (conversation,)
-    )
-    found = load_one(_Row, cursor)
+    """The conversation of that id, for background work. Raises NotFoundError."""
+    found = select_one(connection, Conversation, "conversations WHERE id = ?", (conversation,))
     if found is None:
         raise NotFoundError(f"the conversation `{conversation}` has been erased")
-    return _loaded(found)
+    return found
 
 
 def list_conversations(
@@ -78,20 +68,21 @@ def list_conversations(
     before: tuple[float, str] | None = None,
     archived: bool = False,
 ) -> list[Conversation]:
-    """The owner's conversations, last used first; ``before`` has ``updated_at`` and id of the last one seen."""
+    """The owner's conversations, last used first; the cursor ``before`` has ``updated_at`` and id of the last one."""
     time, name = before or (None, None)
-    cursor = connection.execute(
-        f"SELECT {columns(Conversation)} FROM conversations WHERE owner = :owner "
+    return select(
+        connection,
+        Conversation,
+        "conversations WHERE owner = :owner "
         "AND (:archived OR archived_at IS NULL) AND (:time IS NULL OR (updated_at, id) < (:time, :name)) "
         "ORDER BY updated_at DESC, id DESC LIMIT :limit",
         {"owner": owner, "archived": archived, "time": time, "name": name, "limit": limit},
     )
-    return [_loaded(row) for row in load_all(_Row, cursor)]
 
 
 def save_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
-    """Write the fields of a conversation that exists. Raises NotFoundError when it was erased meanwhile."""
-    values = _stored(conversation)
+    """Update a conversation. Raises NotFoundError when it was erased meanwhile."""
+    values = stored(conversation)
     changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
     connection.execute(f"UPDATE conversations SET {changes} WHERE id = :id", values)
     if not connection.changes():
@@ -99,48 +90,31 @@ def save_conversation(connection: apsw.Connection, conversation: Conversation) -
 
 
 def set_counted_by(connection: apsw.Connection, conversation: str, model: str) -> None:
-    """Note which model has counted the conversation's tokens."""
     connection.execute("UPDATE conversations SET counted_by = ? WHERE id = ?", (model, conversation))
 
 
 def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:
-    """Delete it with all that came from it: messages, summaries, facts, tasks, jobs, recorded prompts.
+    """Delete a conversation with its messages, summaries, facts, tasks, jobs and recorded prompts.
 
-    Recorded prompts of the owner's other conversations that list its facts or tasks go too. Those that continue it lose
-    their summaries, which have its text in them, and all recorded prompts; their messages are summarized again when
-    that is due. Raises NotFoundError.
+    Recorded prompts of the owner's other conversations that list its facts or tasks are deleted too. Conversations that
+    continue it lose their summaries, which contain its text, and their recorded prompts; their messages are summarized
+    again when due. Raises NotFoundError.
     """
     get_conversation(connection, conversation, owner)
     names = with_continuations(connection, conversation)
     erase_records(connection, names)
     connection.execute(
         "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(names).decode(),),
+        (as_json(names),),
     )
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
 
 
 def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
-    """The conversation, the one that continues it after a rollover, and so on."""
+    """Ids of the conversation and of those that continue it, directly or not."""
     rows = connection.execute(
         "WITH RECURSIVE found (id) AS (SELECT ?1 UNION SELECT conversations.id FROM conversations "
         "JOIN found ON previous = found.id) SELECT id FROM found",
         (conversation,),
     )
     return [str(row[0]) for row in rows]
-
-
-class _Row(Conversation, frozen=True, kw_only=True):
-    """As stored: ``participants`` is JSON."""
-
-    participants: str  # type: ignore[assignment]
-
-
-def _stored(conversation: Conversation) -> dict[str, str | float | None]:
-    values = {name: getattr(conversation, name) for name in conversation.__struct_fields__}
-    return values | {"participants": msgspec.json.encode(conversation.participants).decode()}
-
-
-def _loaded(row: _Row) -> Conversation:
-    values = {name: getattr(row, name) for name in row.__struct_fields__}
-    return Conversation(**values | {"participants": msgspec.json.decode(row.participants, type=list[str])})

@@ -1,4 +1,4 @@
-"""SQL of the vectors of facts: which wait for theirs, storing them, and an owner's facts nearest to one.
+"""SQL of fact vectors.
 
 An owner has few facts, so their vectors are plain rows, erased with their facts.
 """
@@ -11,12 +11,12 @@ import apsw
 from msgspec import Struct
 
 from gateway.store.memory.facts import Fact, Scope, in_scope
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import select
 from gateway.store.vectors import get_space, use_extension
 
 
 class PendingFact(Struct, frozen=True):
-    """A live fact that waits for its vector."""
+    """A live fact without a vector."""
 
     seq: int
     key: str
@@ -24,21 +24,20 @@ class PendingFact(Struct, frozen=True):
 
 
 def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[PendingFact]:
-    """Live facts behind ``after`` without a vector, in the order of their ``seq``."""
-    return load_all(
+    """Live facts without a vector after ``seq`` ``after``, in order."""
+    return select(
+        connection,
         PendingFact,
-        connection.execute(
-            f"SELECT {columns(PendingFact)} FROM facts WHERE seq > ? AND ended_at IS NULL "
-            "AND NOT EXISTS (SELECT 1 FROM fact_vectors WHERE fact = seq) ORDER BY seq LIMIT ?",
-            (after, limit),
-        ),
+        "facts WHERE seq > ? AND ended_at IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM fact_vectors WHERE fact = seq) ORDER BY seq LIMIT ?",
+        (after, limit),
     )
 
 
 def put_fact_vector(
     connection: apsw.Connection, fact: int, vector: bytes | None, problem: str | None
 ) -> None:
-    """Store the vector of a fact, or why it has none; nothing when the fact was erased meanwhile."""
+    """Store a fact's vector, or why it has none; do nothing if the fact was erased meanwhile."""
     connection.execute(
         "INSERT OR REPLACE INTO fact_vectors SELECT seq, ?, ? FROM facts WHERE seq = ?",
         (vector, problem, fact),
@@ -46,7 +45,7 @@ def put_fact_vector(
 
 
 def count_fact_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
-    """Live facts that are done, those of them that have no vector because of a problem, and all live ones."""
+    """Number of live facts that are processed, of those that failed, and of all."""
     done, failed, total = connection.execute(
         "SELECT count(fact), count(problem), count(*) FROM facts LEFT JOIN fact_vectors ON fact = seq "
         "WHERE ended_at IS NULL"
@@ -63,18 +62,17 @@ def facts_near(
     limit: int,
     max_distance: float,
 ) -> list[Fact] | None:
-    """Live facts of these scopes near the vector, nearest first. None when the vectors are of another space."""
+    """Live facts of these scopes near the vector, nearest first; None when the stored vectors are of another space."""
     known = get_space(connection)
     if known is None or known.name != space:
         return None
     use_extension(connection)
     where, values = in_scope(owner, scopes, limit)
-    return load_all(
+    return select(
+        connection,
         Fact,
-        connection.execute(
-            f"SELECT {columns(Fact)} FROM (SELECT facts.*, vec_distance_cosine(vector, ?4) AS distance "
-            f"FROM facts JOIN fact_vectors ON fact = seq WHERE vector IS NOT NULL AND {where}) "
-            "WHERE distance <= ?5 ORDER BY distance, seq DESC LIMIT ?3",
-            (*values, vector, max_distance),
-        ),
+        "(SELECT facts.*, vec_distance_cosine(vector, ?4) AS distance "
+        f"FROM facts JOIN fact_vectors ON fact = seq WHERE vector IS NOT NULL AND {where}) "
+        "WHERE distance <= ?5 ORDER BY distance, seq DESC LIMIT ?3",
+        (*values, vector, max_distance),
     )

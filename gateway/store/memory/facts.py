@@ -1,7 +1,7 @@
-"""SQL of facts: versions of what was learned, found by words, ended but not changed.
+"""SQL of facts, which have versions: a change ends a row and adds another one.
 
-A fact lives through versions that share its ``id``. A newer one supersedes the live one of the same key in the same
-scope, a deletion ends it, and undo takes the last change back. Facts read from a conversation are erased with it.
+The versions of a fact share its ``id``. A newer fact supersedes the live one of the same key and scope, a deletion ends
+it, and undo reverts the last change. Facts read from a conversation are erased with it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.fts import any_of, words
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import as_json, insert, select, select_one
 
 Scope = Literal["owner", "channel", "project"]
 
 
 class NewFact(Struct, frozen=True, kw_only=True):
-    """A fact to store: ``scope_id`` is the conversation of a channel or the id of a project, else ""."""
+    """A fact to store; ``scope_id`` is the conversation of a channel or the id of a project, otherwise ""."""
 
     owner: str
     scope: Scope
@@ -34,7 +34,7 @@ class NewFact(Struct, frozen=True, kw_only=True):
     message: int | None
     reason: str
     valid_from: float
-    redactions: int = 0  # secrets taken out of its text
+    redactions: int = 0  # secrets redacted from its text
 
 
 class Fact(NewFact, frozen=True, kw_only=True):
@@ -47,18 +47,22 @@ class Fact(NewFact, frozen=True, kw_only=True):
 
 
 def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
-    """Store a fact; the live one of the same key is superseded. None when that one says the same already."""
-    old = load_one(
+    """Store a fact, superseding the live one of the same key; None when that one says the same."""
+    old = select_one(
+        connection,
         Fact,
-        _select(
-            connection,
-            "owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
-            (new.owner, new.scope, new.scope_id, new.key),
-        ),
+        "facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
+        (new.owner, new.scope, new.scope_id, new.key),
     )
     if old is not None and " ".join(old.text.split()).casefold() == " ".join(new.text.split()).casefold():
         return None
-    return _insert(connection, new, old)
+    name = old.id if old is not None else str(uuid4())
+    if old is not None:
+        connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
+    seq = insert(connection, "facts", msgspec.structs.asdict(new) | {"id": name})
+    if old is not None:
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
+    return get_fact(connection, name, new.owner)
 
 
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:
@@ -71,9 +75,9 @@ def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, 
 
 
 def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None:
-    """Take the last change of a fact back: a deletion, an update, or its creation (then None is left).
+    """Revert the last change of a fact; returns its live version, None after reverting its creation.
 
-    Raises NotFoundError, and InvalidRequestError when another fact has taken its key meanwhile.
+    Raises NotFoundError, and InvalidRequestError when another fact has its key now.
     """
     last = get_fact(connection, fact, owner)
     if last.ended_at is not None:
@@ -91,12 +95,16 @@ def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None
         "WHERE seq = (SELECT max(seq) FROM facts WHERE id = ? AND owner = ?)",
         (fact, owner),
     )
-    return load_one(Fact, _select(connection, "id = ? AND owner = ? AND ended_at IS NULL", (fact, owner)))
+    return select_one(
+        connection, Fact, "facts WHERE id = ? AND owner = ? AND ended_at IS NULL", (fact, owner)
+    )
 
 
 def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
-    """The last version of the owner's fact of that id. Raises NotFoundError."""
-    found = load_one(Fact, _select(connection, "id = ? AND owner = ?", (fact, owner), "DESC LIMIT 1"))
+    """The latest version of the owner's fact. Raises NotFoundError."""
+    found = select_one(
+        connection, Fact, "facts WHERE id = ? AND owner = ? ORDER BY seq DESC LIMIT 1", (fact, owner)
+    )
     if found is None:
         raise NotFoundError(f"there is no fact `{fact[:100]}`", param="id")
     return found
@@ -105,27 +113,25 @@ def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
 def list_facts(
     connection: apsw.Connection, owner: str, *, limit: int, before: int | None = None, ended: bool = False
 ) -> list[Fact]:
-    """The owner's live facts (with ``ended`` all versions), the newest first; ``before`` is the last ``seq`` seen."""
-    return load_all(
+    """The owner's live facts, with ``ended`` all versions, newest first; the cursor ``before`` is a ``seq``."""
+    return select(
+        connection,
         Fact,
-        _select(
-            connection,
-            "owner = ?1 AND (?2 OR ended_at IS NULL) AND (?3 IS NULL OR seq < ?3)",
-            (owner, ended, before, limit),
-            "DESC LIMIT ?4",
-        ),
+        "facts WHERE owner = ?1 AND (?2 OR ended_at IS NULL) AND (?3 IS NULL OR seq < ?3) "
+        "ORDER BY seq DESC LIMIT ?4",
+        (owner, ended, before, limit),
     )
 
 
 def facts_in_scope(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], limit: int
 ) -> list[Fact]:
-    """Live facts of these scopes, the newest first."""
-    return load_all(Fact, _select(connection, *in_scope(owner, scopes, limit), "DESC LIMIT ?3"))
+    """Live facts of these scopes, newest first."""
+    where, values = in_scope(owner, scopes, limit)
+    return select(connection, Fact, f"facts WHERE {where} ORDER BY seq DESC LIMIT ?3", values)
 
 
 def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]]) -> int:
-    """How many live facts these scopes have."""
     where, values = in_scope(owner, scopes, 0)
     found: int = connection.execute(f"SELECT count(*) FROM facts WHERE {where}", values[:2]).get
     return found
@@ -134,44 +140,23 @@ def count_in_scope(connection: apsw.Connection, owner: str, scopes: Sequence[tup
 def search_facts(
     connection: apsw.Connection, owner: str, scopes: Sequence[tuple[Scope, str]], text: str, limit: int
 ) -> list[Fact]:
-    """Live facts of these scopes that share words with ``text``, the best first (BM25, then the newest)."""
+    """Live facts of these scopes that share words with ``text``, best first (BM25, then newest)."""
     wanted = words(text)
     if not wanted:
         return []
     where, values = in_scope(owner, scopes, limit)
-    cursor = connection.execute(
-        f"SELECT {columns(Fact)} FROM (SELECT rowid, rank AS score FROM fact_words WHERE fact_words MATCH ?4) "
+    return select(
+        connection,
+        Fact,
+        "(SELECT rowid, rank AS score FROM fact_words WHERE fact_words MATCH ?4) "
         f"JOIN facts ON seq = rowid WHERE {where} ORDER BY score, seq DESC LIMIT ?3",
         (*values, any_of(wanted)),
     )
-    return load_all(Fact, cursor)
 
 
 def in_scope(owner: str, scopes: Sequence[tuple[Scope, str]], limit: int) -> tuple[str, tuple[str, str, int]]:
-    """A condition for live facts of these scopes, its parameters 1 and 2, and 3 for the limit."""
+    """A condition for live facts of these scopes, and its parameters: 1 and 2, with the limit as 3."""
     where = (
         "owner = ?1 AND ended_at IS NULL AND scope || ':' || scope_id IN (SELECT value FROM json_each(?2))"
     )
-    names = msgspec.json.encode([f"{scope}:{name}" for scope, name in scopes]).decode()
-    return where, (owner, names, limit)
-
-
-def _insert(connection: apsw.Connection, new: NewFact, old: Fact | None) -> Fact:
-    name = old.id if old is not None else str(uuid4())
-    if old is not None:
-        connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
-    values = {field: getattr(new, field) for field in new.__struct_fields__} | {"id": name}
-    connection.execute(
-        f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join(':' + field for field in values)})",
-        values,
-    )
-    seq = connection.last_insert_rowid()
-    if old is not None:
-        connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
-    return get_fact(connection, name, new.owner)
-
-
-def _select(
-    connection: apsw.Connection, where: str, values: tuple[object, ...], tail: str = ""
-) -> apsw.Cursor:
-    return connection.execute(f"SELECT {columns(Fact)} FROM facts WHERE {where} ORDER BY seq {tail}", values)
+    return where, (owner, as_json([f"{scope}:{name}" for scope, name in scopes]), limit)

@@ -1,4 +1,4 @@
-"""SQL of forgetting a speaker: their lines in a conversation, the replies, and all that was made from both."""
+"""Forget a speaker: erase their messages in a conversation, the replies, and everything derived from both."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import msgspec
 
 from gateway.store.memory.conversations import Conversation, save_conversation, with_continuations
 from gateway.store.request_sources import erase_records
+from gateway.store.rows import as_json
 
-# The speaker's lines, the replies to them, failed ones too, and each line of the assistant that follows one directly.
+# The speaker's messages, the replies to them, failed ones included, and each assistant message directly after one.
 _DOOMED = """
 WITH lines AS (
   SELECT seq, role, speaker, answers, lag(role) OVER log AS role_before, lag(speaker) OVER log AS speaker_before
@@ -21,11 +22,11 @@ ORDER BY seq
 
 
 def forget_speaker(connection: apsw.Connection, conversation: Conversation, speaker: str) -> int:
-    """Erase what ``speaker`` said in a conversation; returns how many messages went, replies included.
+    """Erase what ``speaker`` said in a conversation; returns the number of erased messages, replies included.
 
-    With them go the facts and tasks read from them, every summary that may tell of them (what is left is summarized
-    anew), and the recorded prompts of the conversation and of others that list its facts or tasks; conversations that
-    continue it lose their summaries and prompts.
+    Also erases the facts and tasks read from them, every summary that may contain them (the remaining messages are
+    summarized again), and the recorded prompts of the conversation and of others that list its facts or tasks.
+    Conversations that continue it lose their summaries and prompts.
     """
     name = conversation.id
     doomed = [seq for (seq,) in connection.execute(_DOOMED, (name, speaker))]
@@ -34,15 +35,15 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         save_conversation(connection, msgspec.structs.replace(conversation, participants=left))
     if not doomed:
         return 0
-    # A summary tells of nothing after its span, and what it folds ends no later than it does itself.
+    # A summary contains nothing after its span, and the summaries it folds end no later than it does.
     connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (name, doomed[0]))
-    lines = (name, msgspec.json.encode(doomed).decode())
+    lines = (name, as_json(doomed))
     for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
         connection.execute(
             f"DELETE FROM {table} WHERE conversation = ? AND {column} IN (SELECT value FROM json_each(?))",
             lines,
         )
-    # What they did to a task that somebody else had named stays done.
+    # A change of a task that somebody else had created stays.
     connection.execute(
         "UPDATE tasks SET message = NULL WHERE message IN (SELECT value FROM json_each(?))", lines[1:]
     )
@@ -55,7 +56,7 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
     names = with_continuations(connection, name)
     connection.execute(
         "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(names[1:]).decode(),),
+        (as_json(names[1:]),),
     )
     erase_records(connection, names)
     return len(doomed)

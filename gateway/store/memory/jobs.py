@@ -1,43 +1,42 @@
 """SQL of the durable queue: work that a message causes, stored with it, done once in effect.
 
-A job's result and its end are written in one transaction by whoever runs it (:func:`finish_job`). A job that was
-running when the program died is taken up again (:func:`release_all_jobs`).
+A runner writes a job's result and its end in one transaction (:func:`finish_job`). A job that was running when the
+program died runs again (:func:`release_all_jobs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import apsw
 import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import columns, load_one
+from gateway.store.rows import as_json, select_one
 
 JobKind = Literal["compact", "facts", "tasks"]
 
 ALL_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
-# Jobs that may be leased at some time, of the kinds and not of the conversations that are given as JSON arrays.
+# Jobs of ``kinds`` whose conversations are not ``busy``; both are JSON arrays.
 _OPEN = (
     "state IN ('waiting', 'running') AND kind IN (SELECT value FROM json_each(:kinds)) "
     "AND conversation NOT IN (SELECT value FROM json_each(:busy))"
 )
-# From when on: a lease that has run out is that of a job that could not be put back.
+# When a job may be leased. A lease runs out only if its job could not be put back.
 _DUE = "CASE state WHEN 'waiting' THEN not_before ELSE leased_until END"
 # The row of a job as this run has leased it.
 _MINE = "seq = ? AND state = 'running' AND attempts = ?"
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One piece of work. ``attempts`` counts the runs that have begun, this one included."""
+    """One piece of work. ``attempts`` counts the runs that have started, this one included."""
 
     seq: int
     kind: JobKind
     conversation: str
-    payload: dict[str, Any]
     attempts: int
     not_before: float  # Unix seconds
     problem: str | None  # of the last run
@@ -45,26 +44,18 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class LostJobError(HearthError):
-    """The job is not this run's any more."""
+    """Another run has leased the job, or its conversation was erased."""
 
     status = 409
     code = "lost_job"
 
 
-def add_job(
-    connection: apsw.Connection,
-    kind: JobKind,
-    conversation: str,
-    *,
-    now: float,
-    payload: dict[str, Any] | None = None,
-    not_before: float = 0.0,
-) -> None:
-    """Queue work, unless the same kind is waiting for this conversation: that one will take this in."""
+def add_job(connection: apsw.Connection, kind: JobKind, conversation: str, *, now: float) -> None:
+    """Queue work, unless a job of the kind waits for this conversation: that one will cover it."""
     connection.execute(
         "INSERT INTO jobs (kind, conversation, payload, state, attempts, not_before, created_at) "
-        "VALUES (?, ?, ?, 'waiting', 0, ?, ?) ON CONFLICT DO NOTHING",
-        (kind, conversation, msgspec.json.encode(payload or {}).decode(), not_before, now),
+        "VALUES (?, ?, '{}', 'waiting', 0, 0.0, ?) ON CONFLICT DO NOTHING",
+        (kind, conversation, now),
     )
 
 
@@ -76,13 +67,12 @@ def lease_job(
     kinds: Collection[JobKind] = ALL_KINDS,
     busy: Collection[str] = (),
 ) -> Job | None:
-    """Take the oldest job of these ``kinds`` that may run now, of a conversation that is not in ``busy``."""
-    found = load_one(
-        _Row,
-        connection.execute(
-            f"SELECT {columns(Job)} FROM jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY not_before, seq LIMIT 1",
-            {"now": now, **_arrays(kinds, busy)},
-        ),
+    """Lease the oldest due job of these ``kinds`` for ``seconds``; conversations in ``busy`` are passed over."""
+    found = select_one(
+        connection,
+        Job,
+        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY not_before, seq LIMIT 1",
+        {"now": now, **_arrays(kinds, busy)},
     )
     if found is None:
         return None
@@ -90,30 +80,28 @@ def lease_job(
         "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE seq = ?",
         (now + seconds, found.seq),
     )
-    values = {name: getattr(found, name) for name in found.__struct_fields__}
-    payload = msgspec.json.decode(found.payload, type=dict[str, Any])
-    return Job(**values | {"payload": payload, "attempts": found.attempts + 1})
+    return msgspec.structs.replace(found, attempts=found.attempts + 1)
 
 
 def next_job_at(
     connection: apsw.Connection, *, kinds: Collection[JobKind] = ALL_KINDS, busy: Collection[str] = ()
 ) -> float | None:
-    """When :func:`lease_job` may find the next one (Unix seconds), None when there is none."""
+    """When the next job is due (Unix seconds); None when none waits."""
     query = f"SELECT min({_DUE}) FROM jobs WHERE {_OPEN}"
     found: float | None = connection.execute(query, _arrays(kinds, busy)).get
     return found
 
 
 def finish_job(connection: apsw.Connection, job: Job) -> None:
-    """End a job; run it in the transaction that writes its result. Raises LostJobError: then write nothing."""
+    """End a job, in the transaction that writes its result. Raises LostJobError, which must roll that back."""
     connection.execute("DELETE FROM jobs WHERE " + _MINE, (job.seq, job.attempts))
     _check_mine(connection)
 
 
 def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, problem: str | None) -> None:
-    """Let a job wait again: it was interrupted (``problem`` None; this run does not count) or it failed.
+    """Queue a leased job again. It failed, or was interrupted (``problem`` None), which is not counted as an attempt.
 
-    When another of its kind has come to wait meanwhile, that one takes its place.
+    If another job of its kind has been queued meanwhile, this one ends. Raises LostJobError.
     """
     waiting = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM jobs WHERE conversation = ? AND kind = ? AND state = 'waiting')",
@@ -123,16 +111,16 @@ def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, pr
         finish_job(connection, job)
         return
     attempts = job.attempts if problem else job.attempts - 1
-    _end(
-        connection,
-        job,
-        "state = 'waiting', leased_until = NULL, attempts = ?, not_before = ?, problem = coalesce(?, problem)",
-        (attempts, not_before, problem),
+    connection.execute(
+        "UPDATE jobs SET state = 'waiting', leased_until = NULL, attempts = ?, not_before = ?, "
+        f"problem = coalesce(?, problem) WHERE {_MINE}",
+        (attempts, not_before, problem, job.seq, job.attempts),
     )
+    _check_mine(connection)
 
 
 def release_all_jobs(connection: apsw.Connection) -> int:
-    """After a start: whatever ran when the program ended waits again. Returns how many there were."""
+    """After a start, queue the jobs again that were running when the program ended; returns their number."""
     connection.execute(
         "DELETE FROM jobs WHERE state = 'running' AND EXISTS (SELECT 1 FROM jobs AS other "
         "WHERE other.conversation = jobs.conversation AND other.kind = jobs.kind AND other.state = 'waiting')"
@@ -143,7 +131,7 @@ def release_all_jobs(connection: apsw.Connection) -> int:
 
 
 def watermark(connection: apsw.Connection, conversation: str, kind: Literal["facts", "tasks"]) -> int:
-    """``seq`` of the last message that work of this kind has taken in, 0 for none."""
+    """``seq`` of the last message that jobs of this kind have read; 0 for none."""
     found: int | None = connection.execute(
         "SELECT through FROM watermarks WHERE conversation = ? AND kind = ?", (conversation, kind)
     ).get
@@ -153,7 +141,7 @@ def watermark(connection: apsw.Connection, conversation: str, kind: Literal["fac
 def set_watermark(
     connection: apsw.Connection, conversation: str, kind: Literal["facts", "tasks"], through: int
 ) -> None:
-    """Move the watermark forward; it never goes back."""
+    """Raise the watermark; it never falls."""
     connection.execute(
         "INSERT INTO watermarks (conversation, kind, through) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET through = max(through, excluded.through)",
@@ -161,23 +149,9 @@ def set_watermark(
     )
 
 
-class _Row(Job, frozen=True, kw_only=True):
-    """As stored: ``payload`` is JSON."""
-
-    payload: str  # type: ignore[assignment]
-
-
 def _arrays(kinds: Collection[JobKind], busy: Collection[str]) -> dict[str, str]:
     """The values of :data:`_OPEN`."""
-    return {
-        name: msgspec.json.encode(list(values)).decode()
-        for name, values in (("kinds", kinds), ("busy", busy))
-    }
-
-
-def _end(connection: apsw.Connection, job: Job, change: str, values: tuple[object, ...]) -> None:
-    connection.execute(f"UPDATE jobs SET {change} WHERE {_MINE}", (*values, job.seq, job.attempts))
-    _check_mine(connection)
+    return {"kinds": as_json(list(kinds)), "busy": as_json(list(busy))}
 
 
 def _check_mine(connection: apsw.Connection) -> None:

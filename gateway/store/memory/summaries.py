@@ -1,4 +1,4 @@
-"""SQL of summaries: rows are only added; a newer one takes the place of those that it folds."""
+"""SQL of summaries. Rows are append-only; a newer one supersedes those that it folds."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections.abc import Sequence
 from typing import Literal
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import insert, select
 
-# ``now``, ``today`` and ``month`` are the tiers of the policy ``ceiling``, the newer the more detailed; ``round`` is
-# the rolling summary of ``rounds``; ``conversation`` that of ``window`` and of each finished episode of
-# ``conversations``, whose summaries flow into a ``reflection``. ``message`` stands in for a single message that is
-# too large for any prompt; it is no part of the chain.
+# ``now``, ``today`` and ``month`` are the tiers of the policy ``ceiling``; ``round`` is the rolling summary of
+# ``rounds``; ``conversation`` is that of ``window`` and of each episode of ``conversations``, whose summaries are
+# folded into a ``reflection``. ``message`` stands in for a single large message and is not part of the chain.
 SummaryLevel = Literal["round", "conversation", "now", "today", "month", "reflection", "message"]
 
 
 class NewSummary(Struct, frozen=True, kw_only=True):
-    """A summary of the messages ``first`` to ``last`` (``seq``, both included) of a conversation.
+    """A summary of the messages ``first`` to ``last`` (``seq``, inclusive) of a conversation.
 
-    ``text`` is plain text, or JSON when the policy asks for variables. ``pins`` are lines kept verbatim because
-    the text had lost what they say. ``tokens`` counts both. Times are those of the first and the last message.
+    ``text`` is plain text, or JSON when the policy asks for variables. ``pins`` are source lines for what the text
+    lost. ``tokens`` counts both. Times are those of the first and the last message.
     """
 
     conversation: str
@@ -42,32 +40,26 @@ class NewSummary(Struct, frozen=True, kw_only=True):
 
 
 class Summary(NewSummary, frozen=True, kw_only=True):
-    """A stored summary; it is live until another one supersedes it."""
+    """A stored summary, live until another one supersedes it."""
 
     seq: int
     superseded_by: int | None
 
 
 class StaleSummaryError(HearthError):
-    """What the summary was made from has been summarized by another one meanwhile."""
+    """Another summary has covered or replaced the source meanwhile."""
 
     status = 409
     code = "stale_summary"
 
 
 def add_summary(connection: apsw.Connection, summary: NewSummary, folds: Sequence[int] = ()) -> int:
-    """Store a summary that supersedes the live ones in ``folds``; messages it is the first to cover are marked.
+    """Store a summary that supersedes ``folds``, and mark the messages that it is the first to cover.
 
-    Returns its ``seq``. Raises StaleSummaryError when a summary in ``folds`` is live no more, or when the span
-    has messages that another summary covers and ``folds`` does not have: nothing is summarized twice.
+    Returns its ``seq``. Raises StaleSummaryError when a summary in ``folds`` is no longer live, or when the span
+    overlaps a live summary that is not in ``folds``: nothing is summarized twice.
     """
-    values = {name: getattr(summary, name) for name in summary.__struct_fields__}
-    values["pins"] = msgspec.json.encode(summary.pins).decode()
-    connection.execute(
-        f"INSERT INTO summaries ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
-    seq = connection.last_insert_rowid()
+    seq = insert(connection, "summaries", summary)
     for old in folds:
         connection.execute(
             "UPDATE summaries SET superseded_by = ? WHERE seq = ? AND conversation = ? AND superseded_by IS NULL",
@@ -86,19 +78,23 @@ def add_summary(connection: apsw.Connection, summary: NewSummary, folds: Sequenc
 
 
 def live_summaries(connection: apsw.Connection, conversation: str) -> list[Summary]:
-    """The summaries that stand for the past at present, in the order of their spans."""
-    return _load(
-        connection, "conversation = ? AND superseded_by IS NULL ORDER BY first, seq", (conversation,)
+    """The live summaries, in the order of their spans."""
+    return select(
+        connection,
+        Summary,
+        "summaries WHERE conversation = ? AND superseded_by IS NULL ORDER BY first, seq",
+        (conversation,),
     )
 
 
 def list_summaries(
     connection: apsw.Connection, conversation: str, *, limit: int, before: int | None = None
 ) -> list[Summary]:
-    """All summaries ever made, the newest first; ``before`` is the ``seq`` of the last one seen."""
-    return _load(
+    """All summaries, superseded ones included, newest first; the cursor ``before`` is a ``seq``."""
+    return select(
         connection,
-        "conversation = ?1 AND (?2 IS NULL OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
+        Summary,
+        "summaries WHERE conversation = ?1 AND (?2 IS NULL OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
         (conversation, before, limit),
     )
 
@@ -112,22 +108,3 @@ def _check_chain(connection: apsw.Connection, summary: NewSummary) -> None:
     ).get
     if overlapping > 1:  # itself
         raise StaleSummaryError("a part of these messages has been summarized meanwhile")
-
-
-class _Row(Summary, frozen=True, kw_only=True):
-    """As stored: ``pins`` is JSON."""
-
-    pins: str  # type: ignore[assignment]
-
-
-def _load(connection: apsw.Connection, where: str, values: tuple[object, ...]) -> list[Summary]:
-    rows = load_all(
-        _Row, connection.execute(f"SELECT {columns(Summary)} FROM summaries WHERE {where}", values)
-    )
-    return [
-        Summary(
-            **{name: getattr(row, name) for name in row.__struct_fields__}
-            | {"pins": msgspec.json.decode(row.pins, type=list[str])}
-        )
-        for row in rows
-    ]

@@ -1,7 +1,7 @@
-"""SQL of tasks: OBJECTIVE > TASK > CHECKLIST item, found by day, by id, and with all that is below them.
+"""SQL of tasks, on three levels: objective, task, checklist item.
 
-Ids sort and explain themselves: ``O-20261120-01`` and ``T-20261120-03`` carry the day they were made,
-``T-20261120-03.c2`` is the second item of a checklist.
+Ids sort by day: ``O-20261120-01`` and ``T-20261120-03`` contain the day of creation, ``T-20261120-03.c2`` is the second
+item of a checklist.
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import as_json, insert, select, select_one, stored
 
 Level = Literal["objective", "task", "checklist"]
 Archetype = Literal["user", "model", "hybrid"]
 State = Literal["open", "doing", "waiting", "done", "cancelled"]
 
-# What a level may belong to; an objective stands alone.
+# The level of a parent.
 _PARENTS: dict[Level, Level | None] = {"objective": None, "task": "objective", "checklist": "task"}
-# What a row stands behind in lists: an item behind its task.
+# Lists show an item after its task.
 _TOP = "iif(level = 'checklist', parent, id)"
 _MOST_A_DAY = 99
 _MOST_ITEMS = 999
 
 
 class NewTask(Struct, frozen=True, kw_only=True):
-    """A task to make. ``day`` is YYYY-MM-DD; an item is of its task's day.
+    """A task to create. ``day`` is YYYY-MM-DD; an item has its task's day.
 
-    ``tool`` is ``{"name", "arguments"}`` that a runner would call.
+    ``tool`` is ``{"name", "arguments"}``, for a runner to call.
     """
 
     owner: str
@@ -50,7 +49,7 @@ class NewTask(Struct, frozen=True, kw_only=True):
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """A stored task; times are Unix seconds. ``message`` is the one that caused the last change."""
+    """A stored task; times are Unix seconds. ``message`` caused the last change."""
 
     id: str
     owner: str
@@ -67,11 +66,11 @@ class Task(Struct, frozen=True, kw_only=True):
     message: int | None
     created_at: float
     updated_at: float
-    redactions: int = 0  # secrets taken out of its texts
+    redactions: int = 0  # secrets redacted from its texts
 
 
 def add_task(connection: apsw.Connection, new: NewTask) -> Task:
-    """Make a task under the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
+    """Create a task with the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
     wanted = _PARENTS[new.level]
     day = new.day
     if new.parent is not None:
@@ -101,24 +100,21 @@ def add_task(connection: apsw.Connection, new: NewTask) -> Task:
         updated_at=new.now,
         redactions=new.redactions,
     )
-    values = _stored(task)
-    connection.execute(
-        f"INSERT INTO tasks ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})", values
-    )
+    insert(connection, "tasks", task)
     return task
 
 
 def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
     """The owner's task of that id. Raises NotFoundError."""
-    row = load_one(_Row, _select(connection, "owner = ? AND id = ?", (owner, task)))
-    if row is None:
+    found = select_one(connection, Task, "tasks WHERE owner = ? AND id = ?", (owner, task))
+    if found is None:
         raise NotFoundError(f"there is no task `{task[:100]}`", param="id")
-    return _loaded(row)
+    return found
 
 
 def save_task(connection: apsw.Connection, task: Task) -> None:
-    """Write the fields of a task that exists. The items of its checklist are of its day."""
-    values = _stored(task)
+    """Update a task, and the day of its checklist's items."""
+    values = stored(task)
     changes = ", ".join(f"{name} = :{name}" for name in values if name not in ("id", "owner"))
     connection.execute(f"UPDATE tasks SET {changes} WHERE owner = :owner AND id = :id", values)
     connection.execute(
@@ -127,25 +123,24 @@ def save_task(connection: apsw.Connection, task: Task) -> None:
 
 
 def delete_task(connection: apsw.Connection, task: str, owner: str) -> None:
-    """Delete a task and all that is below it. Raises NotFoundError."""
+    """Delete a task and everything below it. Raises NotFoundError."""
     get_task(connection, task, owner)
     connection.execute("DELETE FROM tasks WHERE owner = ? AND id = ?", (owner, task))
 
 
 def tasks_of_day(connection: apsw.Connection, owner: str, day: str) -> list[Task]:
-    """Tasks of a day, finished ones too, each followed by its checklist; no objectives."""
+    """Tasks of a day without objectives, finished ones included, each followed by its checklist."""
     where = (
         "owner = ?1 AND (level = 'task' AND day = ?2 OR level = 'checklist' AND parent IN "
         "(SELECT id FROM tasks WHERE owner = ?1 AND level = 'task' AND day = ?2))"
     )
-    return _in_order(_select(connection, where, (owner, day)))
+    return _in_order(select(connection, Task, f"tasks WHERE {where}", (owner, day)))
 
 
 def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -> list[Task]:
-    """The owner's tasks of these ids, with what is directly below each."""
-    listed = msgspec.json.encode(list(names)).decode()
+    """The owner's tasks of these ids, each with its direct children."""
     where = "owner = ?1 AND (id IN (SELECT value FROM json_each(?2)) OR parent IN (SELECT value FROM json_each(?2)))"
-    return _in_order(_select(connection, where, (owner, listed)))
+    return _in_order(select(connection, Task, f"tasks WHERE {where}", (owner, as_json(names))))
 
 
 def list_tasks(
@@ -157,13 +152,15 @@ def list_tasks(
     state: State | None = None,
     before: tuple[str, str] | None = None,
 ) -> list[Task]:
-    """The owner's tasks of all levels, the newest day first, items behind their task in the order of their numbers.
+    """The owner's tasks of all levels, newest day first, items after their task in the order of their numbers.
 
-    ``before`` has day and id of the last one seen.
+    The cursor ``before`` has the day and id of the last one.
     """
     seen_day, seen = before or (None, "")
-    cursor = connection.execute(
-        f"SELECT {columns(Task)} FROM tasks WHERE owner = :owner AND (:day IS NULL OR day = :day) "
+    return select(
+        connection,
+        Task,
+        "tasks WHERE owner = :owner AND (:day IS NULL OR day = :day) "
         "AND (:state IS NULL OR state = :state) AND (:seen_day IS NULL OR day < :seen_day OR day = :seen_day "
         f"AND ({_TOP}, length(id), id) > (:top, :length, :seen)) "
         f"ORDER BY day DESC, {_TOP}, length(id), id LIMIT :limit",
@@ -178,7 +175,6 @@ def list_tasks(
             "limit": limit,
         },
     )
-    return [_loaded(row) for row in load_all(_Row, cursor)]
 
 
 def _next_id(connection: apsw.Connection, new: NewTask) -> str:
@@ -204,37 +200,11 @@ def _next_id(connection: apsw.Connection, new: NewTask) -> str:
     return f"{start}{number:02}"
 
 
-class _Row(Task, frozen=True, kw_only=True):
-    """As stored: SQLite has no booleans, and ``tool`` is JSON."""
-
-    breakpoint: int  # type: ignore[assignment]
-    tool: str | None  # type: ignore[assignment]
-
-
-def _stored(task: Task) -> dict[str, Any]:
-    values = {name: getattr(task, name) for name in task.__struct_fields__}
-    tool = None if task.tool is None else msgspec.json.encode(task.tool).decode()
-    return values | {"breakpoint": int(task.breakpoint), "tool": tool}
-
-
-def _loaded(row: _Row) -> Task:
-    values = {name: getattr(row, name) for name in row.__struct_fields__}
-    tool = None if row.tool is None else msgspec.json.decode(row.tool)
-    return Task(**values | {"breakpoint": bool(row.breakpoint), "tool": tool})
-
-
-def _in_order(cursor: apsw.Cursor) -> list[Task]:
+def _in_order(tasks: Sequence[Task]) -> list[Task]:
     """By id, checklist items by their number behind their task."""
 
     def place(task: Task) -> tuple[str, int]:
-        return (
-            (task.id, 0)
-            if task.level != "checklist"
-            else (str(task.parent), int(task.id.rpartition(".c")[2]))
-        )
+        above, _, number = task.id.partition(".c")
+        return above, int(number or 0)
 
-    return sorted((_loaded(row) for row in load_all(_Row, cursor)), key=place)
-
-
-def _select(connection: apsw.Connection, where: str, values: tuple[object, ...]) -> apsw.Cursor:
-    return connection.execute(f"SELECT {columns(Task)} FROM tasks WHERE {where}", values)
+    return sorted(tasks, key=place)

@@ -1,6 +1,6 @@
-"""Conversations, facts and tasks out of a database and into one, as plain objects in a lasting form.
+"""Export and import conversations, facts and tasks as plain objects in a stable format.
 
-Sequence numbers mean nothing elsewhere: an import gives new ones and carries the references over.
+Sequence numbers are local to a database: an import assigns new ones and rewrites the references.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
 from gateway.store.memory.tasks import Task, get_task, tasks_named
+from gateway.store.rows import insert, stored
 
 VERSION = 1
-# Tokens of a text that no model has counted; they are counted when it is used.
+# Token count of a text that no model has counted yet.
 UNCOUNTED = -1
-# The last moment that calendars have, in Unix seconds: the end of the year 9998, in any time zone.
+# Latest time in Unix seconds: the end of the year 9998 in any time zone.
 LATEST = 253_370_000_000.0
 
 
 class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversation"):
-    """A conversation with all that belongs to it; ``seq``s are those of the database it came from."""
+    """A conversation with its messages and summaries; ``seq``s are those of the source database."""
 
     conversation: Conversation
     messages: list[StoredMessage]
@@ -59,7 +60,7 @@ Line = Header | Archive | FactRow | TaskRow
 
 
 def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str]:
-    """Ids of the owner's conversations, of everybody's with None, the oldest first."""
+    """Ids of the owner's conversations, or of all with None, oldest first."""
     cursor = connection.execute(
         "SELECT id FROM conversations WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id", (owner,)
     )
@@ -67,7 +68,6 @@ def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str
 
 
 def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
-    """One conversation, whole."""
     return Archive(
         conversation=any_conversation(connection, conversation),
         messages=messages_between(connection, conversation, 0, 2**62),
@@ -84,7 +84,7 @@ def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRo
 
 
 def write_archive(connection: apsw.Connection, archive: Archive, owner: str | None) -> bool:
-    """Store a conversation, under another owner if one is given; False when it is there already.
+    """Store a conversation, for ``owner`` if one is given; False when it exists already.
 
     Raises InvalidRequestError for references to messages that the archive does not have.
     """
@@ -113,21 +113,21 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
         if message.summarized_by is not None:
             values = (_mapped(names, message.summarized_by), seqs[message.seq])
             connection.execute("UPDATE messages SET summarized_by = ? WHERE seq = ?", values)
-    for kind in ("facts", "tasks"):  # a history that comes at once is not read for them: that would take days
+    for kind in ("facts", "tasks"):  # reading an imported history for them would take days
         set_watermark(connection, conversation.id, kind, max(seqs.values(), default=0))
     return True
 
 
 def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | None) -> bool:
-    """Store a fact's version or a task; False when it is there already.
+    """Store a fact's version or a task; False when it exists already.
 
     Raises InvalidRequestError for a task whose parent is missing.
     """
     source: Fact | Task = row.fact if isinstance(row, FactRow) else row.task
-    values = {name: getattr(source, name) for name in source.__struct_fields__}
+    values = stored(source)
     if owner is not None:
         values["owner"] = owner
-    # Where it came from stays known only if that conversation is here too.
+    # The source conversation is recorded only if it exists here.
     known = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (values["conversation"],)
     ).get
@@ -146,16 +146,9 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
         where, table = "id = :id AND owner = :owner", "tasks"
         if source.parent is not None:
             _check_parent(connection, source.parent, values["owner"])
-        values |= {
-            "breakpoint": int(source.breakpoint),
-            "tool": None if source.tool is None else msgspec.json.encode(source.tool).decode(),
-        }
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {where})", values).get:
         return False
-    columns = ", ".join(values)
-    connection.execute(
-        f"INSERT INTO {table} ({columns}) VALUES ({', '.join(':' + name for name in values)})", values
-    )
+    insert(connection, table, values)
     return True
 
 
@@ -181,36 +174,26 @@ def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:
 def _insert_message(
     connection: apsw.Connection, message: StoredMessage, conversation: str, seqs: dict[int, int]
 ) -> int:
-    """``seqs`` are the new numbers of the messages before it. Returns its own."""
-    values = {name: getattr(message, name) for name in message.__struct_fields__ if name != "seq"}
-    values |= {"conversation": conversation, "failed": int(message.failed), "summarized_by": None}
-    values["answers"] = None if message.answers is None else _mapped(seqs, message.answers)
-    connection.execute(
-        f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
-    return connection.last_insert_rowid()
+    """Insert a message; ``seqs`` maps old numbers of earlier messages to new ones. Returns its new number."""
+    answers = None if message.answers is None else _mapped(seqs, message.answers)
+    values = msgspec.structs.asdict(message)
+    values |= {"seq": None, "conversation": conversation, "summarized_by": None, "answers": answers}
+    return insert(connection, "messages", values)
 
 
 def _insert_summary(
     connection: apsw.Connection, summary: Summary, conversation: str, seqs: dict[int, int]
 ) -> int:
-    values = {name: getattr(summary, name) for name in summary.__struct_fields__ if name != "seq"}
-    inherited = (
-        summary.first not in seqs and summary.last not in seqs
-    )  # of the conversation this one continues
-    values |= {
+    # Inherited from the conversation that this one continues.
+    inherited = summary.first not in seqs and summary.last not in seqs
+    values = msgspec.structs.asdict(summary) | {
+        "seq": None,
         "conversation": conversation,
-        "pins": msgspec.json.encode(summary.pins).decode(),
         "superseded_by": None,
         "first": 0 if inherited else _mapped(seqs, summary.first),
         "last": 0 if inherited else _mapped(seqs, summary.last),
     }
-    connection.execute(
-        f"INSERT INTO summaries ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
-        values,
-    )
-    return connection.last_insert_rowid()
+    return insert(connection, "summaries", values)
 
 
 def _mapped(seqs: dict[int, int], seq: int) -> int:

@@ -1,4 +1,4 @@
-"""Whether what an import brings can be kept: no promise of the log and its summaries may break on somebody's file."""
+"""Check imported rows against the invariants of the log and its summaries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TASK = re.compile(r"[OT]-[0-9]{8}-[0-9]{2}(\.c[0-9]{1,3})?")
 _MOST = 2**53  # what JSON numbers hold exactly
-# Fields with what people or the model wrote.
+# Fields with text of people or the model.
 _TEXTS = {
     "title", "participants", "persona", "instructions", "speaker", "key", "text", "quote", "reason", "tool",
     "question",
@@ -32,7 +32,7 @@ _TEXTS = {
 
 
 def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
-    """The line with its secrets redacted. Raises InvalidRequestError naming the field that is not sound."""
+    """The line with its secrets redacted. Raises InvalidRequestError that names the invalid field."""
     if isinstance(line, Archive):
         return _archive(line)
     if isinstance(line, FactRow):
@@ -69,7 +69,7 @@ def _archive(archive: Archive) -> Archive:
 
 
 def _redacted(row: Row) -> Row:
-    """The row without secrets, with those that it had counted. Names and ids are no texts: others refer to them."""
+    """The row with its texts redacted and the secrets counted. Names and ids stay, because other rows refer to them."""
     values = {name: getattr(row, name) for name in row.__struct_fields__ if name in _TEXTS}
     clean, count = redact_value(values)
     return msgspec.structs.replace(row, **clean, redactions=row.redactions + count)
@@ -96,9 +96,9 @@ def _messages(messages: Sequence[StoredMessage]) -> None:
 
 
 def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> None:
-    """Live ones follow each other without overlap, from the first message on, and mark what they cover.
+    """Live summaries cover the log from the first message on, without overlap, and mark the messages that they cover.
 
-    Those inherited from a conversation that this one continues lie before its first message.
+    Summaries inherited from the conversation that this one continues precede its first message.
     """
     _rising("summaries.seq", [summary.seq for summary in summaries])
     seqs = {message.seq for message in messages}

@@ -1,18 +1,19 @@
-"""SQL of the pages that were fetched from a wiki's API: those used last are kept, by title and revision."""
+"""SQL of the cache of pages fetched from a wiki's API, which evicts the least recently used."""
 
 from __future__ import annotations
 
 import apsw
+import msgspec
 from msgspec import Struct
 
-from gateway.store.rows import columns, load_one
+from gateway.store.rows import insert, select_one
 
-# Using a page again within so many seconds is not worth a write.
+# A use within this time of the last noted one is not worth a write.
 _TOUCH_SECONDS = 3600.0
 
 
 class FetchedPage(Struct, frozen=True):
-    """A page; ``sections`` is JSON, ``sketch`` tells near-copies."""
+    """A page; ``sections`` is JSON, ``sketch`` identifies near-copies."""
 
     title: str
     revision: int
@@ -22,14 +23,14 @@ class FetchedPage(Struct, frozen=True):
 
 
 class Totals(Struct, frozen=True):
-    """What is kept: pages, and the bytes of their sections."""
+    """Cached pages, and the bytes of their sections."""
 
     pages: int
     bytes: int
 
 
 def keep_only(connection: apsw.Connection, wiki: str, reader: int) -> Totals:
-    """Drop what is of another wiki, or was read by another version of the program; what is left."""
+    """Drop pages of another wiki or another version of the reader; returns the rest."""
     connection.execute("DELETE FROM wiki_fetched WHERE wiki <> ? OR reader <> ?", (wiki, reader))
     return _totals(connection)
 
@@ -37,35 +38,28 @@ def keep_only(connection: apsw.Connection, wiki: str, reader: int) -> Totals:
 def get_fetched(
     connection: apsw.Connection, wiki: str, title: str, revision: int, now: float
 ) -> tuple[FetchedPage, bool] | None:
-    """The page of that wiki at that revision, and whether its use should be noted (:func:`touch_fetched`)."""
+    """The page at that revision, and whether to note its use with :func:`touch_fetched`."""
     values = (wiki, title, revision)
-    where = "FROM wiki_fetched WHERE wiki = ? AND title = ? AND revision = ?"
-    page = load_one(FetchedPage, connection.execute(f"SELECT {columns(FetchedPage)} {where}", values))
+    source = "wiki_fetched WHERE wiki = ? AND title = ? AND revision = ?"
+    page = select_one(connection, FetchedPage, source, values)
     if page is None:
         return None
-    used_at: float = connection.execute(f"SELECT used_at {where}", values).get
+    used_at: float = connection.execute(f"SELECT used_at FROM {source}", values).get
     return page, now - used_at > _TOUCH_SECONDS
 
 
 def touch_fetched(connection: apsw.Connection, title: str, now: float) -> None:
-    """Note a use."""
     connection.execute("UPDATE wiki_fetched SET used_at = ? WHERE title = ?", (now, title))
 
 
 def put_fetched(
     connection: apsw.Connection, page: FetchedPage, *, wiki: str, reader: int, now: float, max_bytes: int
 ) -> Totals:
-    """Keep the page instead of what has its title; the longest unused ones beyond ``max_bytes`` go."""
+    """Cache the page in place of its other revisions; evict the least recently used ones beyond ``max_bytes``."""
     size = len(page.sections.encode())
     connection.execute("DELETE FROM wiki_fetched WHERE title = ?", (page.title,))
-    connection.execute(
-        "INSERT INTO wiki_fetched (wiki, reader, title, revision, url, bytes, updated_at, used_at, sketch, sections) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(wiki, reader, page.title, page.revision, page.url),
-            *(size, now, now, page.sketch, page.sections),
-        ),
-    )
+    row = {"wiki": wiki, "reader": reader, "bytes": size, "updated_at": now, "used_at": now}
+    insert(connection, "wiki_fetched", msgspec.structs.asdict(page) | row)
     totals = _totals(connection)
     if totals.bytes <= max_bytes:
         return totals
@@ -78,20 +72,19 @@ def put_fetched(
 
 
 def drop_fetched(connection: apsw.Connection, title: str) -> Totals:
-    """Forget the page of that title."""
     connection.execute("DELETE FROM wiki_fetched WHERE title = ?", (title,))
     return _totals(connection)
 
 
 def has_fetched(connection: apsw.Connection, title: str) -> bool:
-    """Whether a page of that title is kept, at whatever revision."""
+    """Whether any revision of the page is cached."""
     return bool(
         connection.execute("SELECT EXISTS (SELECT 1 FROM wiki_fetched WHERE title = ?)", (title,)).get
     )
 
 
 def fetched_sketch(connection: apsw.Connection, title: str) -> bytes:
-    """The sketch of the page of exactly this title; empty when it is not kept."""
+    """The sketch of the page; empty when it is not cached."""
     found = connection.execute("SELECT sketch FROM wiki_fetched WHERE title = ?", (title,)).get
     return found if isinstance(found, bytes) else b""
 

@@ -1,6 +1,6 @@
-"""SQL of an import: what is known already, what a dump has met, what it no longer has, and tidy indexes after it.
+"""SQL of an import: compare a dump's titles with the stored ones, delete missing ones, merge the indexes.
 
-Everything is done in pieces that hold the writer lock for a fraction of a second: the server may be running.
+Every step holds the writer lock for a fraction of a second only, because the server may be running.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from msgspec import Struct
 from gateway.store.rows import load_all
 from gateway.store.wiki.pages import delete_title
 
-# Kilobytes of cache for the connection that writes; the default of 2 MB makes merges read what was just written.
+# Page cache of the writing connection; with the default of 2 MB, merges read back what was just written.
 _CACHE_KB = 24 * 1024
 _INDEXES = ("wiki_text", "wiki_name_words", "wiki_name_trigrams")
-# Work of one merge step in pages of the index (4 kB each).
+# Index pages (4 kB each) per merge step.
 _MERGE_PAGES = 250
 _DELETED_AT_ONCE = 200
 
@@ -32,12 +32,12 @@ class Known(Struct, frozen=True):
 
 
 def known_names(connection: apsw.Connection, titles: Iterable[str], origin: str) -> dict[str, Known]:
-    """Those of the titles that are stored and of that origin."""
+    """The titles that are stored with that origin."""
     rows = load_all(
         Known,
         connection.execute(
             "SELECT wiki_names.name, wiki_names.target, wiki_pages.revision, wiki_pages.extractor "
-            # CROSS JOIN: first the titles, then their rows; the planner would go through all names of the origin.
+            # CROSS JOIN fixes the order: titles first; the planner would scan all names of the origin.
             "FROM json_each(?) AS wanted CROSS JOIN wiki_names ON wiki_names.name = wanted.value "
             "LEFT JOIN wiki_pages ON wiki_pages.title = wiki_names.name WHERE wiki_names.origin = ?",
             (json.dumps(list(titles)), origin),
@@ -47,19 +47,19 @@ def known_names(connection: apsw.Connection, titles: Iterable[str], origin: str)
 
 
 def begin_bulk(connection: apsw.Connection) -> None:
-    """Prepare the writing connection for much work."""
+    """Prepare the writing connection for bulk work."""
     connection.pragma("cache_size", -_CACHE_KB)
 
 
 def add_seen(connection: apsw.Connection, titles: Iterable[str]) -> None:
-    """Remember titles that the dump has."""
+    """Record titles that the dump has."""
     connection.executemany(
         "INSERT OR IGNORE INTO wiki_import_seen VALUES (?)", ((title,) for title in titles)
     )
 
 
 def forget_seen(connection: apsw.Connection) -> bool:
-    """Forget some of the remembered titles; False when none is left."""
+    """Delete some of the recorded titles; False when none is left."""
     connection.execute(
         "DELETE FROM wiki_import_seen WHERE title IN (SELECT title FROM wiki_import_seen LIMIT 5000)"
     )
@@ -67,9 +67,9 @@ def forget_seen(connection: apsw.Connection) -> bool:
 
 
 def delete_unseen(connection: apsw.Connection, origin: str, after: int) -> tuple[int, int]:
-    """Remove some names of that origin that the dump does not have, in the order of their ids.
+    """Delete some names of that origin after id ``after`` that the dump does not have.
 
-    Returns the last id looked at, to go on behind it, and how many were removed; (0, 0) at the end.
+    Returns the last deleted id, to continue after it, and the number of deletions; (0, 0) at the end.
     """
     rows = connection.execute(
         "SELECT id, name FROM wiki_names WHERE origin = ? AND id > ? "
@@ -84,7 +84,7 @@ def delete_unseen(connection: apsw.Connection, origin: str, after: int) -> tuple
 
 
 def other_origins(connection: apsw.Connection, origin: str) -> dict[str, int]:
-    """Names in the store by origin, without that one."""
+    """Number of names by origin, without that one."""
     rows = connection.execute(
         "SELECT origin, count(*) FROM wiki_names WHERE origin <> ? GROUP BY origin ORDER BY origin", (origin,)
     )
@@ -92,13 +92,13 @@ def other_origins(connection: apsw.Connection, origin: str) -> dict[str, int]:
 
 
 def tidy(connection: apsw.Connection, index: int, *, first: bool) -> bool:
-    """One step of merging a search index into a single piece, which is what searches read fastest.
+    """One step of merging a search index into a single segment, which is fastest to search.
 
-    ``index`` counts from 0 to :data:`INDEX_COUNT` - 1. False when there is nothing more to do for it.
+    ``index`` is from 0 to :data:`INDEX_COUNT` - 1. Returns False when it is merged.
     """
     name = _INDEXES[index]
     before = connection.total_changes()
-    # A negative number starts a merge of all pieces, positive ones go on with it (FTS5 documentation, 6.8).
+    # A negative number starts a merge of all segments, positive ones continue it (FTS5 documentation, 6.8).
     pages = -_MERGE_PAGES if first else _MERGE_PAGES
     connection.execute(f"INSERT INTO {name} ({name}, rank) VALUES ('merge', ?)", (pages,))
     return connection.total_changes() - before >= 2

@@ -1,16 +1,17 @@
-"""SQL of the local wiki: pages and their names. Every function takes an open connection."""
+"""SQL of the local wiki: pages and their names."""
 
 from __future__ import annotations
 
 import time
 
 import apsw
+import msgspec
 from msgspec import Struct
 
 from gateway.store.fts import title_key
-from gateway.store.rows import columns, load_all, load_one
+from gateway.store.rows import insert, select, select_one
 
-# A redirect may point at a redirect; MediaWiki calls that a mistake, and more than this is a loop.
+# Redirects may be chained, although MediaWiki discourages it; a longer chain is a loop.
 MAX_REDIRECTS = 8
 
 
@@ -34,7 +35,7 @@ class PageRow(Struct, frozen=True):
 class NewPage(Struct, frozen=True, kw_only=True):
     """A page to store. ``sections`` is JSON, ``headings`` and ``body`` are indexed, ``size`` is in bytes.
 
-    ``extractor`` is the version of the program's extraction, ``sketch`` tells near-copies.
+    ``extractor`` is the version of the text extraction, ``sketch`` identifies near-copies.
     """
 
     title: str
@@ -48,32 +49,24 @@ class NewPage(Struct, frozen=True, kw_only=True):
 
 
 def put_page(connection: apsw.Connection, page: NewPage, origin: str) -> None:
-    """Insert or replace the page of that title; a redirect of that title goes."""
+    """Insert the page, replacing a page or redirect of that title."""
     delete_title(connection, page.title)
-    connection.execute(
-        "INSERT INTO wiki_pages (title, revision, bytes, updated_at, origin, extractor, sketch, sections) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(page.title, page.revision, page.size, time.time(), origin),
-            *(page.extractor, page.sketch, page.sections),
-        ),
-    )
-    connection.execute(
-        "INSERT INTO wiki_text (rowid, title, headings, body) VALUES (?, ?, ?, ?)",
-        (connection.last_insert_rowid(), page.title, page.headings, page.body),
-    )
+    row = msgspec.structs.asdict(page)
+    text = {"title": page.title, "headings": row.pop("headings"), "body": row.pop("body")}
+    row |= {"bytes": row.pop("size"), "updated_at": time.time(), "origin": origin}
+    insert(connection, "wiki_text", {"rowid": insert(connection, "wiki_pages", row), **text})
     _put_name(connection, page.title, page.title, origin)
 
 
 def put_redirect(connection: apsw.Connection, title: str, target: str, origin: str) -> None:
-    """Insert or replace a redirect; a page of that title goes. One to itself leads nowhere and is not kept."""
+    """Insert the redirect, replacing a page or redirect of that title; one to itself is not stored."""
     delete_title(connection, title)
     if title != target:
         _put_name(connection, title, target, origin)
 
 
 def delete_title(connection: apsw.Connection, title: str) -> None:
-    """Remove the page or redirect of exactly this title, if there is one."""
+    """Delete the page or redirect of exactly this title, if there is one."""
     page = connection.execute("SELECT id FROM wiki_pages WHERE title = ?", (title,)).get
     if page is not None:
         connection.execute("DELETE FROM wiki_text WHERE rowid = ?", (page,))
@@ -106,33 +99,26 @@ def count_pages(connection: apsw.Connection) -> int:
 
 
 def get_state(connection: apsw.Connection, name: str) -> str | None:
-    """A remembered value, such as which sample is loaded."""
+    """A stored value, such as which sample is loaded."""
     value = connection.execute("SELECT value FROM wiki_state WHERE name = ?", (name,)).get
     return None if value is None else str(value)
 
 
 def set_state(connection: apsw.Connection, name: str, value: str) -> None:
-    """Remember a value."""
     connection.execute("INSERT OR REPLACE INTO wiki_state VALUES (?, ?)", (name, value))
 
 
 def drop_state(connection: apsw.Connection, name: str) -> None:
-    """Forget a value."""
     connection.execute("DELETE FROM wiki_state WHERE name = ?", (name,))
 
 
 def names_by_key(connection: apsw.Connection, key: str) -> list[Name]:
     """Names equal under :func:`gateway.store.fts.title_key`, pages before redirects."""
-    return load_all(
-        Name,
-        connection.execute(
-            f"SELECT {columns(Name)} FROM wiki_names WHERE key = ? ORDER BY target <> name, name", (key,)
-        ),
-    )
+    return select(connection, Name, "wiki_names WHERE key = ? ORDER BY target <> name, name", (key,))
 
 
 def resolve(connection: apsw.Connection, name: str) -> str | None:
-    """Title of the page that ``name`` leads to; None when it leads nowhere or in a circle."""
+    """Title of the page that ``name`` leads to; None for a dead end or a loop."""
     for _ in range(MAX_REDIRECTS + 1):
         found = _best_name(connection, name)
         if found is None:
@@ -145,20 +131,16 @@ def resolve(connection: apsw.Connection, name: str) -> str | None:
 
 def page(connection: apsw.Connection, title: str) -> PageRow | None:
     """The page of exactly this title."""
-    return load_one(
-        PageRow, connection.execute(f"SELECT {columns(PageRow)} FROM wiki_pages WHERE title = ?", (title,))
-    )
+    return select_one(connection, PageRow, "wiki_pages WHERE title = ?", (title,))
 
 
 def _best_name(connection: apsw.Connection, name: str) -> Name | None:
-    """The name itself, else one that differs in case, spacing or width, a page rather than a redirect."""
+    """The name itself, otherwise one that differs in case, spacing or width; pages before redirects."""
     found = names_by_key(connection, title_key(name))
     exact = [candidate for candidate in found if candidate.name == name]
     return next(iter(exact or found), None)
 
 
 def _put_name(connection: apsw.Connection, name: str, target: str, origin: str) -> None:
-    connection.execute(
-        "INSERT INTO wiki_names (name, key, target, origin) VALUES (?, ?, ?, ?)",
-        (name, title_key(name), target, origin),
-    )
+    row = {"name": name, "key": title_key(name), "target": target, "origin": origin}
+    insert(connection, "wiki_names", row)

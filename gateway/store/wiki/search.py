@@ -1,8 +1,8 @@
-"""SQL of the two searches. Expressions given as ``match`` must come from :mod:`gateway.store.fts`.
+"""SQL of the searches by text and by name. ``match`` expressions must come from :mod:`gateway.store.fts`.
 
-Ranking costs about half a microsecond for each row that matches, and a title for each row a read from the disk. So
-rows are ranked inside the index, titles are read for the first ones only, and words that half of the wiki has are
-left out of a query that has others (:func:`text_words`).
+Ranking takes about half a microsecond per matching row, and reading its title a disk access. So rows are ranked inside
+the index, only the first ones' titles are read, and very frequent words are dropped from queries that have others
+(:func:`text_words`).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import apsw
 from msgspec import Struct
 
 from gateway.store import fts
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import columns, load_all, select
 from gateway.store.wiki.pages import Name
 
 # Weights of a match in the title, in a heading, in the text.
 _TEXT_WEIGHTS = "12.0, 3.0, 1.0"
-# Rows that one search ranks at most: about 10 ms.
+# Maximum rows that one search ranks, in about 10 ms.
 _TEXT_ROWS = 20_000
 _NAME_ROWS = 5_000
 
 
 class TextHit(Struct, frozen=True):
-    """A page found by its text. ``rank`` is SQLite's bm25: smaller is better. ``sketch`` tells near-copies."""
+    """A page found by its text. ``rank`` is SQLite's bm25, smaller is better; ``sketch`` identifies near-copies."""
 
     title: str
     rank: float
@@ -30,12 +30,12 @@ class TextHit(Struct, frozen=True):
 
 
 def text_words(connection: apsw.Connection, words: list[str]) -> list[str]:
-    """Those of the words that a search can afford to rank by, the rarest first; none when all are frequent."""
+    """The words rare enough to rank by, rarest first; none when all are frequent."""
     return _rarest(connection, "wiki_text", words, _TEXT_ROWS)
 
 
 def name_trigrams(connection: apsw.Connection, trigrams: list[str]) -> list[str]:
-    """Those of the trigrams that a search can afford to rank by, the rarest first."""
+    """The trigrams rare enough to rank by, rarest first."""
     return _rarest(connection, "wiki_name_trigrams", trigrams, _NAME_ROWS)
 
 
@@ -54,7 +54,7 @@ def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[T
 
 
 def pages_with(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
-    """Pages that match, in no particular order, all with rank 0: for words that say nothing."""
+    """Pages that match, unranked (rank 0): for queries of frequent words alone."""
     return load_all(
         TextHit,
         connection.execute(
@@ -80,15 +80,13 @@ def redirects_by_words(connection: apsw.Connection, match: str, limit: int) -> l
 
 
 def names_by_prefix(connection: apsw.Connection, key: str, limit: int) -> list[Name]:
-    """Names whose key begins with ``key``, the shortest first."""
-    return load_all(
+    """Names whose key starts with ``key``, shortest first."""
+    return select(
+        connection,
         Name,
-        connection.execute(
-            f"SELECT {columns(Name)} FROM wiki_names WHERE id IN "
-            "(SELECT id FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
-            "ORDER BY length(key), key LIMIT ?2) ORDER BY length(key), key",
-            (key, limit),
-        ),
+        "wiki_names WHERE id IN (SELECT id FROM wiki_names WHERE key >= ?1 AND key < ?1 || char(0x10ffff) "
+        "ORDER BY length(key), key LIMIT ?2) ORDER BY length(key), key",
+        (key, limit),
     )
 
 
@@ -109,10 +107,10 @@ def sketch_of(connection: apsw.Connection, title: str) -> bytes:
 
 
 def _rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:
-    """Items from the rarest on, as long as their rows together stay within the budget."""
+    """The rarest items whose rows together stay within the budget."""
     counted = []
     for item in items:
-        # The limit makes counting cheap for the words that are not wanted anyway.
+        # The limit makes counting cheap for words that are too frequent anyway.
         rows = connection.execute(
             f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT ?)",
             (fts.all_of([item]), budget + 1),

@@ -1,7 +1,6 @@
-"""SQL of the vectors of wiki pages: which pages wait for theirs, storing them, and the pages nearest to one.
+"""SQL of page vectors. Imported and fetched pages have tables of the same form.
 
-Vectors are compared one by one with the query's. With 256 dimensions that takes three quarters of a microsecond each
-(docs/benchmarks.md). Imported pages and fetched ones have tables of the same form.
+A search compares the query with every vector, at 0.75 µs each with 256 dimensions (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ from collections.abc import Sequence
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import columns, load_all
+from gateway.store.rows import load_all, select
 from gateway.store.vectors import PageTables, get_space, make_table, use_extension
 from gateway.store.wiki.search import TextHit
 
-# A page may have many passages near a query: more are looked at than pages are wanted.
+# Passages per search; a page may have several near a query.
 _PASSAGES = 256
 _SWEPT_AT_ONCE = 2000
 _BYTES_A_NUMBER = 4  # float32
 
 
 class PendingPage(Struct, frozen=True):
-    """A page that waits for its vectors; ``sections`` is JSON. ``updated_at`` tells it from a later one of its id."""
+    """A page without vectors; ``sections`` is JSON. ``updated_at`` tells apart pages that reuse an id."""
 
     id: int
     title: str
@@ -33,16 +32,15 @@ class PendingPage(Struct, frozen=True):
 def pending_pages(
     connection: apsw.Connection, tables: PageTables, cutter: int, after: int, limit: int
 ) -> list[PendingPage]:
-    """Pages behind id ``after`` that have no vectors, or some of another ``cutter``, in the order of their ids."""
-    return load_all(
+    """Pages after id ``after`` without vectors of this ``cutter``, in order."""
+    return select(
+        connection,
         PendingPage,
-        connection.execute(
-            # The inner query stays within indexes; page texts are read for the rows that come out of it.
-            f"SELECT {columns(PendingPage)} FROM {tables.pages} WHERE id IN (SELECT pages.id FROM "
-            f"{tables.pages} AS pages LEFT JOIN {tables.embedded} AS done ON done.page = pages.id "
-            "WHERE pages.id > ?1 AND done.cutter IS NOT ?2 ORDER BY pages.id LIMIT ?3) ORDER BY id",
-            (after, cutter, limit),
-        ),
+        # The inner query stays within indexes; page texts are read only for the rows it selects.
+        f"{tables.pages} WHERE id IN (SELECT pages.id FROM "
+        f"{tables.pages} AS pages LEFT JOIN {tables.embedded} AS done ON done.page = pages.id "
+        "WHERE pages.id > ?1 AND done.cutter IS NOT ?2 ORDER BY pages.id LIMIT ?3) ORDER BY id",
+        (after, cutter, limit),
     )
 
 
@@ -55,7 +53,7 @@ def put_page_vectors(
     vectors: Sequence[bytes],
     problem: str | None,
 ) -> None:
-    """Store the vectors of a page, each with the index of its section; nothing when the page is not that any more."""
+    """Store a page's vectors, each with the index of its section; do nothing if the page has changed."""
     known = connection.execute(
         f"SELECT EXISTS (SELECT 1 FROM {tables.pages} WHERE id = ? AND title = ? AND updated_at = ?)",
         (page.id, page.title, page.updated_at),
@@ -76,7 +74,7 @@ def put_page_vectors(
 
 
 def count_embedded(connection: apsw.Connection, tables: PageTables, cutter: int) -> tuple[int, int, int]:
-    """Pages that are done, those of them that have no vectors because of a problem, and all pages."""
+    """Number of pages that are processed, of those that failed, and of all."""
     done, failed = connection.execute(
         f"SELECT count(*), count(problem) FROM {tables.embedded} WHERE cutter = ?", (cutter,)
     ).fetchone() or (0, 0)
@@ -84,7 +82,7 @@ def count_embedded(connection: apsw.Connection, tables: PageTables, cutter: int)
 
 
 def has_pages_and_passages(connection: apsw.Connection, tables: PageTables) -> tuple[bool, bool]:
-    """Whether there are any pages, and any passages of them with a vector."""
+    """Whether there are pages, and passages with a vector."""
     pages, passages = (
         bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").get)
         for name in (tables.pages, tables.passages)
@@ -93,7 +91,7 @@ def has_pages_and_passages(connection: apsw.Connection, tables: PageTables) -> t
 
 
 def sweep_vectors(connection: apsw.Connection, tables: PageTables) -> bool:
-    """Remove some vectors of passages that are gone; False when none is left."""
+    """Delete some vectors of deleted passages; False when none is left."""
     gone = [row[0] for row in connection.execute(f"SELECT id FROM {tables.gone} LIMIT ?", (_SWEPT_AT_ONCE,))]
     if not gone:
         return False

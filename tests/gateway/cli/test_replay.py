@@ -17,7 +17,6 @@ from gateway.api.openai.chat.request import parse_chat
 from gateway.api.openai.chat.routes import _to_call as chat_call
 from gateway.api.openai.completions.bodies import parse_completion
 from gateway.api.openai.completions.routes import _to_calls as completion_calls
-from gateway.api.recording.generations import _Output
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.runfile import running
 from gateway.cli.log.replay_call import call_of, output_of
@@ -26,6 +25,7 @@ from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.pace import Pace
 from gateway.models.prompts import Prompt, load_prompts
 from gateway.store.request_log import GenerationRecord, RequestRecord
+from gateway.telemetry.generations import GenerationRecorder
 from model_host.protocol import Delta, Finished, Message, Sampling, TextPart, Tool, ToolCall, ToolDelta
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.cli.conftest import run_command
@@ -45,7 +45,7 @@ WARM = Sampling(temperature=0.5, top_k=3, min_p=0.1, repeat_penalty=1.2, penalty
 
 def logged(call: GenerateCall, *events: Any) -> GenerationRecord:
     """The call as the log has it."""
-    output = _Output(call, "chat")
+    output = GenerationRecorder(call, "chat")
     for event in events:
         output.see(event)
     return msgspec.json.decode(msgspec.json.encode(output.record()), type=GenerationRecord)

@@ -156,12 +156,13 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
     def check(c: apsw.Connection) -> None:
         add_job(c, "compact", "c1", now=1.0)
         add_job(c, "compact", "c1", now=2.0)
-        add_job(c, "facts", "c1", now=2.0, not_before=50.0, payload={"a": 1})
+        add_job(c, "facts", "c1", now=2.0)
+        c.execute("UPDATE jobs SET not_before = 50 WHERE kind = 'facts'")
         assert next_job_at(c) == 0.0
         assert lease_job(c, now=10.0, seconds=5.0, busy=["c1"]) is None
         job = lease_job(c, now=10.0, seconds=5.0)
         assert job is not None
-        assert (job.kind, job.attempts, job.payload) == ("compact", 1, {})
+        assert (job.kind, job.attempts) == ("compact", 1)
         assert lease_job(c, now=10.0, seconds=5.0) is None
         add_job(
             c, "compact", "c1", now=11.0
@@ -186,7 +187,7 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
         put_back_job(c, interrupted, not_before=0.0, problem="x")
         finish_job(c, _lease(c, 22.0))
         assert next_job_at(c) == 50.0
-        assert _lease(c, 60.0).payload == {"a": 1}
+        assert _lease(c, 60.0).kind == "facts"
 
     talk.write_sync(check)
 

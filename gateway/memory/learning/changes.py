@@ -1,4 +1,4 @@
-"""What decides about tasks: how they read in a prompt, what mentions them, which proposals count. Pure."""
+"""Task changes: how tasks read in a prompt, what mentions them, which proposals count. Pure."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gateway.memory.learning.quotes import quoted_in
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import State, Task
 
 MENTION = re.compile(r"@([OT]-[0-9]{8}-[0-9]{2})(?![0-9])")
 MAX_CHANGES = 8
-_LEAST_QUOTE = 3
 _MARKS: dict[State, str] = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
 
 
 class Change(Struct, frozen=True):
-    """What the model proposes; the shape that ``prompts/tasks.md`` constrains it to."""
+    """A proposal of the model; ``prompts/tasks.md`` constrains it to this shape."""
 
     op: Literal["add", "add_item", "doing", "waiting", "done", "cancelled"]
     id: str
@@ -27,7 +27,7 @@ class Change(Struct, frozen=True):
 
 
 class AcceptedChange(Struct, frozen=True):
-    """A change that counts, and the message that says so."""
+    """A change that counts, and the ``seq`` of the message that its quote comes from."""
 
     change: Change
     message: int
@@ -52,13 +52,13 @@ def as_lines(tasks: Sequence[Task]) -> list[str]:
 def accept(
     changes: Sequence[Change], messages: Sequence[StoredMessage], known: Sequence[Task]
 ) -> list[AcceptedChange]:
-    """The changes that count: quoted from this exchange, new ones from the user, others of known tasks."""
+    """The changes that count: quoted from ``messages``, additions from a user's; the others change known tasks."""
     levels = {task.id: task.level for task in known}
     accepted: list[AcceptedChange] = []
     for change in changes[:MAX_CHANGES]:
-        users_only = change.op in ("add", "add_item")
-        source = _quoted_in(change.quote, messages, users_only)
-        if source is None or (users_only and not change.title.strip()):
+        adds = change.op in ("add", "add_item")
+        source = quoted_in(change.quote, messages, users_only=adds)
+        if source is None or (adds and not change.title.strip()):
             continue
         if change.op != "add" and change.id not in levels:
             continue
@@ -66,15 +66,3 @@ def accept(
             continue
         accepted.append(AcceptedChange(change, source))
     return accepted
-
-
-def _quoted_in(quote: str, messages: Sequence[StoredMessage], users_only: bool) -> int | None:
-    wanted = " ".join(quote.split()).casefold()
-    if len(wanted) < _LEAST_QUOTE:
-        return None
-    for message in messages:
-        if message.failed or (users_only and message.role != "user"):
-            continue
-        if wanted in " ".join(message.text.split()).casefold():
-            return message.seq
-    return None

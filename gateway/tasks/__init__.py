@@ -1,1 +1,0 @@
-"""Task values: objectives, tasks, checklists. Imports `store` and `base`."""

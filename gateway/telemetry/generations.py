@@ -1,0 +1,87 @@
+"""One call of the model, collected from its events for the request log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from gateway.inference.interface import GenerateCall, GenerationEvent
+from gateway.models.prompts import Prompt
+from gateway.store.request_log import GenerationRecord
+from model_host.protocol import Delta, Finished, Message, ToolDelta
+
+_MEASURED = (
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+    "queue_seconds",
+    "prefill_seconds",
+    "decode_seconds",
+    "seed",
+)
+
+
+class GenerationRecorder:
+    """The record of ``call`` so far. Its caller shows it every event.
+
+    ``prompt`` was rendered with ``variables``. ``messages`` replace the call's own in the record.
+    """
+
+    def __init__(
+        self,
+        call: GenerateCall,
+        step: str,
+        *,
+        prompt: Prompt | None = None,
+        variables: dict[str, str] | None = None,
+        messages: Sequence[Message] | None = None,
+    ) -> None:
+        self._call = call
+        self._step = step
+        self._prompt = prompt
+        self._variables = variables or {}
+        self._messages = call.messages or [] if messages is None else messages
+        self._pieces: list[str] = []
+        self.finished: Finished | None = None
+
+    @property
+    def text(self) -> str:
+        """The output; each tool call is on a line of its own: name, arguments."""
+        return "".join(self._pieces)
+
+    def see(self, event: GenerationEvent) -> None:
+        """Note an event."""
+        if isinstance(event, Delta):
+            self._pieces.append(event.text)
+        elif isinstance(event, ToolDelta):
+            if event.name is not None:
+                self._pieces.append(f"\n{event.name} " if self._pieces else f"{event.name} ")
+            self._pieces.append(event.arguments)
+        elif isinstance(event, Finished):
+            self.finished = event
+
+    def record(self, unfinished: str = "") -> GenerationRecord:
+        """``unfinished`` is the finish reason of a generation that did not finish."""
+        end, call, prompt = self.finished, self._call, self._prompt
+        measured: dict[str, Any] = {name: getattr(end, name) for name in _MEASURED} if end is not None else {}
+        messages = [msgspec.to_builtins(message) for message in self._messages]
+        return GenerationRecord(
+            step=self._step,
+            messages=messages if call.prompt is None else [{"role": "prompt", "content": call.prompt}],
+            output=self.text,
+            prompt_name=prompt.name if prompt is not None else "",
+            prompt_version=str(prompt.version) if prompt is not None else "",
+            finish_reason=end.reason if end is not None else unfinished,
+            sampling=msgspec.to_builtins(call.sampling) | {"max_tokens": call.max_tokens},
+            variables=self._variables,
+            obeyed=call.obeyed,
+            **measured,
+        )
+
+
+def text_of(message: Message) -> str:
+    """The content of a message as one string."""
+    content = message.content
+    return content if isinstance(content, str) else "".join(part.text for part in content)
