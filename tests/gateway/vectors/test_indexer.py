@@ -9,11 +9,12 @@ import pytest
 
 from gateway.base import supervised
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
+from gateway.inference.embedding import Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module
 from gateway.vectors.group import Group
-from gateway.vectors.source import Count, Document, EmbeddedText
+from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 from tests.gateway.vectors.conftest import Listed, MakeIndexer
 from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
 from tests.waiting import until
@@ -175,21 +176,23 @@ async def test_it_does_not_wait_for_ever(make_indexer: MakeIndexer, monkeypatch:
 # --------------------------------------------------------------------------- groups
 
 
-def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
-    group = Group([Document(1, [EmbeddedText("a"), *[EmbeddedText("b")] * 20], None)])
+async def test_a_model_that_changes_within_a_group_starts_it_over() -> None:
     embedder = WordEmbedder()
 
-    async def embed(parts: list[EmbeddedText]) -> None:
-        group.made(await embedder.embed([part.text for part in parts]))
+    async def embed(parts: list[EmbeddedText]) -> Embeddings:
+        if len(embedder.calls) == 1:
+            embedder.space, embedder.width = "other", 64
+        return await embedder.embed([part.text for part in parts])
 
-    asyncio.run(embed(group.next()))
-    embedder.space = "other"
-    asyncio.run(embed(group.next()))
-    assert [part.text for part in group.next()][:2] == ["a", "b"]
+    texts = ["a", *["b"] * 20]
+    group = Group([Document(1, [EmbeddedText(text) for text in texts], None)], embed)
+    [(_, made)] = await group.run()
+    assert (group.space, group.dimensions) == ("other", 64)
+    assert made.vectors == [vector_of(f" {text}", 64) for text in texts]
 
 
 @pytest.mark.parametrize(
-    ("error", "goes_on"),
+    ("error", "continues"),
     [
         (HearthError("a text without a direction"), True),
         (InvalidRequestError("text 0 is empty", param="texts"), True),
@@ -198,10 +201,17 @@ def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
         (ModelUnavailableError("no such file"), False),
     ],
 )
-def test_whose_fault_it_is(error: HearthError, goes_on: bool) -> None:
-    group = Group([Document(1, [EmbeddedText("a")], None)])
-    group.next()
-    assert group.failed(error) is goes_on
+async def test_only_a_fault_of_the_text_skips_the_document(error: HearthError, continues: bool) -> None:
+    async def embed(parts: list[EmbeddedText]) -> Embeddings:
+        raise error
+
+    group = Group([Document(1, [EmbeddedText("a")], None)], embed)
+    if continues:
+        [(_, made)] = await group.run()
+        assert made == Vectors([], [], error.message)
+    else:
+        with pytest.raises(type(error)):
+            await group.run()
 
 
 def test_halves_end() -> None:
