@@ -55,9 +55,9 @@ def lines(sections: list[Section]) -> list[str]:
 async def test_it_is_a_wiki_source_and_says_how_it_does(wiki: MediaWiki) -> None:
     source: WikiSource = wiki
     assert (await source.health()).status == "unused"
-    site = await wiki.api.site()
-    assert (site.sitename, site.generator.split(".")[0]) == ("Sample wiki", "MediaWiki 1")
-    assert site.pages > 100
+    name, pages = await wiki.api.site()
+    assert name.startswith("Sample wiki (MediaWiki 1.")
+    assert pages > 100
     health = await source.health()
     assert (health.status, health.source, health.requests, health.failures) == ("ok", "api", 1, 0)
 

@@ -1,4 +1,4 @@
-"""How a wiki wants to be treated: few requests at a time, and none while it asks to wait."""
+"""Rate limiting of requests to a wiki: few at a time, and none until its Retry-After has passed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gateway.wiki.remote.trouble import WikiUnavailableError
 
 REQUESTS_AT_ONCE = 4
 
-_LONGEST_PAUSE = 3600.0  # a server that asks for more is wrong about it
+_LONGEST_PAUSE = 3600.0  # a longer Retry-After is a mistake of the server
 _FIRST_BACKOFF = 0.5
-_SPREAD = 0.25  # seconds over which those who waited for the same moment are spread
+_SPREAD = 0.25  # seconds over which requests resume after a pause
 
 
 class Politeness:
-    """Slots for requests, and the pause that the wiki asked for. ``patience``: seconds that a request waits."""
+    """Slots for requests, and the pause that the wiki asked for. ``patience``: seconds that a request may wait."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -29,7 +29,7 @@ class Politeness:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """One of the slots, after the pause. Raises WikiUnavailableError when that is too long to wait for."""
+        """Hold a slot once the pause is over. Raises WikiUnavailableError when the pause exceeds ``patience``."""
         async with self._slots:
             while (left := self.paused) > 0:
                 if left > self._patience:
@@ -47,17 +47,17 @@ class Politeness:
         return max(0.0, self._resume_at - time.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """No further request for so long."""
+        """Make no request for that long."""
         self._resume_at = max(self._resume_at, time.monotonic() + min(seconds, _LONGEST_PAUSE))
 
 
 def backoff(attempt: int) -> float:
-    """Seconds before trying again after failure number ``attempt`` (from 0): doubled each time, and jittered."""
+    """Seconds before the retry that follows ``attempt`` (from 0): exponential with jitter."""
     return _FIRST_BACKOFF * 2.0**attempt * random.uniform(0.5, 1.0)
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds of a Retry-After header, which has a number or a date (RFC 9110); None when it says neither."""
+    """Parse a Retry-After header, a number or a date (RFC 9110), to seconds; None when it is neither."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])

@@ -1,4 +1,4 @@
-"""Terms as a wiki's search engine takes them, and its hits in an order of our own. Pure."""
+"""Preparing terms for a wiki's search engine and ranking its hits."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from gateway.store import fts
 from gateway.wiki.remote.values import PageInfo
 from gateway.wiki.source import PageRef
 
-# What a hit loses by its place: never so much that it falls to the next kind's score.
+# What a hit loses per rank: 50 hits lose less than the distance between two kinds of matches.
 STEP = 0.0005
-_LONGEST_SEARCH = 280  # bytes; CirrusSearch refuses more than 300
+_MAX_SEARCH_BYTES = 280  # CirrusSearch refuses more than 300
 
 
 def clean(term: str) -> str:
-    """The term on one line, without what no title and no search can have."""
-    kept = "".join(character if character.isprintable() else " " for character in term)
-    return " ".join(kept.replace("|", " ").split())
+    """The term on one line, without characters that neither titles nor searches can have."""
+    printable = "".join(character if character.isprintable() else " " for character in term)
+    return " ".join(printable.replace("|", " ").split())
 
 
 def search_words(term: str) -> list[str]:
-    """The term's words, as many as a search takes. Without signs, none is an operator of the search engine."""
+    """The term's words, up to the limit of a search. Only words, so nothing acts as a search operator."""
     words: list[str] = []
-    left = _LONGEST_SEARCH
+    left = _MAX_SEARCH_BYTES
     for word in fts.words(clean(term)):
         left -= len(word.encode("utf-8", "replace")) + len(" intitle:")
         if left < 0:
@@ -31,22 +31,18 @@ def search_words(term: str) -> list[str]:
     return words
 
 
-def falling(infos: Iterable[PageInfo], top: float) -> list[tuple[PageInfo, float]]:
+def by_rank(infos: Iterable[PageInfo], top: float) -> list[tuple[PageInfo, float]]:
+    """Scores from ``top`` downwards."""
     return [(info, top - index * STEP) for index, info in enumerate(infos)]
 
 
 def named_first(infos: list[PageInfo], words: list[str]) -> list[PageInfo]:
-    """Hits whose titles have more of the words first: MediaWiki's own search engines do not rank at all."""
-
-    def named(info: PageInfo) -> int:
-        title = set(fts.words(info.title))
-        return sum(word in title for word in words)
-
-    return sorted(infos, key=named, reverse=True)
+    """Sort hits by how many of the words their titles have: MediaWiki's built-in search does not rank."""
+    return sorted(infos, key=lambda info: len(set(fts.words(info.title)).intersection(words)), reverse=True)
 
 
 def best(scored: Iterable[tuple[PageInfo, float]], limit: int) -> list[PageRef]:
-    """Best first, no page twice."""
+    """Best first, each page once."""
     found: dict[str, float] = {}
     for info, score in scored:
         found[info.title] = max(score, found.get(info.title, 0.0))

@@ -271,7 +271,7 @@ async def test_a_new_revision_gets_new_vectors(
     await by_vectors.know("Boat")
     monkeypatch.setitem(TEXTS, "Boat", "<p>Submarines dive below.</p>")
     server.revisions["Boat"] = 8
-    by_vectors.wiki._told._infos.clear()
+    by_vectors.wiki._infos._infos.clear()
     await by_vectors.know("Boat")
     assert await by_vectors.titles("Submarines dive") == ["Boat"]
     assert await by_vectors.titles("floats water") == []
