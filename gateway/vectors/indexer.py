@@ -141,9 +141,8 @@ class Indexer:
         documents = await self._database.read(lambda c: source.pending(c, after, _DOCUMENTS_AT_ONCE))
         if not documents:
             # Documents with smaller numbers may have been added meanwhile.
-            return (
-                -1 if after >= 0 and await self._database.read(lambda c: source.pending(c, -1, 1)) else None
-            )
+            added = after >= 0 and await self._database.read(lambda c: bool(source.pending(c, -1, 1)))
+            return -1 if added else None
         self._state = "working"
         self._settled.clear()
         if self._started is None:

@@ -1,4 +1,4 @@
-"""Sections cut into passages to be embedded: what one vector can stand for. Every word is in exactly one of them."""
+"""Split sections into passages to be embedded. Every word is in exactly one passage."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from gateway.wiki.source import Section
 
-# Changes when passages do: pages that were cut by another version get new vectors.
+# Increment when the passages change: pages that another version split get new vectors.
 VERSION = 1
-# A passage: about 250 tokens of English, well within what embedding models take.
+# Of a passage: about 250 tokens of English, well within the context of embedding models.
 MOST_CHARACTERS = 1000
 
 
 class EmbeddingPassage(Struct, frozen=True):
-    """A passage; ``section`` is its index in the page."""
+    """``section`` is its index in the page."""
 
     section: int
     heading: str
@@ -23,7 +23,7 @@ class EmbeddingPassage(Struct, frozen=True):
 
 
 def pieces(sections: Sequence[Section]) -> list[EmbeddingPassage]:
-    """The passages of a page in order; a section without text has none."""
+    """The passages of a page in order."""
     return [
         EmbeddingPassage(index, section.heading, text)
         for index, section in enumerate(sections)
@@ -32,7 +32,7 @@ def pieces(sections: Sequence[Section]) -> list[EmbeddingPassage]:
 
 
 def _packed(text: str) -> Iterator[str]:
-    """Whole paragraphs together as long as they fit, longer ones in parts."""
+    """Join paragraphs up to the limit and split longer ones."""
     current: list[str] = []
     size = 0
     for paragraph in text.split("\n\n"):
@@ -47,16 +47,14 @@ def _packed(text: str) -> Iterator[str]:
 
 
 def cut(text: str, size: int) -> Iterator[str]:
-    """Parts of at most ``size`` characters, cut behind the last line, sentence or word of their second half."""
+    """Parts of at most ``size`` characters, each ending at a line, sentence or word, in this order, if its second half
+    has one."""
     rest = text
     while len(rest) > size:
         ends = (rest.rfind(mark, size // 2, size) + len(mark) for mark in ("\n", ". ", " "))
         end = next((end for end in ends if end > size // 2), size)
-        yield from _unless_blank(rest[:end])
+        if part := rest[:end].strip():
+            yield part
         rest = rest[end:]
-    yield from _unless_blank(rest)
-
-
-def _unless_blank(text: str) -> Iterator[str]:
-    if stripped := text.strip():
-        yield stripped
+    if part := rest.strip():
+        yield part

@@ -1,4 +1,4 @@
-"""Wiki pages as documents to be embedded, and finding pages by what they mean."""
+"""Embedding of wiki pages, and search for pages by meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.wiki.source import SECTIONS, Hits, PageRef
 
 
 class WikiPages:
-    """Wiki pages as a :class:`gateway.vectors.source.DocumentSource`: imported, or fetched from an API."""
+    """A :class:`gateway.vectors.source.DocumentSource` of pages, imported or fetched from an API."""
 
     name = "wiki"
 
@@ -24,13 +24,11 @@ class WikiPages:
         self._tables = tables
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
-        """Pages without vectors, cut into passages."""
         return [
             _document(page) for page in store.pending_pages(connection, self._tables, VERSION, after, limit)
         ]
 
     def put(self, connection: apsw.Connection, made: Sequence[tuple[Document, Vectors]]) -> None:
-        """Store the vectors of pages, each with the section it is of."""
         for document, vectors in made:
             store.put_page_vectors(
                 connection,
@@ -43,16 +41,14 @@ class WikiPages:
             )
 
     def count(self, connection: apsw.Connection) -> Count:
-        """Pages."""
         return Count(*store.count_embedded(connection, self._tables, VERSION))
 
     def tidy(self, connection: apsw.Connection) -> bool:
-        """Remove vectors of pages that changed or went."""
         return store.sweep_vectors(connection, self._tables)
 
 
 class Meaning:
-    """Finds pages by the vectors of their passages. ``progress`` tells how many pages have theirs, if that is known."""
+    """Finds pages by the vectors of their passages. ``progress`` counts embedded pages, None if unknown."""
 
     def __init__(
         self,
@@ -61,30 +57,30 @@ class Meaning:
         tables: PageTables,
         progress: Callable[[], Count | None] = lambda: None,
     ) -> None:
-        self._database = database
+        self.database = database
         self._queries = queries
         self._tables = tables
         self._progress = progress
 
     async def search(self, term: str, limit: int) -> Hits:
-        """Pages with a passage near the term, nearest first; the score is the cosine similarity.
+        """Pages with a passage near the term, nearest first, scored by cosine similarity.
 
-        ``problem`` says so when pages have no vectors that the term's could be compared with. Raises HearthError when
-        there is no vector of the term in time.
+        ``problem`` reports that no page has a comparable vector. Raises HearthError when the term cannot be embedded
+        in time.
         """
         if not term.strip() or limit < 1:
             return Hits([])
-        pages, passages = await self._database.read(lambda c: store.has_pages_and_passages(c, self._tables))
+        pages, passages = await self.database.read(lambda c: store.has_pages_and_passages(c, self._tables))
         if not passages:
             return Hits([], "no page has its vectors yet" if pages else None)
         query = await self._queries.vector(term)
         farthest = self._queries.max_distance
-        found = await self._database.read(
+        found = await self.database.read(
             lambda c: store.pages_near(c, self._tables, query.space, query.vector, limit, farthest)
         )
         if found is None:
             self._queries.stale()
-            return Hits([], "the embedding model is another one, and all vectors are made again")
+            return Hits([], "the embedding model changed, and all vectors are made again")
         return Hits([PageRef(hit.title, 1.0 - hit.rank) for hit in found], note=self._note())
 
     def _note(self) -> str | None:
@@ -95,11 +91,8 @@ class Meaning:
 
 
 def _document(page: store.PendingPage) -> Document:
-    sections = SECTIONS.decode(page.sections)
-    parts = [
-        EmbeddedText(
-            piece.text, f"{page.title} - {piece.heading}" if piece.heading else page.title, piece.section
-        )
-        for piece in pieces(sections)
-    ]
+    parts = []
+    for piece in pieces(SECTIONS.decode(page.sections)):
+        title = f"{page.title} - {piece.heading}" if piece.heading else page.title
+        parts.append(EmbeddedText(piece.text, title, piece.section))
     return Document(page.id, parts, page)

@@ -194,7 +194,7 @@ async def test_another_model_makes_all_vectors_again(setup: Setup) -> None:
     before = len(setup.embedder.embedded)
     setup.embedder.space, setup.embedder.width = "other:64", 64
     found = await setup.wiki("vectors").search_text("A boat floats on water.", 5)
-    assert found.refs == [] and "another one" in (found.problem or "")
+    assert found.refs == [] and "model changed" in (found.problem or "")
 
     async def found() -> bool:
         return (await titles(setup.wiki("vectors"), "A boat floats on water."))[:1] == ["Boat"]
