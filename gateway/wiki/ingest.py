@@ -1,4 +1,4 @@
-"""From wikitext to what the store keeps: a page with its sections and index text, or a redirect."""
+"""Turn wikitext into what the store keeps: a page with its sections and index text, or a redirect."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from gateway.wiki.wikitext.extract import extract, redirect_target
 
 
 class NewRedirect(Struct, frozen=True):
-    """A name that leads to another one."""
-
     title: str
     target: str
 
 
 class Gone(Struct, frozen=True):
-    """A page whose text is not to be had any more."""
+    """A page to remove."""
 
     title: str
 
@@ -31,9 +29,9 @@ Item = store.NewPage | NewRedirect | Gone
 def prepare(
     title: str, revision: int, wikitext: str, redirect: str | None = None
 ) -> store.NewPage | NewRedirect:
-    """Extract a page. Pure and possibly slow for long pages: call it outside the writer thread.
+    """Extract a page. Slow for long pages: call it outside the writer thread.
 
-    ``redirect`` is the target when the source tells it; wikis in other languages have other words for it.
+    ``redirect`` is the target if the source names it: ``#REDIRECT`` is translated in other languages.
     """
     target = redirect or redirect_target(wikitext)
     if target is not None:
@@ -53,7 +51,7 @@ def prepare(
 
 
 def put(connection: apsw.Connection, item: Item, origin: str) -> None:
-    """Store what :func:`prepare` made, or remove what is gone."""
+    """Store or remove a page."""
     if isinstance(item, Gone):
         store.delete_title(connection, item.title)
     elif isinstance(item, NewRedirect):

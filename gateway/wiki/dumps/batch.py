@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from gateway.store.wiki.imports import Known
-from gateway.wiki.dumps.page import DumpPage
+from gateway.wiki.dumps.dump import DumpPage
 from gateway.wiki.ingest import Gone, Item, NewRedirect, prepare
 from gateway.wiki.wikitext import extract
 from gateway.wiki.wikitext.extract import redirect_target

@@ -17,7 +17,7 @@ from typing import IO, BinaryIO, Literal, cast
 
 import zstandard
 
-from gateway.wiki.dumps.page import DumpError
+from gateway.wiki.dumps.dump import DumpError
 
 Format = Literal["xml", "gz", "bz2", "zst"]
 

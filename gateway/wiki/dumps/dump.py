@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from xml.parsers import expat
 
-from gateway.wiki.dumps.page import DumpError, DumpPage, SiteInfo
+from msgspec import Struct
+
+from gateway.base.errors import HearthError
 
 MAX_TEXT_BYTES = 4 * 1024 * 1024  # MediaWiki's own limit for a page ($wgMaxArticleSize) is 2 MiB
 _MAX_FIELD_CHARACTERS = 4096  # of a title (MediaWiki: 255 bytes), a timestamp, a number
@@ -39,6 +41,39 @@ _ENDED_EARLY = {
         expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
     )
 }
+
+
+class DumpError(HearthError):
+    """The file is not an export, is damaged or ends early."""
+
+    code = "bad_dump"
+
+
+class SiteInfo(Struct):
+    """``namespaces`` maps numbers to names; the main namespace's name is empty."""
+
+    sitename: str = ""
+    dbname: str = ""
+    base: str = ""
+    namespaces: dict[int, str] = {}
+
+
+class DumpPage(Struct, frozen=True, kw_only=True):
+    """A page at its newest revision. ``number`` counts all pages of the dump from 1.
+
+    ``redirect`` is the target that the dump names. ``problem`` says why ``text`` is unusable; ``deleted`` means that
+    the wiki deleted the text.
+    """
+
+    number: int
+    title: str
+    namespace: int
+    revision: int
+    model: str
+    text: str
+    redirect: str | None = None
+    problem: str | None = None
+    deleted: bool = False
 
 
 class _Revision:

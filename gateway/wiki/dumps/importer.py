@@ -22,8 +22,7 @@ from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
 from gateway.wiki.dumps.batch import BatchPlan, Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
-from gateway.wiki.dumps.dump import DumpParser
-from gateway.wiki.dumps.page import DumpError, DumpPage, SiteInfo
+from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser, SiteInfo
 from gateway.wiki.ingest import put
 from gateway.wiki.sample.loader import replace_sample
 from gateway.wiki.wikitext import extract

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import time
 import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import httpx2
@@ -12,13 +18,16 @@ import structlog
 from gateway import __version__
 from gateway.config.settings import WikiSettings
 from gateway.wiki.remote.addresses import Rule, api_address, is_plain
-from gateway.wiki.remote.politeness import REQUESTS_AT_ONCE, Politeness, backoff, retry_after
 from gateway.wiki.remote.transport import PinnedTransport
 from gateway.wiki.remote.trouble import TroubleKind, WikiReplyError, WikiUnavailableError
 
+REQUESTS_AT_ONCE = 4
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 
 _ATTEMPTS = 3
+_MAX_PAUSE = 3600.0  # a longer Retry-After is a mistake of the server
+_FIRST_BACKOFF = 0.5
+_SPREAD = 0.25  # seconds over which requests resume after a pause
 _MAX_REDIRECTS = 3
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 10.0  # Retry-After for our clients when the wiki names none
@@ -47,6 +56,38 @@ class Busy(Exception):  # noqa: N818 - a signal to retry that never leaves this 
         self.reason = reason
         self.wait = wait
         self.kind = kind
+
+
+class Politeness:
+    """Slots for requests, and the pause that the wiki asked for. ``patience``: seconds that a request may wait."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        self._resume_at = 0.0  # monotonic
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold a slot once the pause is over. Raises WikiUnavailableError when the pause exceeds ``patience``."""
+        async with self._slots:
+            while (left := self.paused) > 0:
+                if left > self._patience:
+                    raise WikiUnavailableError(
+                        f"the wiki is busy and asks to wait {left:.0f} seconds",
+                        retry_after=left,
+                        kind="overload",
+                    )
+                await asyncio.sleep(left + random.uniform(0, _SPREAD))
+            yield
+
+    @property
+    def paused(self) -> float:
+        """Seconds until the next request may be made."""
+        return max(0.0, self._resume_at - time.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Make no request for that long."""
+        self._resume_at = max(self._resume_at, time.monotonic() + min(seconds, _MAX_PAUSE))
 
 
 class WikiClient:
@@ -91,7 +132,7 @@ class WikiClient:
             raise WikiUnavailableError(busy.reason, retry_after=busy.wait or _RETRY_SECONDS, kind=busy.kind)
         log.info("the wiki did not serve a request", reason=busy.reason, asked_to_wait=busy.wait)
         if busy.wait is None:
-            await asyncio.sleep(backoff(attempt))
+            await asyncio.sleep(_backoff(attempt))
 
     @property
     def address(self) -> str:
@@ -171,3 +212,22 @@ def user_agent(settings: WikiSettings) -> str:
     """Program, version, contact and library, as Wikimedia's user-agent policy wants."""
     contact = settings.user_agent_contact or "self-hosted question answering; no contact configured"
     return f"hearth/{__version__} ({contact}) httpx2/{httpx2.__version__}"
+
+
+def _backoff(attempt: int) -> float:
+    """Seconds before the retry that follows ``attempt`` (from 0): exponential with jitter."""
+    return _FIRST_BACKOFF * 2.0**attempt * random.uniform(0.5, 1.0)
+
+
+def retry_after(header: str | None) -> float | None:
+    """Parse a Retry-After header, a number or a date (RFC 9110), to seconds; None when it is neither."""
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import httpx2
 
@@ -16,7 +16,6 @@ from gateway.store.wiki.fetched_pages import fetched_sketch
 from gateway.wiki.html.page import extract_html
 from gateway.wiki.remote.api import Api, ApiError
 from gateway.wiki.remote.page_cache import PageCache, PageInfoCache
-from gateway.wiki.remote.ranking import STEP, best, by_rank, clean, named_first, search_words
 from gateway.wiki.remote.record import WikiCollector
 from gateway.wiki.remote.trouble import WikiReplyError
 from gateway.wiki.remote.values import PageInfo, QueryReply
@@ -33,6 +32,9 @@ _MAX_HITS = 50  # the API's own limit for anonymous clients
 _RANKED = 10
 _SINGLE_WORDS = 3
 _SPARE = 12
+# What a hit loses per rank: 50 hits lose less than the distance between two kinds of matches.
+_STEP = 0.0005
+_MAX_SEARCH_BYTES = 280  # CirrusSearch refuses more than 300
 
 
 class MediaWiki:
@@ -90,14 +92,14 @@ class MediaWiki:
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
         """Find pages by name: exact, redirect, prefix, names inside the term, words of the title."""
-        term = clean(term)
+        term = _clean(term)
         if limit < 1 or not term:
             return []
         named, prefixed = await side_by_side((self._named(term), self._by_prefix(term, limit)))
         scored = [*named, *prefixed]
         if len({info.title for info, score in scored if score > _CONTAINED}) < limit:
-            scored += by_rank(await self._by_title_words(term, limit), _WORDS)
-        return best(scored, limit)
+            scored += _by_rank(await self._by_title_words(term, limit), _WORDS)
+        return _best(scored, limit)
 
     async def search_text(self, term: str, limit: int) -> Hits:
         """Search with the wiki's engine, cached pages by meaning, or both, as ``wiki.search`` says."""
@@ -140,29 +142,29 @@ class MediaWiki:
     async def _by_words(self, term: str, limit: int) -> list[PageRef]:
         """Pages with all words of the term; without any, pages for the engine's suggestion, then pages with some of
         the words."""
-        words = search_words(term)
+        words = _search_words(term)
         if limit < 1 or not words:
             return []
         infos = await self._search("text", " ".join(words), max(limit, _RANKED))
         if infos:
-            return best(by_rank(named_first(infos, words), 1.0), limit)
+            return _best(_by_rank(_named_first(infos, words), 1.0), limit)
         single = sorted(words, key=len, reverse=True)[:_SINGLE_WORDS] if len(words) > 1 else []
         suggested, *found = await side_by_side(
             [self._suggested(words, limit), *(self._search("text", word, limit) for word in single)]
         )
-        scores = {info.title: 1.0 + score for info, score in by_rank(suggested, 1.0)}
+        scores = {info.title: 1.0 + score for info, score in _by_rank(suggested, 1.0)}
         for infos in found:
-            for info, score in by_rank(infos, 1.0):
+            for info, score in _by_rank(infos, 1.0):
                 scores[info.title] = scores.get(info.title, 0.0) + score / len(single) / 2
         ranked = sorted(scores.items(), key=lambda item: -item[1])
         return [PageRef(title, score) for title, score in ranked[:limit]]
 
     async def _suggested(self, words: list[str], limit: int) -> list[PageInfo]:
         """Pages for the words that CirrusSearch suggests instead of misspelled ones."""
-        suggested = search_words(await self.api.suggestion(" ".join(words), self._joined_namespaces))
+        suggested = _search_words(await self.api.suggestion(" ".join(words), self._joined_namespaces))
         if not suggested or suggested == words:
             return []
-        return named_first(await self._search("text", " ".join(suggested), limit), suggested)
+        return _named_first(await self._search("text", " ".join(suggested), limit), suggested)
 
     async def _named(self, term: str) -> list[tuple[PageInfo, float]]:
         """Pages whose name, or that of a redirect to them, is the term or stands in it."""
@@ -176,7 +178,7 @@ class MediaWiki:
             info = by_title.get(_resolved(name, found))
             if info is not None:
                 exact = fts.title_key(name) == fts.title_key(term)
-                scored.append((info, _EXACT if exact else _CONTAINED - rank * STEP))
+                scored.append((info, _EXACT if exact else _CONTAINED - rank * _STEP))
         return scored
 
     async def _by_prefix(self, term: str, limit: int) -> list[tuple[PageInfo, float]]:
@@ -188,10 +190,10 @@ class MediaWiki:
             gpslimit=_hits(limit),
             gpsnamespace=self._joined_namespaces,
         )
-        return by_rank(self._ordered(found), _PREFIX)
+        return _by_rank(self._ordered(found), _PREFIX)
 
     async def _by_title_words(self, term: str, limit: int) -> list[PageInfo]:
-        words = search_words(term)
+        words = _search_words(term)
         if not words:
             return []
         if self._title_search:
@@ -255,3 +257,40 @@ def _resolved(name: str, found: QueryReply) -> str:
     for _ in range(len(steps)):
         name = steps.get(name, name)
     return name
+
+
+def _clean(term: str) -> str:
+    """The term on one line, without characters that neither titles nor searches can have."""
+    printable = "".join(character if character.isprintable() else " " for character in term)
+    return " ".join(printable.replace("|", " ").split())
+
+
+def _search_words(term: str) -> list[str]:
+    """The term's words, up to the limit of a search. Only words, so nothing acts as a search operator."""
+    words: list[str] = []
+    left = _MAX_SEARCH_BYTES
+    for word in fts.words(_clean(term)):
+        left -= len(word.encode("utf-8", "replace")) + len(" intitle:")
+        if left < 0:
+            break
+        words.append(word)
+    return words
+
+
+def _by_rank(infos: Iterable[PageInfo], top: float) -> list[tuple[PageInfo, float]]:
+    """Scores from ``top`` downwards."""
+    return [(info, top - index * _STEP) for index, info in enumerate(infos)]
+
+
+def _named_first(infos: list[PageInfo], words: list[str]) -> list[PageInfo]:
+    """Sort hits by how many of the words their titles have: MediaWiki's built-in search does not rank."""
+    return sorted(infos, key=lambda info: len(set(fts.words(info.title)).intersection(words)), reverse=True)
+
+
+def _best(scored: Iterable[tuple[PageInfo, float]], limit: int) -> list[PageRef]:
+    """Best first, each page once."""
+    found: dict[str, float] = {}
+    for info, score in scored:
+        found[info.title] = max(score, found.get(info.title, 0.0))
+    ranked = sorted(found.items(), key=lambda item: -item[1])
+    return [PageRef(title, score) for title, score in ranked[:limit]]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -23,6 +24,8 @@ _MAX_INFOS = 2048
 # A page over a quarter of the cache is not kept: it would evict too many others.
 _LARGEST_SHARE = 4
 
+T = TypeVar("T")
+
 log = structlog.get_logger(__name__)
 
 
@@ -30,13 +33,13 @@ class PageInfoCache:
     """Recent revisions and addresses of pages, in memory."""
 
     def __init__(self) -> None:
-        self._infos: OrderedDict[str, tuple[PageInfo, float]] = OrderedDict()
+        self._infos: dict[str, tuple[PageInfo, float]] = {}  # the oldest first
 
     def add(self, info: PageInfo) -> None:
+        self._infos.pop(info.title, None)
         self._infos[info.title] = (info, time.monotonic())
-        self._infos.move_to_end(info.title)
-        while len(self._infos) > _MAX_INFOS:
-            self._infos.popitem(last=False)
+        if len(self._infos) > _MAX_INFOS:
+            del self._infos[next(iter(self._infos))]
 
     def get(self, title: str) -> PageInfo | None:
         """The page's revision and address, unless they are too old."""
@@ -64,20 +67,16 @@ class PageCache:
 
     async def get(self, title: str, revision: int) -> Page | None:
         now = time.time()
-        try:
-            found = await self._database.read(
-                lambda c: store.get_fetched(c, self._wiki, title, revision, now)
-            )
-            if found is not None and found[1]:
-                await self._database.write(lambda c: store.touch_fetched(c, title, now))
-        except HearthError as error:
-            self._failed(error)
-            found = None
+        found = await self._guard(
+            self._database.read(lambda c: store.get_fetched(c, self._wiki, title, revision, now))
+        )
         if found is None:
             self.misses += 1
             return None
         self.hits += 1
-        page, _ = found
+        page, touch = found
+        if touch:
+            await self._guard(self._database.write(lambda c: store.touch_fetched(c, title, now)))
         return Page(page.title, page.revision, page.url, SECTIONS.decode(page.sections))
 
     async def put(self, page: Page) -> None:
@@ -85,30 +84,29 @@ class PageCache:
         packed = await asyncio.to_thread(_packed, page)
         if len(packed.sections.encode()) > self._max_bytes // _LARGEST_SHARE:
             return
-        try:
-            totals = await self._database.write(
-                lambda c: store.put_fetched(
-                    c, packed, wiki=self._wiki, reader=VERSION, now=time.time(), max_bytes=self._max_bytes
-                )
-            )
-        except HearthError as error:
-            self._failed(error)
-            return
-        self._set(totals)
-        self._on_new()
+        put = partial(
+            store.put_fetched, page=packed, wiki=self._wiki, reader=VERSION, max_bytes=self._max_bytes
+        )
+        totals = await self._guard(self._database.write(lambda c: put(c, now=time.time())))
+        if totals is not None:
+            self._set(totals)
+            self._on_new()
 
     async def drop(self, title: str) -> None:
+        if await self._guard(self._database.read(lambda c: store.has_fetched(c, title))):
+            totals = await self._guard(self._database.write(lambda c: store.drop_fetched(c, title)))
+            if totals is not None:
+                self._set(totals)
+
+    async def _guard(self, work: Awaitable[T]) -> T | None:
         try:
-            if await self._database.read(lambda c: store.has_fetched(c, title)):
-                self._set(await self._database.write(lambda c: store.drop_fetched(c, title)))
+            return await work
         except HearthError as error:
-            self._failed(error)
+            log.warning("the page cache failed", problem=error.message)
+            return None
 
     def _set(self, totals: store.Totals) -> None:
         self.pages, self.bytes = totals.pages, totals.bytes
-
-    def _failed(self, error: HearthError) -> None:
-        log.warning("the page cache failed", problem=error.message)
 
 
 def _packed(page: Page) -> store.FetchedPage:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.config.settings import WikiSettings
-from gateway.wiki.remote import politeness
+from gateway.wiki.remote import client as client_module
 from gateway.wiki.remote.mediawiki import MediaWiki
 from tests.gateway.wiki.remote.api_server import ApiServer, serving
 
@@ -34,7 +34,7 @@ class Wikis:
 
 @pytest.fixture
 async def wikis(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Wikis]:
-    monkeypatch.setattr(politeness, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(client_module, "_FIRST_BACKOFF", 0.01)
     made = Wikis()
     yield made
     for wiki in made.made:

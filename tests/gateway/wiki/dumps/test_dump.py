@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.wiki.dumps.dump import DumpParser
-from gateway.wiki.dumps.page import DumpError, DumpPage
+from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser
 from tests.gateway.wiki.dumps.export import HEAD, TAIL, export, page, revision
 
 

@@ -17,8 +17,8 @@ from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
 from gateway.wiki.dumps import batch as import_batch
 from gateway.wiki.dumps.compressed import open_dump
+from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport
-from gateway.wiki.dumps.page import DumpError
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.sample.loader import load_sample

@@ -18,7 +18,7 @@ from gateway.store.wiki import vectors as wiki_vectors
 from gateway.telemetry.metrics import Metrics
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
-from gateway.wiki.remote import politeness
+from gateway.wiki.remote import client as client_module
 from gateway.wiki.remote.mediawiki import MediaWiki
 from gateway.wiki.search.vectors import Meaning, WikiPages
 from tests.gateway.vectors.words import WordEmbedder, come_true
@@ -62,7 +62,7 @@ async def server() -> AsyncIterator[Wiki]:
 
 @pytest.fixture(autouse=True)
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(politeness, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(client_module, "_FIRST_BACKOFF", 0.01)
 
 
 Open = Callable[..., Any]

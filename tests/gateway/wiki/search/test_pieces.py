@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.wiki.search.pieces import MOST_CHARACTERS, cut, pieces
+from gateway.wiki.search.vectors import MOST_CHARACTERS, cut, pieces
 from gateway.wiki.source import Section
 
 TEXT = st.text(st.sampled_from("ab c.\n日€"), max_size=5000) | st.text(max_size=300)
