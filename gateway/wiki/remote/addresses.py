@@ -34,25 +34,28 @@ def api_address(settings: WikiSettings) -> httpx2.URL:
     """Parse ``wiki.api_url``. Raises ConfigurationError."""
     try:
         url = httpx2.URL(settings.api_url)
+        problem = _problem(url)
     except httpx2.InvalidURL as error:
-        raise _bad_address(settings, str(error)) from None
-    if url.scheme not in ("http", "https") or not url.host:
-        raise _bad_address(settings, "it must begin with https:// or http:// and a host")
-    if _literal(url.host) is None and not _NAME.fullmatch(url.raw_host.decode("ascii")):
-        raise _bad_address(settings, f"`{url.host}` is not a host")
-    if url.userinfo:
-        raise _bad_address(settings, "a user name or password in it would be shown in logs")
-    if url.query or url.fragment:
-        raise _bad_address(settings, "it must end with the path, usually /api.php")
-    return url
-
-
-def _bad_address(settings: WikiSettings, reason: str) -> ConfigurationError:
+        problem = str(error)
+    if problem is None:
+        return url
     shown = settings.api_url.rpartition("@")[2]
-    return ConfigurationError(
-        f"`wiki.api_url` is {shown!r}, which is not the address of a MediaWiki's api.php: {reason}",
+    raise ConfigurationError(
+        f"`wiki.api_url` is {shown!r}, which is not the address of a MediaWiki's api.php: {problem}",
         param="wiki.api_url",
     )
+
+
+def _problem(url: httpx2.URL) -> str | None:
+    if url.scheme not in ("http", "https") or not url.host:
+        return "it must begin with https:// or http:// and a host"
+    if _literal(url.host) is None and not _NAME.fullmatch(url.raw_host.decode("ascii")):
+        return f"`{url.host}` is not a host"
+    if url.userinfo:
+        return "a user name or password in it would be shown in logs"
+    if url.query or url.fragment:
+        return "it must end with the path, usually /api.php"
+    return None
 
 
 def is_plain(address: str) -> bool:

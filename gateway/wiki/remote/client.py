@@ -1,4 +1,4 @@
-"""GET requests to one ``api.php`` with checked redirects, bounded replies, bounded retries and back-off."""
+"""GET requests to one ``api.php``: few at a time, with checked redirects, bounded replies, retries and back-off."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import asyncio
 import random
 import time
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
@@ -58,38 +56,6 @@ class Busy(Exception):  # noqa: N818 - a signal to retry that never leaves this 
         self.kind = kind
 
 
-class Politeness:
-    """Slots for requests, and the pause that the wiki asked for. ``patience``: seconds that a request may wait."""
-
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
-        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
-        self._resume_at = 0.0  # monotonic
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Hold a slot once the pause is over. Raises WikiUnavailableError when the pause exceeds ``patience``."""
-        async with self._slots:
-            while (left := self.paused) > 0:
-                if left > self._patience:
-                    raise WikiUnavailableError(
-                        f"the wiki is busy and asks to wait {left:.0f} seconds",
-                        retry_after=left,
-                        kind="overload",
-                    )
-                await asyncio.sleep(left + random.uniform(0, _SPREAD))
-            yield
-
-    @property
-    def paused(self) -> float:
-        """Seconds until the next request may be made."""
-        return max(0.0, self._resume_at - time.monotonic())
-
-    def pause(self, seconds: float) -> None:
-        """Make no request for that long."""
-        self._resume_at = max(self._resume_at, time.monotonic() + min(seconds, _MAX_PAUSE))
-
-
 class WikiClient:
     """One wiki's API. Raises ConfigurationError for a wrong ``wiki.api_url``."""
 
@@ -97,7 +63,9 @@ class WikiClient:
         self._url = api_address(settings)
         self._timeout = settings.fetch_timeout_seconds * _SHARE_OF_TIMEOUT
         # A longer wait than half the time of a search or fetch would only end in a timeout.
-        self._politeness = Politeness(settings.fetch_timeout_seconds / 2)
+        self._max_wait = settings.fetch_timeout_seconds / 2
+        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        self._resume_at = 0.0  # monotonic
         host, meant = self._url.raw_host.decode("ascii"), is_plain(settings.api_url)
         rule = Rule(host, private=settings.private_address, meant=meant)
         self._http = httpx2.AsyncClient(
@@ -110,7 +78,8 @@ class WikiClient:
 
     async def get(self, parameters: dict[str, str]) -> WikiResponse:
         """Make one attempt, in one of the slots. Raises Busy, WikiUnavailableError and WikiReplyError."""
-        async with self._politeness.slot():
+        async with self._slots:
+            await self._wait_for_pause()
             try:
                 async with asyncio.timeout(self._timeout):
                     return await self._follow(self._url.copy_merge_params(parameters))
@@ -127,12 +96,12 @@ class WikiClient:
     async def wait(self, busy: Busy, attempt: int) -> None:
         """Wait before the next attempt; raises WikiUnavailableError after the last. ``attempt`` counts from 0."""
         if busy.wait is not None:
-            self._politeness.pause(busy.wait)
+            self._resume_at = max(self._resume_at, time.monotonic() + min(busy.wait, _MAX_PAUSE))
         if attempt + 1 >= _ATTEMPTS:
             raise WikiUnavailableError(busy.reason, retry_after=busy.wait or _RETRY_SECONDS, kind=busy.kind)
         log.info("the wiki did not serve a request", reason=busy.reason, asked_to_wait=busy.wait)
         if busy.wait is None:
-            await asyncio.sleep(_backoff(attempt))
+            await asyncio.sleep(_FIRST_BACKOFF * 2.0**attempt * random.uniform(0.5, 1.0))
 
     @property
     def address(self) -> str:
@@ -141,10 +110,18 @@ class WikiClient:
     @property
     def paused(self) -> float:
         """Seconds until the wiki accepts requests again."""
-        return self._politeness.paused
+        return max(0.0, self._resume_at - time.monotonic())
 
     async def close(self) -> None:
         await self._http.aclose()
+
+    async def _wait_for_pause(self) -> None:
+        while (left := self.paused) > 0:
+            if left > self._max_wait:
+                raise WikiUnavailableError(
+                    f"the wiki is busy and asks to wait {left:.0f} seconds", retry_after=left, kind="overload"
+                )
+            await asyncio.sleep(left + random.uniform(0, _SPREAD))
 
     async def _follow(self, url: httpx2.URL) -> WikiResponse:
         for _ in range(_MAX_REDIRECTS + 1):
@@ -212,11 +189,6 @@ def user_agent(settings: WikiSettings) -> str:
     """Program, version, contact and library, as Wikimedia's user-agent policy wants."""
     contact = settings.user_agent_contact or "self-hosted question answering; no contact configured"
     return f"hearth/{__version__} ({contact}) httpx2/{httpx2.__version__}"
-
-
-def _backoff(attempt: int) -> float:
-    """Seconds before the retry that follows ``attempt`` (from 0): exponential with jitter."""
-    return _FIRST_BACKOFF * 2.0**attempt * random.uniform(0.5, 1.0)
 
 
 def retry_after(header: str | None) -> float | None:

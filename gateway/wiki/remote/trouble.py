@@ -28,6 +28,6 @@ class WikiReplyError(HearthError):
     status = 502
     code = "wiki_reply"
 
-    def __init__(self, message: str, *, param: str | None = None, kind: TroubleKind = "reply") -> None:
-        super().__init__(message, param=param)
+    def __init__(self, message: str, *, kind: TroubleKind = "reply") -> None:
+        super().__init__(message)
         self.kind = kind

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import apsw
+import msgspec
 
 from gateway.base.errors import ConfigurationError
 from gateway.store.db import Database
@@ -99,9 +100,5 @@ def _revision(text: str) -> int:
 
 def _digest(files: dict[str, str]) -> str:
     """``VERSION:hash`` of the whole sample."""
-    hashed = hashlib.blake2b(digest_size=16)
-    for title, text in sorted(files.items()):
-        for part in (title, text):
-            data = part.encode("utf-8")
-            hashed.update(len(data).to_bytes(8, "big") + data)
-    return f"{extract.VERSION}:{hashed.hexdigest()}"
+    data = msgspec.json.encode(sorted(files.items()))
+    return f"{extract.VERSION}:{hashlib.blake2b(data, digest_size=16).hexdigest()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from itertools import chain
 
 import apsw
@@ -83,20 +83,12 @@ def _names_inside(connection: apsw.Connection, key: str) -> Iterator[store.Name]
                     yield from store.names_by_key(connection, candidate)
 
 
-def _similar(connection: apsw.Connection, key: str, least: float) -> _Matches:
+def _similar(connection: apsw.Connection, key: str, cutoff: float) -> _Matches:
     trigrams = search.name_trigrams(connection, fts.trigrams(key))
     if not trigrams:
         return
-    candidates = search.names_by_trigrams(connection, fts.any_of(trigrams), _FUZZY_CANDIDATES)
-    near = [
-        (name, _SIMILAR * ratio) for name in candidates if (ratio := _likeness(key, name.key, least)) >= least
-    ]
-    yield from sorted(near, key=lambda pair: -pair[1])
-
-
-def _likeness(one: str, other: str, least: float) -> float:
-    """difflib's ratio; 0 when its quick upper bounds are below ``least`` already."""
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
-        return 0.0
-    return matcher.ratio()
+    names: dict[str, list[store.Name]] = {}
+    for name in search.names_by_trigrams(connection, fts.any_of(trigrams), _FUZZY_CANDIDATES):
+        names.setdefault(name.key, []).append(name)
+    near = get_close_matches(key, names, n=_FUZZY_CANDIDATES, cutoff=cutoff)
+    yield from _scored(chain.from_iterable(names[each] for each in near), _SIMILAR)
