@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -16,23 +16,26 @@ import apsw
 import structlog
 from msgspec import Struct
 
+from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError, PromptTooLongError
 from gateway.base.supervised import Supervised, Supervision
 from gateway.inference.embedding import Embedder, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space, use_space
-from gateway.vectors.group import Group
-from gateway.vectors.source import Count, DocumentSource, EmbeddedText
+from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
 
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 15.0  # interval of looking for new documents; other processes import, too
 _DOCUMENTS_AT_ONCE = 16
+_PARTS_AT_ONCE = 16
 _MAX_RETRY_SECONDS = 600.0  # each retry with a failing model may load it
 _COUNT_SECONDS = 5.0  # interval of counting while working
 _YIELD_SECONDS = 10.0  # how long a request waits at most for chats to finish
 _LOOK_SECONDS = 0.1
 
 IndexState = Literal["idle", "working", "waiting"]
+Embed = Callable[[list[EmbeddedText]], Awaitable[Embeddings]]
+_Part = tuple[int, EmbeddedText]  # index of the document, and one of its texts
 
 
 class IndexHealth(Struct, frozen=True):
@@ -193,3 +196,77 @@ class Indexer:
 def _use_space(connection: apsw.Connection, space: Space) -> None:
     if use_space(connection, space):
         log.info("the embedding model changed: all vectors are made again")
+
+
+class Group:
+    """The vectors of ``documents``. ``space`` is None when no text was embedded."""
+
+    def __init__(self, documents: Sequence[Document], embed: Embed) -> None:
+        self._documents = documents
+        self._embed = embed
+        self._reset()
+
+    def _reset(self) -> None:
+        self.space: str | None = None
+        self.dimensions = 0
+        self._vectors: list[list[tuple[int, bytes]]] = [[] for _ in self._documents]
+        self._problems: dict[int, str] = {}
+
+    async def run(self) -> list[tuple[Document, Vectors]]:
+        """Embed every text and start over when the model changes meanwhile.
+
+        A text that is too long is split; a document with a text that cannot be embedded gets no vectors. Raises
+        HearthError when the model cannot run or the settings are wrong.
+        """
+        parts = [(index, part) for index, document in enumerate(self._documents) for part in document.parts]
+        at = 0
+        while at < len(parts):
+            if await self._run(parts[at : at + _PARTS_AT_ONCE]):
+                at += _PARTS_AT_ONCE
+            else:
+                self._reset()
+                at = 0
+        return [(document, self._result(index)) for index, document in enumerate(self._documents)]
+
+    async def _run(self, parts: list[_Part]) -> bool:
+        """Whether the vectors are in the same space as those before them."""
+        parts = [part for part in parts if part[0] not in self._problems]
+        if not parts:
+            return True
+        try:
+            embeddings = await self._embed([part for _, part in parts])
+        except PromptTooLongError as error:
+            at = int(error.details.get("index", 0))
+            index, part = parts[at]
+            halves = [(index, half) for half in part.halves()]
+            if len(halves) < 2:
+                self._problems[index] = error.message
+            return all([await self._run(some) for some in (parts[:at], halves, parts[at + 1 :])])
+        except HearthError as error:
+            if not _is_fault_of_text(error):
+                raise
+            if len(parts) == 1:
+                self._problems[parts[0][0]] = error.message
+                return True
+            return all([await self._run([part]) for part in parts])
+        if self.space not in (None, embeddings.space):
+            return False
+        self.space = embeddings.space
+        for (index, part), vector in zip(parts, embeddings.vectors, strict=True):
+            self.dimensions = len(vector) // 4
+            self._vectors[index].append((part.mark, vector))
+        return True
+
+    def _result(self, index: int) -> Vectors:
+        if index in self._problems:
+            return Vectors([], [], self._problems[index])
+        return Vectors(
+            [mark for mark, _ in self._vectors[index]], [vector for _, vector in self._vectors[index]]
+        )
+
+
+def _is_fault_of_text(error: HearthError) -> bool:
+    """Whether another text may succeed: not when the model cannot run or the settings are wrong."""
+    if isinstance(error, InvalidRequestError):
+        return error.param != "dimensions"
+    return not isinstance(error, ModelUnavailableError) and error.status == 500

@@ -26,14 +26,9 @@ class Gone(Struct, frozen=True):
 Item = store.NewPage | NewRedirect | Gone
 
 
-def prepare(
-    title: str, revision: int, wikitext: str, redirect: str | None = None
-) -> store.NewPage | NewRedirect:
-    """Extract a page. Slow for long pages: call it outside the writer thread.
-
-    ``redirect`` is the target if the source names it: ``#REDIRECT`` is translated in other languages.
-    """
-    target = redirect or redirect_target(wikitext)
+def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedirect:
+    """Extract a page. Slow for long pages: call it outside the writer thread."""
+    target = redirect_target(wikitext)
     if target is not None:
         return NewRedirect(title, target)
     sections = extract(wikitext)

@@ -156,8 +156,7 @@ class MediaWiki:
         for infos in found:
             for info, score in _by_rank(infos, 1.0):
                 scores[info.title] = scores.get(info.title, 0.0) + score / len(single) / 2
-        ranked = sorted(scores.items(), key=lambda item: -item[1])
-        return [PageRef(title, score) for title, score in ranked[:limit]]
+        return _top(scores, limit)
 
     async def _suggested(self, words: list[str], limit: int) -> list[PageInfo]:
         """Pages for the words that CirrusSearch suggests instead of misspelled ones."""
@@ -292,5 +291,9 @@ def _best(scored: Iterable[tuple[PageInfo, float]], limit: int) -> list[PageRef]
     found: dict[str, float] = {}
     for info, score in scored:
         found[info.title] = max(score, found.get(info.title, 0.0))
-    ranked = sorted(found.items(), key=lambda item: -item[1])
+    return _top(found, limit)
+
+
+def _top(scores: dict[str, float], limit: int) -> list[PageRef]:
+    ranked = sorted(scores.items(), key=lambda item: -item[1])
     return [PageRef(title, score) for title, score in ranked[:limit]]

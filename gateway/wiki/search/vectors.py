@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import apsw
-from msgspec import Struct
 
 from gateway.store.db import Database
 from gateway.store.vectors import PageTables
@@ -29,8 +28,9 @@ class WikiPages:
         self._tables = tables
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
+        pages = store.pending_pages(connection, self._tables, VERSION, after, limit)
         return [
-            _document(page) for page in store.pending_pages(connection, self._tables, VERSION, after, limit)
+            Document(page.id, passages(page.title, SECTIONS.decode(page.sections)), page) for page in pages
         ]
 
     def put(self, connection: apsw.Connection, made: Sequence[tuple[Document, Vectors]]) -> None:
@@ -95,26 +95,10 @@ class Meaning:
         return f"{count.done} of {count.total} pages have their vectors so far"
 
 
-def _document(page: store.PendingPage) -> Document:
-    parts = []
-    for piece in pieces(SECTIONS.decode(page.sections)):
-        title = f"{page.title} - {piece.heading}" if piece.heading else page.title
-        parts.append(EmbeddedText(piece.text, title, piece.section))
-    return Document(page.id, parts, page)
-
-
-class EmbeddingPassage(Struct, frozen=True):
-    """``section`` is its index in the page."""
-
-    section: int
-    heading: str
-    text: str
-
-
-def pieces(sections: Sequence[Section]) -> list[EmbeddingPassage]:
-    """The passages of a page in order."""
+def passages(title: str, sections: Sequence[Section]) -> list[EmbeddedText]:
+    """Split a page into passages; the mark of each is the index of its section."""
     return [
-        EmbeddingPassage(index, section.heading, text)
+        EmbeddedText(text, f"{title} - {section.heading}" if section.heading else title, index)
         for index, section in enumerate(sections)
         for text in _packed(section.text)
     ]

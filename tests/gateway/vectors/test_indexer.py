@@ -13,7 +13,7 @@ from gateway.inference.embedding import Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module
-from gateway.vectors.group import Group
+from gateway.vectors.indexer import Group
 from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 from tests.gateway.vectors.conftest import Listed, MakeIndexer
 from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
