@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from gateway.wiki.html.lines import MARKS, RAISED, RAISED_END, TEX, TEX_END, Lines
-from gateway.wiki.html.shown import Element, shown
+from gateway.wiki.html.shown import shown
 from gateway.wiki.html.tables import PARTS, Tables
+from gateway.wiki.html.tokens import Tag
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
@@ -59,7 +60,7 @@ class _Reader:
         else:
             self._tables.lines.add_text(text)
 
-    def open(self, element: Element) -> None:
+    def open(self, element: Tag) -> None:
         name, lines = element.name, self._tables.lines
         self._highlighted += "mw-highlight" in element.classes
         if self._code is not None:
@@ -83,7 +84,7 @@ class _Reader:
         else:
             self._open_inline(element, lines)
 
-    def _open_inline(self, element: Element, lines: Lines) -> None:
+    def _open_inline(self, element: Tag, lines: Lines) -> None:
         if element.name == "br":
             lines.add_mark("\n")
         elif element.name == "sup":
@@ -95,7 +96,7 @@ class _Reader:
         elif self._anchor == "" and "mw-headline" in element.classes:
             self._anchor = element.attributes.get("id", "")
 
-    def close(self, element: Element) -> None:
+    def close(self, element: Tag) -> None:
         name, lines = element.name, self._tables.lines
         if self._code is not None:
             self._pre -= name == "pre"
@@ -138,12 +139,12 @@ class _Reader:
         self._done.append(Section(*self._head, self._page.take()))
 
 
-def _is_tex(element: Element) -> bool:
+def _is_tex(element: Tag) -> bool:
     return element.name == "span" and any(
         each.startswith("mwe-math-fallback-source") for each in element.classes
     )
 
 
-def _number(element: Element, attribute: str) -> int | None:
+def _number(element: Tag, attribute: str) -> int | None:
     text = element.attributes.get(attribute, "")
     return int(text) if _NUMBER.fullmatch(text) else None

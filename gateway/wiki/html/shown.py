@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gateway.wiki.html.tokens import VOID, Tag, tokens
 
@@ -32,15 +31,7 @@ _MATH_WRAPPER = re.compile(r"\{\\(?:display|text|script)style\s?(.*)\}", re.DOTA
 _BARRIERS = frozenset({"table", "caption", "td", "th"})
 
 
-class Element(NamedTuple):
-    """``classes`` are in lower case."""
-
-    name: str
-    attributes: dict[str, str] = {}
-    classes: list[str] = []
-
-
-def shown(html: str) -> Iterator[str | tuple[Element, bool]]:
+def shown(html: str) -> Iterator[str | tuple[Tag, bool]]:
     """Texts, and elements with whether they open; every element that opens also closes.
 
     Never raises; linear in the length.
@@ -67,7 +58,7 @@ class _Elements:
     """The stack of open elements. Nothing inside an element that is hidden or replaced by a text is reported."""
 
     def __init__(self) -> None:
-        self._open: list[Element] = []
+        self._open: list[Tag] = []
         self._places: dict[str, list[int]] = {}  # indices in _open, by name
         self._barriers: list[int] = []
         self._hidden_at: int | None = None  # index of the element that hides its content
@@ -77,38 +68,37 @@ class _Elements:
     def hidden(self) -> bool:
         return self._hidden_at is not None
 
-    def open(self, tag: Tag) -> Iterator[str | tuple[Element, bool]]:
-        element = _element(tag) if not self.hidden else Element(tag.name)
+    def open(self, tag: Tag) -> Iterator[str | tuple[Tag, bool]]:
         if not self.hidden:
-            replacement = self._replacement(element)
+            replacement = self._replacement(tag)
             if replacement is None:
-                yield element, True
+                yield tag, True
                 if tag.name in VOID:
-                    yield element, False
+                    yield tag, False
             else:
                 if replacement:
                     yield replacement
                 if tag.name not in VOID:
                     self._hidden_at = len(self._open)
         if tag.name not in VOID:
-            self._push(element)
+            self._push(tag)
 
-    def close(self, name: str) -> Iterator[tuple[Element, bool]]:
+    def close(self, name: str) -> Iterator[tuple[Tag, bool]]:
         places = self._places.get(name)
         barrier = self._barriers[-1] if self._barriers else -1
         if places and (places[-1] >= barrier or name in _BARRIERS):
             yield from self._pop_to(places[-1])
 
-    def close_all(self) -> Iterator[tuple[Element, bool]]:
+    def close_all(self) -> Iterator[tuple[Tag, bool]]:
         yield from self._pop_to(0)
 
-    def _push(self, element: Element) -> None:
+    def _push(self, element: Tag) -> None:
         self._places.setdefault(element.name, []).append(len(self._open))
         if element.name in _BARRIERS:
             self._barriers.append(len(self._open))
         self._open.append(element)
 
-    def _pop_to(self, index: int) -> Iterator[tuple[Element, bool]]:
+    def _pop_to(self, index: int) -> Iterator[tuple[Tag, bool]]:
         while len(self._open) > index:
             element = self._open.pop()
             self._places[element.name].pop()
@@ -119,9 +109,9 @@ class _Elements:
             elif self._hidden_at == len(self._open):
                 self._hidden_at = None
 
-    def _replacement(self, element: Element) -> str | None:
+    def _replacement(self, element: Tag) -> str | None:
         """The text that replaces the element, ``""`` for a hidden one, None for an ordinary one."""
-        name, attributes, classes = element
+        name, attributes, classes = element.name, element.attributes, element.classes
         if name == "math" and "alttext" in attributes:
             self._has_formula = True
             return math_source(attributes["alttext"])
@@ -144,10 +134,3 @@ class _Elements:
             or _HIDDEN_STYLE.search(attributes.get("style", ""))
         )
         return "" if is_hidden else None
-
-
-def _element(tag: Tag) -> Element:
-    if not tag.raw:
-        return Element(tag.name)
-    attributes = tag.attributes()
-    return Element(tag.name, attributes, attributes.get("class", "").lower().split())

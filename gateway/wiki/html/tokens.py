@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from gateway.wiki.wikitext.protect import decode_entities
 
@@ -25,13 +26,15 @@ _VALUE_OR_END = re.compile(r"=\s*([\"'])|>")
 _ATTRIBUTE = re.compile(r"([^\s=/>\"']+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 
 
-class Tag(NamedTuple):
+@dataclass(frozen=True)
+class Tag:
     """``name`` is in lower case; ``raw`` holds the attributes as written."""
 
     name: str
     closing: bool
     raw: str
 
+    @cached_property
     def attributes(self) -> dict[str, str]:
         """Decoded values by lower-case name; the first one of a repeated name counts."""
         found: dict[str, str] = {}
@@ -39,6 +42,11 @@ class Tag(NamedTuple):
             value = match[2] or match[3] or match[4] or ""
             found.setdefault(match[1].lower(), decode_entities(value))
         return found
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """In lower case."""
+        return self.attributes.get("class", "").lower().split()
 
 
 def tokens(html: str) -> Iterator[Tag | str]:

@@ -181,7 +181,7 @@ def test_mathematics_comes_as_its_source(math: str) -> None:
 def test_tags_have_attributes() -> None:
     (tag,) = tokens('<a b=c  D = \'e"\' f g="&lt;>" b=second h=/>')
     assert isinstance(tag, Tag)
-    assert tag.attributes() == {"b": "c", "d": 'e"', "f": "", "g": "<>", "h": "/"}
+    assert tag.attributes == {"b": "c", "d": 'e"', "f": "", "g": "<>", "h": "/"}
 
 
 PIECES = [
