@@ -49,12 +49,8 @@ class LocalWiki:
         return Page(row.title, row.revision, self.url(row.title), SECTIONS.decode(row.sections))
 
     async def health(self) -> WikiHealth:
-        pages = await self.count_pages()
+        pages = await self._database.read(store.count_pages)
         return WikiHealth(source="local", status="ok", address=self._settings.page_url, pages=pages)
-
-    async def count_pages(self) -> int:
-        """The number of pages in the store, without redirects."""
-        return await self._database.read(store.count_pages)
 
     def url(self, title: str) -> str:
         """URL of the page on the wiki that it was imported from."""

@@ -58,54 +58,49 @@ class Counts(Struct):
         self.failures += other.failures[: NAMED_FAILURES - len(self.failures)]
 
 
-class BatchPlan(Struct):
-    """What to store for a batch, and its counts."""
-
-    items: list[Item] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
-
-
-def plan(pages: list[DumpPage], known: Mapping[str, Known], namespaces: frozenset[int]) -> BatchPlan:
-    """Extract new and changed pages. ``known`` holds the names of the batch that the store has from this wiki."""
-    made = BatchPlan()
-    counts = made.counts
+def plan(
+    pages: list[DumpPage], known: Mapping[str, Known], namespaces: frozenset[int]
+) -> tuple[list[Item], Counts]:
+    """The items to store, and their counts. ``known`` holds the batch's names that the store has from this wiki."""
+    items: list[Item] = []
+    counts = Counts()
     for page in pages:
         stored = known.get(page.title)
         if page.namespace not in namespaces:
             counts.other_namespaces += 1
         elif page.deleted:
             counts.deleted += 1
-            _remove(made, stored)
+            _remove(stored, items, counts)
         elif page.problem is not None:
             counts.fail(page.title, page.problem)
         elif page.redirect is None and page.model not in _WIKITEXT:
             counts.not_wikitext += 1
-            _remove(made, stored)
+            _remove(stored, items, counts)
         elif (target := page.redirect or redirect_target(page.text)) is not None:
             counts.redirects += 1
             if stored is None or stored.revision is not None or stored.target != target:
                 counts.redirects_changed += 1
-                made.items.append(NewRedirect(page.title, target))
+                items.append(NewRedirect(page.title, target))
         else:
-            _plan_page(made, page, stored)
-    return made
+            _plan_page(page, stored, items, counts)
+    return items, counts
 
 
-def _remove(made: BatchPlan, stored: Known | None) -> None:
+def _remove(stored: Known | None, items: list[Item], counts: Counts) -> None:
     if stored is not None:
-        made.counts.removed += 1
-        made.items.append(Gone(stored.name))
+        counts.removed += 1
+        items.append(Gone(stored.name))
 
 
-def _plan_page(made: BatchPlan, page: DumpPage, stored: Known | None) -> None:
+def _plan_page(page: DumpPage, stored: Known | None, items: list[Item], counts: Counts) -> None:
     if stored is not None and (stored.revision, stored.extractor) == (page.revision, extract.VERSION):
-        made.counts.unchanged += 1
+        counts.unchanged += 1
         return
     try:
-        made.items.append(prepare(page.title, page.revision, page.text))
+        items.append(prepare(page.title, page.revision, page.text))
     except Exception as error:  # one page of a million must not end the import
-        made.counts.fail(page.title, f"its text could not be extracted ({type(error).__name__}: {error})")
+        counts.fail(page.title, f"its text could not be extracted ({type(error).__name__}: {error})")
         return
     is_update = stored is not None and stored.revision is not None
-    made.counts.updated += is_update
-    made.counts.added += not is_update
+    counts.updated += is_update
+    counts.added += not is_update

@@ -13,20 +13,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, Literal, cast
+from typing import IO, BinaryIO, cast
 
 import zstandard
 
 from gateway.wiki.dumps.dump import DumpError
 
-Format = Literal["xml", "gz", "bz2", "zst"]
-
-_MAGIC: list[tuple[bytes, Format]] = [
-    (b"\x1f\x8b", "gz"),
-    (b"BZh", "bz2"),
-    (b"\x28\xb5\x2f\xfd", "zst"),
-]
-_NOT_READ = [(b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"PK\x03\x04", "zip")]
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zst"}
+_UNSUPPORTED = {b"\xfd7zXZ": "xz", b"7z\xbc\xaf\x27\x1c": "7z", b"PK\x03\x04": "zip"}
 _HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * 1024
 # The largest window accepted, that of `zstd --long=27`; every other level needs less.
@@ -99,12 +93,12 @@ def open_dump(path: Path) -> Iterator[DumpFile]:
         yield DumpFile(file, path)
 
 
-def _format_of(head: bytes) -> Format:
+def _format_of(head: bytes) -> str:
     if not head:
         raise DumpError("the file is empty")
-    for magic, name in _NOT_READ:
+    for magic, name in _UNSUPPORTED.items():
         if head.startswith(magic):
             raise DumpError(
                 f"it is compressed with {name}: decompress it first (hearth reads .xml, .gz, .bz2 and .zst)"
             )
-    return next((found for magic, found in _MAGIC if head.startswith(magic)), "xml")
+    return next((found for magic, found in _MAGIC.items() if head.startswith(magic)), "xml")

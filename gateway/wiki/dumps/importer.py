@@ -20,10 +20,10 @@ from gateway.base.errors import InvalidRequestError
 from gateway.store.db import Database
 from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
-from gateway.wiki.dumps.batch import BatchPlan, Counts, plan
+from gateway.wiki.dumps.batch import Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
 from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser, SiteInfo
-from gateway.wiki.ingest import put
+from gateway.wiki.ingest import Item, put
 from gateway.wiki.sample.loader import replace_sample
 from gateway.wiki.wikitext import extract
 
@@ -168,12 +168,12 @@ class Importer:
             return
         origin, titles = origin_of(parser.site), [page.title for page in pages]
         known = self._database.read_sync(lambda connection: sql.known_names(connection, titles, origin))
-        made = plan(pages, known, self._options.namespaces)
+        items, counts = plan(pages, known, self._options.namespaces)
         self._wait()
-        self._counts.add(made.counts)
+        self._counts.add(counts)
         state = _State(self._job, pages[-1].number, self._counts)
         self._pending = self._pool.submit(
-            self._write, lambda connection: self._store(connection, made, origin, titles, state)
+            self._write, lambda connection: self._store(connection, items, origin, titles, state)
         )
 
     def _write(self, fn: Callable[[apsw.Connection], T]) -> T:
@@ -185,13 +185,13 @@ class Importer:
         return result
 
     def _store(
-        self, connection: apsw.Connection, made: BatchPlan, origin: str, titles: list[str], state: _State
+        self, connection: apsw.Connection, items: list[Item], origin: str, titles: list[str], state: _State
     ) -> None:
         """One transaction in the writer thread, which owns the counts until :meth:`_wait`."""
-        if made.items and not self._sample_is_gone:
+        if items and not self._sample_is_gone:
             state.counts.sample_removed += replace_sample(connection)
             self._sample_is_gone = True
-        for item in made.items:
+        for item in items:
             put(connection, item, origin)
         if self._options.prune:
             sql.add_seen(connection, titles)

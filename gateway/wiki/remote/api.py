@@ -49,29 +49,15 @@ class Api:
 
     async def suggestion(self, words: str, namespaces: str) -> str:
         """The search engine's "did you mean"; empty without one."""
-        reply = await self._ask(
-            action="query",
-            list="search",
-            srsearch=words,
-            srnamespace=namespaces,
-            srlimit="1",
-            srinfo="suggestion",
-            srprop="",
-        )
+        options = {"srnamespace": namespaces, "srlimit": "1", "srinfo": "suggestion", "srprop": ""}
+        reply = await self._ask(action="query", list="search", srsearch=words, **options)
         return reply.query.searchinfo.suggestion
 
     async def parse(self, title: str) -> Parsed:
         """The page as HTML. Raises NotFoundError when there is none."""
         try:
-            reply = await self._ask(
-                action="parse",
-                page=title,
-                redirects="1",
-                prop="text|revid",
-                disableeditsection="1",
-                disabletoc="1",
-                disablelimitreport="1",
-            )
+            hidden = {"disableeditsection": "1", "disabletoc": "1", "disablelimitreport": "1"}
+            reply = await self._ask(action="parse", page=title, redirects="1", prop="text|revid", **hidden)
         except ApiError as error:
             if error.api_code in _MISSING_CODES:
                 raise NotFoundError(f"the wiki has no page `{title}`") from None

@@ -183,13 +183,7 @@ class MediaWiki:
     async def _by_prefix(self, term: str, limit: int) -> list[tuple[PageInfo, float]]:
         if len(term.encode("utf-8", "replace")) > LONGEST_TITLE:
             return []
-        found = await self.api.query(
-            generator="prefixsearch",
-            gpssearch=term,
-            gpslimit=_hits(limit),
-            gpsnamespace=self._joined_namespaces,
-        )
-        return _by_rank(self._ordered(found), _PREFIX)
+        return _by_rank(await self._generate("prefixsearch", "gps", term, limit), _PREFIX)
 
     async def _by_title_words(self, term: str, limit: int) -> list[PageInfo]:
         words = _search_words(term)
@@ -206,17 +200,16 @@ class MediaWiki:
         return await self._search("text", " ".join(f"intitle:{word}" for word in words), limit)
 
     async def _search(self, what: str, words: str, limit: int) -> list[PageInfo]:
-        found = await self.api.query(
-            generator="search",
-            gsrwhat=what,
-            gsrsearch=words,
-            gsrlimit=_hits(limit),
-            gsrnamespace=self._joined_namespaces,
-        )
-        return self._ordered(found)
+        return await self._generate("search", "gsr", words, limit, gsrwhat=what)
 
-    def _ordered(self, found: QueryReply) -> list[PageInfo]:
+    async def _generate(
+        self, generator: str, prefix: str, term: str, limit: int, **options: str
+    ) -> list[PageInfo]:
         """Hits by rank; a redirect's rank counts for its page where that has none itself."""
+        options[f"{prefix}search"] = term
+        options[f"{prefix}limit"] = str(min(_OVERFETCH * limit, _MAX_HITS))
+        options[f"{prefix}namespace"] = self._joined_namespaces
+        found = await self.api.query(generator=generator, **options)
         ranks = {move.to: move.index for move in reversed(found.redirects) if move.index is not None}
         last = len(found.pages)
 
@@ -241,10 +234,6 @@ def _check_address(info: PageInfo) -> None:
         address = httpx2.URL("")
     if address.scheme not in ("http", "https") or not address.host:
         raise WikiReplyError(f"the wiki names no usable address of its page `{info.title}`")
-
-
-def _hits(limit: int) -> str:
-    return str(min(_OVERFETCH * limit, _MAX_HITS))
 
 
 def _resolved(name: str, found: QueryReply) -> str:

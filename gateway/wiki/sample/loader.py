@@ -20,7 +20,6 @@ from gateway.wiki.wikitext import extract
 ORIGIN = "sample"
 _MARKER = "sample"
 _REPLACED = "replaced"  # by an import: never load the sample again
-_SUFFIX = ".wiki"
 
 
 async def load_sample(database: Database, folder: Path) -> int:
@@ -81,8 +80,8 @@ def _store(
 def _read(folder: Path) -> dict[str, str]:
     try:
         files = {
-            unquote(file.name.removesuffix(_SUFFIX)).replace("_", " "): file.read_text(encoding="utf-8")
-            for file in sorted(folder.glob("*" + _SUFFIX))
+            unquote(file.stem).replace("_", " "): file.read_text(encoding="utf-8")
+            for file in sorted(folder.glob("*.wiki"))
         }
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the sample wiki in {folder} cannot be read: {error}") from error
