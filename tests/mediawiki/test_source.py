@@ -44,7 +44,7 @@ def settings_of(mediawiki: RealMediaWiki) -> WikiSettings:
 
 
 def lines(sections: list[Section]) -> list[str]:
-    """Headings and the lines that are not blank: where blank lines were, HTML does not tell."""
+    """Headings and non-blank lines: HTML does not preserve blank lines."""
     out = []
     for section in sections:
         out.append(f"{'=' * section.level} {section.heading} #{section.anchor}")

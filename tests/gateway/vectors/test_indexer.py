@@ -1,4 +1,4 @@
-"""What is missing is made, in whatever order things happen."""
+"""The indexer makes missing vectors in any order of events."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_a_failing_model_is_tried_again_later(
     await until(lambda: indexer.health().problem is None)
 
 
-async def test_an_unexpected_error_is_told_and_outlived(
+async def test_an_unexpected_error_is_reported_and_survived(
     make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Torn(Listed):
@@ -118,7 +118,7 @@ async def test_a_long_text_is_cut_until_it_fits(make_indexer: MakeIndexer) -> No
     assert len(made.marks) >= 6  # four times as long as fits, and cut in halves
 
 
-async def test_another_model_begins_anew(
+async def test_another_model_starts_over(
     make_indexer: MakeIndexer, embedder: WordEmbedder, database: Database
 ) -> None:
     source = Listed({1: ["one"]})
@@ -139,7 +139,7 @@ async def test_another_model_begins_anew(
 async def test_a_copied_file_is_the_same_model(
     make_indexer: MakeIndexer, embedder: WordEmbedder, database: Database
 ) -> None:
-    """Another path or time, the same vectors: one question to the model, and nothing is made again."""
+    """Another path or time but the same vectors: the model is asked once, and nothing is made again."""
     source = Listed({1: ["one"]})
     indexer = make_indexer(source)
     await indexer.caught_up()
@@ -166,7 +166,7 @@ async def test_it_lets_answers_go_first(make_indexer: MakeIndexer, monkeypatch: 
     await until(lambda: 1 in source.made)
 
 
-async def test_it_does_not_wait_for_ever(make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_does_not_wait_forever(make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_YIELD_SECONDS", 0.05)
     source = Listed({1: ["one"]})
     await make_indexer(source, busy=lambda: True).caught_up()

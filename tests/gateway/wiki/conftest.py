@@ -1,4 +1,4 @@
-"""A wiki's API, and sources that ask it."""
+"""Fixtures: a wiki's API and its clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def server() -> AsyncIterator[ApiServer]:
 
 
 class Wikis:
-    """Sources that are closed in the end, and do not wait long before they try again."""
+    """Makes clients with short back-off and closes them at the end."""
 
     def __init__(self) -> None:
         self.made: list[MediaWiki] = []

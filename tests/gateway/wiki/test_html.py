@@ -1,4 +1,4 @@
-"""MediaWiki's HTML to text. What a real MediaWiki makes of the sample wiki is compared in tests/mediawiki."""
+"""MediaWiki's HTML to text. tests/mediawiki compares with a real MediaWiki's HTML of the sample wiki."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a wiki behind an API: kept over a restart, found by what they mean, counted for operators."""
+"""Pages of a wiki behind an API: cached across restarts, searched by meaning, counted in metrics."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 async def opened(server: Wiki, database: Database) -> AsyncIterator[Open]:
-    """Opens sources over one database, as after a restart; they are closed in the end."""
+    """Opens clients with one database, as after a restart, and closes them at the end."""
     made: list[MediaWiki] = []
 
     async def open_one(api_url: str = "", meaning: Meaning | None = None, **values: Any) -> MediaWiki:
@@ -167,7 +167,7 @@ async def test_a_page_that_is_gone_is_forgotten(server: Wiki, opened: Open) -> N
 
 
 async def test_a_small_first_letter_may_be_another_page(server: Wiki, opened: Open) -> None:
-    """Wiktionaries have both."""
+    """Wiktionaries have pages that differ only in the case of the first letter."""
     wiki = await opened()
     assert [(await wiki.fetch(title)).title for title in ("Set", "set", "Set", "set")] == ["Set", "set"] * 2
     assert parsed(server) == ["Set", "set"]
@@ -191,7 +191,7 @@ async def test_a_database_that_fails_costs_requests_and_no_answers(
 
 
 class Searched:
-    """A source with an embedder, whose pages are embedded when they come."""
+    """A client whose pages are embedded after they were fetched."""
 
     def __init__(self, wiki: MediaWiki, embedder: WordEmbedder, queries: Queries, database: Database) -> None:
         self.wiki = wiki

@@ -1,4 +1,4 @@
-"""Where the API source may be led: redirects, proxies, private addresses, certificates."""
+"""Where the API client connects: redirects, proxies, private addresses, certificates."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_nobody_listening_is_a_temporary_error(wikis: Wikis) -> None:
 
 
 class Names:
-    """Answers of a name server, one after the other; the last one stays."""
+    """A name server's answers in turn; the last one repeats."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
