@@ -1,1 +1,1 @@
-"""Embeddings of documents, made in the background, and of queries. Imports `inference`, `store` and below."""
+"""Embeddings of documents and queries. Imports `inference`, `store` and below."""

@@ -1,14 +1,14 @@
-"""Makes vectors in the background for whatever has none yet: after a start, an import, a change of the model.
+"""Embed documents in the background: after a start, after an import, and after the embedding model changed.
 
-What is done is in the database, so a stop costs at most the group of documents that was being worked on. The work
-yields to chats: two models at once would each run at half the speed.
+Progress is in the database, so a stop costs at most the group of documents in progress. Chats go first: two models
+running at once would each run at half the speed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -16,28 +16,30 @@ import apsw
 import structlog
 from msgspec import Struct
 
-from gateway.base.errors import HearthError
+from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError, PromptTooLongError
 from gateway.base.supervised import Supervised, Supervision
 from gateway.inference.embedding import Embedder, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space, use_space
-from gateway.vectors.group import Group
-from gateway.vectors.source import Count, DocumentSource
+from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
 
 log = structlog.get_logger(__name__)
 
-POLL_SECONDS = 15.0  # between two looks for new documents; other processes import, too
+POLL_SECONDS = 15.0  # interval of looking for new documents; other processes import, too
 _DOCUMENTS_AT_ONCE = 16
-_LONGEST_WAIT_SECONDS = 600.0  # between two tries with a model that fails: each may load it
-_COUNT_SECONDS = 5.0  # between two counts while it works
-_YIELD_SECONDS = 10.0  # that a group waits at most for others to be answered
+_PARTS_AT_ONCE = 16
+_MAX_RETRY_SECONDS = 600.0  # each retry with a failing model may load it
+_COUNT_SECONDS = 5.0  # interval of counting while working
+_YIELD_SECONDS = 10.0  # how long a request waits at most for chats to finish
 _LOOK_SECONDS = 0.1
 
 IndexState = Literal["idle", "working", "waiting"]
+Embed = Callable[[list[EmbeddedText]], Awaitable[Embeddings]]
+_Part = tuple[int, EmbeddedText]  # index of the document, and one of its texts
 
 
 class IndexHealth(Struct, frozen=True):
-    """``waiting`` is after a problem. ``counts`` are by source, as of the last look."""
+    """``waiting`` means backing off after ``problem``. ``counts`` are by source, as of the last count."""
 
     state: IndexState
     counts: dict[str, Count]
@@ -46,7 +48,7 @@ class IndexHealth(Struct, frozen=True):
 
 
 class Indexer:
-    """One task. ``busy`` tells whether somebody is being answered right now; ``dimensions`` None keeps all."""
+    """One background task. ``busy`` returns whether a chat is running; ``dimensions`` None keeps all dimensions."""
 
     def __init__(
         self,
@@ -71,42 +73,40 @@ class Indexer:
         self._state: IndexState = "idle"
         self._counts: dict[str, Count] = {}
         self._counted_at = 0.0
-        self._begun: tuple[float, int] | None = None  # when this run of work began, and what was done then
+        self._started: tuple[float, int] | None = (
+            None  # time and documents done when this run of work started
+        )
 
     def start(self, supervision: Supervision) -> None:
-        """Begin."""
-        self._task = supervision.start("vector-indexer", self._run, longest_wait=_LONGEST_WAIT_SECONDS)
+        self._task = supervision.start("vector-indexer", self._run, longest_wait=_MAX_RETRY_SECONDS)
 
     async def close(self) -> None:
-        """Stop; what is missing is made after the next start."""
+        """Stop; the next start continues."""
         if self._task is not None:
             await self._task.close()
 
     async def caught_up(self) -> None:
-        """Wait until everything has its vectors, or a problem is in the way."""
+        """Wait until every document has its vectors or a problem is in the way."""
         await self._settled.wait()
 
     def wake(self, *, stale: bool = False) -> None:
-        """There may be something new. ``stale``: the model makes other vectors than those that are stored."""
+        """Look for new documents now. ``stale``: the stored vectors are from another model."""
         self._stale = self._stale or stale
         self._wake.set()
 
     def health(self) -> IndexHealth:
-        """How far it is. Touches nothing."""
         speed = None
-        if self._begun is not None and (seconds := self._counted_at - self._begun[0]) > 0:
-            speed = round((self._done() - self._begun[1]) / seconds, 2)
-        failed = self._task if self._task is not None and self._task.state == "restarting" else None
-        state: IndexState = self._state if failed is None else "waiting"
-        return IndexHealth(state, dict(self._counts), speed, failed.problem if failed is not None else None)
-
-    # ------------------------------------------------------------------------------------- the task
+        if self._started is not None and (seconds := self._counted_at - self._started[0]) > 0:
+            speed = round((self._done() - self._started[1]) / seconds, 2)
+        if self._task is not None and self._task.state == "restarting":
+            return IndexHealth("waiting", dict(self._counts), speed, self._task.problem)
+        return IndexHealth(self._state, dict(self._counts), speed, None)
 
     async def _run(self) -> None:
         while True:
             self._wake.clear()
             try:
-                await self._pass()
+                await self._index_all()
                 self._state = "idle"
             finally:
                 self._settled.set()
@@ -114,84 +114,74 @@ class Indexer:
                 async with asyncio.timeout(self._poll_seconds):
                     await self._wake.wait()
 
-    async def _pass(self) -> None:
-        """Make everything that is missing."""
+    async def _index_all(self) -> None:
         await self._check_space()
         await self._count()
         for source in self._sources:
             while await self._database.write(source.tidy):
                 pass
-            after = -1
-            while (last := await self._group(source, after)) is not None:
-                after = last
-        if self._begun is not None:
+            after: int | None = -1
+            while after is not None:
+                after = await self._index_next(source, after)
+        if self._started is not None:
             await self._count()
             log.info("vectors are up to date", documents=self._done())
-        self._begun = None
+        self._started = None
 
     async def _check_space(self) -> None:
-        """Another model may have been configured while nothing is missing: then ask it what its vectors are."""
+        """Ask a newly configured model for its space: with no document pending, nothing else would notice it."""
         identity = await asyncio.to_thread(lambda: self._embedder.identity)
         space = await self._database.read(get_space)
         if space is None or not (self._stale or identity not in ("", space.identity)):
             return
         self._stale = False
-        made = await self._embed(["?"], [])
+        made = await self._embed([EmbeddedText("?")])
         found = Space(made.space, len(made.vectors[0]) // 4, identity)
-        if await self._database.write(lambda c: use_space(c, found)):
-            log.info("the embedding model is another one: all vectors are made again")
+        await self._database.write(lambda c: _use_space(c, found))
 
-    async def _group(self, source: DocumentSource, after: int) -> int | None:
-        """Work on the next documents; the number of the last one, None when there was nothing to do."""
+    async def _index_next(self, source: DocumentSource, after: int) -> int | None:
+        """Embed the documents that follow number ``after``; the number of the last one, None when none is pending."""
         documents = await self._database.read(lambda c: source.pending(c, after, _DOCUMENTS_AT_ONCE))
         if not documents:
-            # Documents with smaller numbers may have come meanwhile.
-            return -1 if after >= 0 and await self._any(source) else None
+            # Documents with smaller numbers may have been added meanwhile.
+            added = after >= 0 and await self._database.read(lambda c: bool(source.pending(c, -1, 1)))
+            return -1 if added else None
         self._state = "working"
         self._settled.clear()
-        if self._begun is None:
-            self._begun = (time.monotonic(), self._done())
+        if self._started is None:
+            self._started = (time.monotonic(), self._done())
         identity = await asyncio.to_thread(lambda: self._embedder.identity)
-        group = Group(documents)
-        while parts := group.next():
-            await self._courtesy()
-            try:
-                group.made(await self._embed([part.text for part in parts], [part.title for part in parts]))
-            except HearthError as error:
-                if not group.failed(error):
-                    raise
-        await self._database.write(lambda c: self._store(c, source, group, identity))
+        group = Group(documents, self._embed_politely)
+        results = await group.run()
+
+        def store(connection: apsw.Connection) -> None:
+            # One transaction: the vectors belong to the space that is stored with them.
+            if group.space is not None:
+                _use_space(connection, Space(group.space, group.dimensions, identity))
+            source.put(connection, results)
+
+        await self._database.write(store)
         if time.monotonic() - self._counted_at > _COUNT_SECONDS:
             await self._count()
         return documents[-1].number
 
-    def _store(
-        self, connection: apsw.Connection, source: DocumentSource, group: Group, identity: str
-    ) -> None:
-        """One transaction: the vectors of a group belong to the space that is stored with them."""
-        if group.space is not None and use_space(connection, Space(group.space, group.dimensions, identity)):
-            log.info("the embedding model is another one: all vectors are made again")
-        source.put(connection, group.results())
+    async def _embed_politely(self, parts: list[EmbeddedText]) -> Embeddings:
+        """Embed once no chat is running, or after a limited wait."""
+        for _ in range(round(_YIELD_SECONDS / _LOOK_SECONDS)):
+            if not self._busy():
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        return await self._embed(parts)
 
-    async def _any(self, source: DocumentSource) -> bool:
-        return bool(await self._database.read(lambda c: source.pending(c, -1, 1)))
-
-    async def _embed(self, texts: list[str | list[int]], titles: list[str]) -> Embeddings:
+    async def _embed(self, parts: list[EmbeddedText]) -> Embeddings:
         return await self._embedder.embed(
-            texts,
+            [part.text for part in parts],
             kind="document",
-            titles=titles,
+            titles=[part.title for part in parts],
             lane="background",
             dimensions=self._dimensions,
             request_id="index",
         )
-
-    async def _courtesy(self) -> None:
-        """Let those who are being answered finish, but do not wait for ever."""
-        for _ in range(round(_YIELD_SECONDS / _LOOK_SECONDS)):
-            if not self._busy():
-                return
-            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _count(self) -> None:
         self._counts = await self._database.read(
@@ -201,3 +191,82 @@ class Indexer:
 
     def _done(self) -> int:
         return sum(count.done for count in self._counts.values())
+
+
+def _use_space(connection: apsw.Connection, space: Space) -> None:
+    if use_space(connection, space):
+        log.info("the embedding model changed: all vectors are made again")
+
+
+class Group:
+    """The vectors of ``documents``. ``space`` is None when no text was embedded."""
+
+    def __init__(self, documents: Sequence[Document], embed: Embed) -> None:
+        self._documents = documents
+        self._embed = embed
+        self._reset()
+
+    def _reset(self) -> None:
+        self.space: str | None = None
+        self.dimensions = 0
+        self._vectors: list[list[tuple[int, bytes]]] = [[] for _ in self._documents]
+        self._problems: dict[int, str] = {}
+
+    async def run(self) -> list[tuple[Document, Vectors]]:
+        """Embed every text and start over when the model changes meanwhile.
+
+        A text that is too long is split; a document with a text that cannot be embedded gets no vectors. Raises
+        HearthError when the model cannot run or the settings are wrong.
+        """
+        parts = [(index, part) for index, document in enumerate(self._documents) for part in document.parts]
+        at = 0
+        while at < len(parts):
+            if await self._run(parts[at : at + _PARTS_AT_ONCE]):
+                at += _PARTS_AT_ONCE
+            else:
+                self._reset()
+                at = 0
+        return [(document, self._result(index)) for index, document in enumerate(self._documents)]
+
+    async def _run(self, parts: list[_Part]) -> bool:
+        """Whether the vectors are in the same space as those before them."""
+        parts = [part for part in parts if part[0] not in self._problems]
+        if not parts:
+            return True
+        try:
+            embeddings = await self._embed([part for _, part in parts])
+        except PromptTooLongError as error:
+            at = int(error.details.get("index", 0))
+            index, part = parts[at]
+            halves = [(index, half) for half in part.halves()]
+            if len(halves) < 2:
+                self._problems[index] = error.message
+            return all([await self._run(some) for some in (parts[:at], halves, parts[at + 1 :])])
+        except HearthError as error:
+            if not _is_fault_of_text(error):
+                raise
+            if len(parts) == 1:
+                self._problems[parts[0][0]] = error.message
+                return True
+            return all([await self._run([part]) for part in parts])
+        if self.space not in (None, embeddings.space):
+            return False
+        self.space = embeddings.space
+        for (index, part), vector in zip(parts, embeddings.vectors, strict=True):
+            self.dimensions = len(vector) // 4
+            self._vectors[index].append((part.mark, vector))
+        return True
+
+    def _result(self, index: int) -> Vectors:
+        if index in self._problems:
+            return Vectors([], [], self._problems[index])
+        return Vectors(
+            [mark for mark, _ in self._vectors[index]], [vector for _, vector in self._vectors[index]]
+        )
+
+
+def _is_fault_of_text(error: HearthError) -> bool:
+    """Whether another text may succeed: not when the model cannot run or the settings are wrong."""
+    if isinstance(error, InvalidRequestError):
+        return error.param != "dimensions"
+    return not isinstance(error, ModelUnavailableError) and error.status == 500

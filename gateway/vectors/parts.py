@@ -1,4 +1,4 @@
-"""The embedding side of the application put together: nothing of it without an embedding model."""
+"""Wiring of the embedding model, the indexer and the queries; all optional."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from gateway.vectors.source import DocumentSource
 
 
 class VectorSearch(Struct, frozen=True):
-    """What searches by meaning need: vectors of queries, and somebody who makes those of documents."""
+    """What a search by meaning needs: vectors of queries, and an indexer for those of documents."""
 
     queries: Queries
     indexer: Indexer
 
     async def close(self) -> None:
-        """Stop both."""
         await self.indexer.close()
         await self.queries.close()
 
 
 def make_embedder(settings: Settings, beside: Callable[[], Sequence[ResolvedModel]]) -> Embedder:
-    """The configured embedder. ``beside`` tells what other hosts have loaded. Raises ConfigurationError."""
+    """The configured embedder. ``beside`` returns the models loaded by other hosts. Raises ConfigurationError."""
     if not settings.embedding.model:
         return NoEmbedder()
 
@@ -48,7 +47,7 @@ def make_search(
     sources: Sequence[DocumentSource],
     busy: Callable[[], bool],
 ) -> VectorSearch | None:
-    """Searches over ``sources``; None without an embedding model. ``busy``: somebody is being answered."""
+    """Vector search over ``sources``; None without an embedding model. ``busy`` returns whether a chat is running."""
     if embedder.model is None:
         return None
     dimensions = embedder.model.dimensions

@@ -1,4 +1,4 @@
-"""Vectors of queries: in time, or a search does without."""
+"""Embed queries within a time limit."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gateway.inference.embedding import Embedder, Embeddings
 
 log = structlog.get_logger(__name__)
 
-# Vectors that nobody waits for any more. They go on, because they may be waiting for the model to start.
-_LATE_AT_ONCE = 8
-# A question's terms, and a chat's last message, are asked for several times in a row.
-_KEPT = 64
+# Requests that timed out but continue, because they may be waiting for the model to start.
+_MAX_LATE = 8
+# A question's terms, and a chat's last message, are embedded several times in a row.
+_CACHE_SIZE = 64
 
 
 class QueryVector(Struct, frozen=True):
-    """A query's vector and the space that it can be compared in."""
+    """A query's vector and the embedding space that it belongs to."""
 
     vector: bytes
     space: str
 
 
 class Queries:
-    """Makes them. ``on_stale`` is told when the stored vectors turn out to be of another model than the query's.
+    """``on_stale`` is called when the stored vectors belong to another model than the query's.
 
-    ``failures`` counts queries that went without, ``problem`` is why the last one did, None once one succeeds.
+    ``failures`` counts queries without a vector; ``problem`` is why the last one failed, None after a success.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Queries:
         self._dimensions = dimensions
         self._timeout = timeout_seconds
         self._late: set[asyncio.Task[Embeddings]] = set()
-        self._known: OrderedDict[str, QueryVector] = OrderedDict()
+        self._cache: OrderedDict[str, QueryVector] = OrderedDict()
 
     async def vector(self, text: str, owner: str = "") -> QueryVector:
-        """The vector of a query. Raises HearthError when there is none within the configured time."""
-        if (known := self._known.get(text)) is not None:
-            self._known.move_to_end(text)
-            return known
+        """Embed a query. Raises HearthError when that fails or takes longer than the configured time."""
+        if (cached := self._cache.get(text)) is not None:
+            self._cache.move_to_end(text)
+            return cached
         try:
             made = await self._in_time(text, owner)
         except HearthError as error:
@@ -66,22 +66,22 @@ class Queries:
             log.warning("a search does without vectors", problem=error.message)
             raise
         self.problem = None
-        vector = self._known[text] = QueryVector(made.vectors[0], made.space)
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
+        vector = self._cache[text] = QueryVector(made.vectors[0], made.space)
+        if len(self._cache) > _CACHE_SIZE:
+            self._cache.popitem(last=False)
         return vector
 
     def stale(self) -> None:
-        """The stored vectors are not of the space that a query had."""
-        self._known.clear()
+        """Report that the stored vectors belong to another space than a query's."""
+        self._cache.clear()
         self._on_stale()
 
     async def close(self) -> None:
-        """Stop what nobody waits for."""
+        """Cancel the requests that timed out."""
         await stop(list(self._late))
 
     async def _in_time(self, text: str, owner: str) -> Embeddings:
-        if len(self._late) >= _LATE_AT_ONCE:
+        if len(self._late) >= _MAX_LATE:
             raise ModelUnavailableError("the embedding model is too slow for the searches that wait for it")
         work = self._embedder.embed(
             [text],
@@ -100,13 +100,13 @@ class Queries:
         if task.done():
             return task.result()
         self._late.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_late_done)
         raise ModelUnavailableError(f"the embedding model made no vector within {self._timeout:g} s")
 
-    def _ended(self, task: asyncio.Task[Embeddings]) -> None:
+    def _on_late_done(self, task: asyncio.Task[Embeddings]) -> None:
         self._late.discard(task)
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, HearthError):  # whoever asked was told that it took too long, not why
+        if isinstance(error, HearthError):  # the caller only learned that it timed out
             self.problem = error.message
             log.warning("a late vector could not be made", problem=error.message)
         elif error is not None:

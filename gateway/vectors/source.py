@@ -1,4 +1,4 @@
-"""What the indexer sees of those who want vectors: documents that wait, and where their vectors go."""
+"""The interface between the indexer and what has documents to embed, such as the wiki and the facts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _HALF_WORD = 20
 
 
 class EmbeddedText(Struct, frozen=True):
-    """A text that gets one vector. ``mark`` is the source's own, such as the section it is from."""
+    """A text that gets one vector. ``mark`` belongs to the source, such as the index of the text's section."""
 
     text: str
     title: str = ""
     mark: int = 0
 
     def halves(self) -> Iterator[EmbeddedText]:
-        """The text in two parts, cut at a space near its middle; itself when it is too short for that."""
+        """Split the text at a space near its middle; a text of one character yields itself."""
         middle = len(self.text) // 2
         space = self.text.find(" ", middle, middle + _HALF_WORD)
         cut = space if space > 0 else middle
@@ -29,7 +29,7 @@ class EmbeddedText(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """Something with vectors. ``number`` orders documents; ``row`` is the source's own."""
+    """``number`` orders documents; ``row`` belongs to the source."""
 
     number: int
     parts: list[EmbeddedText]
@@ -37,7 +37,7 @@ class Document(Struct, frozen=True):
 
 
 class Vectors(Struct, frozen=True):
-    """What became of a document: a mark for each vector, or why there are none."""
+    """A document's vectors and the mark of each, or ``problem``: why it has none."""
 
     marks: list[int]
     vectors: list[bytes]
@@ -45,7 +45,7 @@ class Vectors(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True):
-    """Documents that are done, those of them that have no vectors because of a problem, and all."""
+    """Numbers of documents. ``done`` includes ``failed``, those that got no vectors because of a problem."""
 
     done: int
     failed: int
@@ -53,22 +53,20 @@ class Count(Struct, frozen=True):
 
 
 class DocumentSource(Protocol):
-    """A kind of documents. The functions run in the database's threads."""
+    """A kind of documents. The methods run in the database's threads."""
 
     name: str
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
-        """The next documents behind number ``after`` that have no vectors yet."""
+        """The next documents without vectors whose number is greater than ``after``."""
         ...
 
     def put(self, connection: apsw.Connection, made: Sequence[tuple[Document, Vectors]]) -> None:
-        """Store vectors; those of a document that has changed or gone meanwhile are dropped."""
+        """Store vectors, except those of documents that were changed or deleted meanwhile."""
         ...
 
-    def count(self, connection: apsw.Connection) -> Count:
-        """How far it is."""
-        ...
+    def count(self, connection: apsw.Connection) -> Count: ...
 
     def tidy(self, connection: apsw.Connection) -> bool:
-        """A step of cleaning up; False when there is nothing more to do."""
+        """Do one step of cleaning up; return whether another is needed."""
         ...

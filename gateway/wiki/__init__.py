@@ -1,4 +1,1 @@
-"""Wikis as sources of pages: a local one and MediaWikis elsewhere.
-
-Imports `vectors`, `inference`, `store` and below.
-"""
+"""Wikis: the local one and MediaWikis behind an API. Imports `vectors`, `inference`, `store` and below."""

@@ -1,4 +1,4 @@
-"""From wikitext to what the store keeps: a page with its sections and index text, or a redirect."""
+"""Turn wikitext into what the store keeps: a page with its sections and index text, or a redirect."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from gateway.wiki.wikitext.extract import extract, redirect_target
 
 
 class NewRedirect(Struct, frozen=True):
-    """A name that leads to another one."""
-
     title: str
     target: str
 
 
 class Gone(Struct, frozen=True):
-    """A page whose text is not to be had any more."""
+    """A page to remove."""
 
     title: str
 
@@ -28,14 +26,9 @@ class Gone(Struct, frozen=True):
 Item = store.NewPage | NewRedirect | Gone
 
 
-def prepare(
-    title: str, revision: int, wikitext: str, redirect: str | None = None
-) -> store.NewPage | NewRedirect:
-    """Extract a page. Pure and possibly slow for long pages: call it outside the writer thread.
-
-    ``redirect`` is the target when the source tells it; wikis in other languages have other words for it.
-    """
-    target = redirect or redirect_target(wikitext)
+def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedirect:
+    """Extract a page. Slow for long pages: call it outside the writer thread."""
+    target = redirect_target(wikitext)
     if target is not None:
         return NewRedirect(title, target)
     sections = extract(wikitext)
@@ -53,7 +46,7 @@ def prepare(
 
 
 def put(connection: apsw.Connection, item: Item, origin: str) -> None:
-    """Store what :func:`prepare` made, or remove what is gone."""
+    """Store or remove a page."""
     if isinstance(item, Gone):
         store.delete_title(connection, item.title)
     elif isinstance(item, NewRedirect):

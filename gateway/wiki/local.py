@@ -1,4 +1,4 @@
-"""The wiki in the local database, searched with SQLite's full-text index, by vectors, or by both."""
+"""The wiki in the local database."""
 
 from __future__ import annotations
 
@@ -19,30 +19,26 @@ from gateway.wiki.search.vectors import Meaning
 from gateway.wiki.source import SECTIONS, Hits, Page, PageRef, WikiHealth
 from gateway.wiki.wikitext.extract import normal_title, plain_title
 
-# Left as they are in page addresses, as MediaWiki does.
+# MediaWiki leaves these unescaped in page URLs.
 _SAFE_IN_URL = ";@$!*(),/~:"
 _SPARE = 30
 
 
 class LocalWiki:
-    """A :class:`gateway.wiki.source.WikiSource` over the tables ``wiki_*``; without ``meaning`` by words alone."""
+    """A :class:`gateway.wiki.source.WikiSource` over the tables ``wiki_*``; searches by words without ``meaning``."""
 
     def __init__(self, database: Database, settings: WikiSettings, meaning: Meaning | None = None) -> None:
         self._database = database
         self._settings = settings
-        self._hybrid = (
-            HybridSearch(database, self._by_words, meaning, sketch_of, spare=_SPARE) if meaning else None
-        )
+        self._hybrid = HybridSearch(self._by_words, meaning, sketch_of, settings.search, spare=_SPARE)
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Pages by name: exact, redirect, prefix, words, names inside the term, substring, misspelling."""
+        """Find pages by name: exact, redirect, prefix, words, names inside the term, substring, misspelling."""
         return await self._database.read(lambda connection: search_titles(connection, term, limit))
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Pages by words, by meaning, or by both rankings fused, as ``wiki.search`` says."""
-        if self._hybrid is None:
-            return Hits(await self._by_words(term, limit))
-        return await self._hybrid.search(term, limit, self._settings.search)
+        """Find pages by words, by meaning or by both rankings fused, as ``wiki.search`` says."""
+        return await self._hybrid.search(term, limit)
 
     async def _by_words(self, term: str, limit: int) -> list[PageRef]:
         return await self._database.read(lambda connection: search_text(connection, term, limit))
@@ -50,20 +46,14 @@ class LocalWiki:
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for redirects in a circle."""
         row = await self._database.read(lambda connection: _find(connection, title))
-        sections = SECTIONS.decode(row.sections)
-        return Page(row.title, row.revision, self.url(row.title), sections)
+        return Page(row.title, row.revision, self.url(row.title), SECTIONS.decode(row.sections))
 
     async def health(self) -> WikiHealth:
-        """Pages in the store."""
-        pages = await self.count_pages()
+        pages = await self._database.read(store.count_pages)
         return WikiHealth(source="local", status="ok", address=self._settings.page_url, pages=pages)
 
-    async def count_pages(self) -> int:
-        """Pages in the store, redirects not counted."""
-        return await self._database.read(store.count_pages)
-
     def url(self, title: str) -> str:
-        """Address of the page on the wiki it came from."""
+        """URL of the page on the wiki that it was imported from."""
         encoded = quote(title.replace(" ", "_"), safe=_SAFE_IN_URL)
         return self._settings.page_url.replace("{title}", encoded)
 

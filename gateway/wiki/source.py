@@ -1,4 +1,4 @@
-"""What the ask flow sees of a wiki: two searches and a fetch that keeps sections."""
+"""The interface of a wiki, as the ask flow uses it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from msgspec import Struct
 
 
 class PageRef(Struct, frozen=True):
-    """A search hit. ``title`` is the page itself, never a redirect; ``score`` is higher for better matches."""
+    """A search hit. ``title`` is that of the page, never of a redirect; better matches score higher."""
 
     title: str
     score: float
 
 
 class Hits(Struct, frozen=True):
-    """What a text search found, best first.
+    """The hits of a text search, best first.
 
-    ``problem`` says why a part of the search was left out, such as a model that makes no vectors; ``note`` is worth
-    knowing and no problem.
+    ``problem`` says why a part of the search was skipped, such as a failing embedding model; ``note`` is information.
     """
 
     refs: list[PageRef]
@@ -36,12 +35,12 @@ class Section(Struct, frozen=True):
     text: str  # paragraphs separated by blank lines; lists, tables (" | " rows) and code kept line by line
 
 
-# Of a page as it is stored; made here: threads use it (docs/decisions/0010-first-conversion.md).
+# Decodes stored pages. Built at import because threads use it (docs/decisions/0010-first-conversion.md).
 SECTIONS = msgspec.json.Decoder(list[Section])
 
 
 class Page(Struct, frozen=True):
-    """A page at one revision. ``url`` is the page's address without a fragment."""
+    """A page at one revision. ``url`` has no fragment."""
 
     title: str
     revision: int
@@ -50,31 +49,31 @@ class Page(Struct, frozen=True):
 
 
 class WikiHealth(Struct, frozen=True, kw_only=True):
-    """What an operator sees of a wiki. ``status`` is ``unused`` until something was asked for."""
+    """The state of a wiki for operators. ``status`` is ``unused`` before the first request."""
 
     source: Literal["local", "api"]
     status: Literal["ok", "failing", "unused"]
-    address: str  # of the API; for the local store the base of citation links
-    pages: int  # in the local store, or kept from the API
-    requests: int = 0  # to the API, and how many of them failed in spite of trying again
-    failures: int = 0
+    address: str  # of the API; for the local store `wiki.page_url`
+    pages: int  # in the local store or the cache
+    requests: int = 0  # to the API
+    failures: int = 0  # after all retries
     retries: int = 0
     cache_hits: int = 0
-    cache_bytes: int = 0  # of the pages that are kept
-    last_reply_seconds: float | None = None  # since the API's last useful reply
-    paused_seconds: float = 0.0  # for which the API asked to be left alone
-    problem: str | None = None  # of the last request, if it failed
+    cache_bytes: int = 0
+    last_reply_seconds: float | None = None  # since the API's last successful reply
+    paused_seconds: float = 0.0  # until the API accepts requests again
+    problem: str | None = None  # if the last request failed
 
 
 class WikiSource(Protocol):
-    """A wiki that can be searched. Raises NotFoundError for a missing page, HearthError when unreachable."""
+    """A wiki. Methods raise HearthError when it is unreachable, NotFoundError for a missing page."""
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Pages whose title (or a redirect to them) matches, best first."""
+        """Find pages by their titles and redirects, best first."""
         ...
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Pages whose text matches, and what was missing from the search."""
+        """Find pages by their text."""
         ...
 
     async def fetch(self, title: str) -> Page:
@@ -82,5 +81,5 @@ class WikiSource(Protocol):
         ...
 
     async def health(self) -> WikiHealth:
-        """How the wiki does, without asking anybody outside."""
+        """The state of the wiki; makes no request."""
         ...

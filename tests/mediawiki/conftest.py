@@ -15,7 +15,7 @@ __all__ = ["database"]
 
 @pytest.fixture(scope="session")
 def mediawiki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMediaWiki]:
-    """Debian's MediaWiki with the sample wiki. Skips, and says what is missing, where it cannot be installed."""
+    """Debian's MediaWiki with the sample wiki. Skips with the reason where it cannot be installed."""
     try:
         server = RealMediaWiki(tmp_path_factory.mktemp("mediawiki"))
     except MissingPackagesError as error:

@@ -1,4 +1,4 @@
-"""The sample wiki, and pages that test what it lacks, as a MediaWiki export."""
+"""The sample wiki and further test pages as a MediaWiki export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PHP and Debian's MediaWiki package, installed where that is possible.
+"""Install PHP and Debian's MediaWiki package where possible.
 
 The package is unpacked into a cache folder and not installed: its dependencies would start a web server.
 """
@@ -24,7 +24,7 @@ _MODULES = frozenset({"intl", "mbstring", "pdo_sqlite", "dom", "xml"})
 
 
 class MissingPackagesError(Exception):
-    """What is missing cannot be installed here; the message names it and says why."""
+    """A missing package cannot be installed here; the message says why."""
 
 
 def install_php() -> str:

@@ -45,7 +45,7 @@ $wgParserCacheType = CACHE_NONE;
 
 
 class RealMediaWiki:
-    """Installed, filled and serving when made; :meth:`stop` ends it. Raises MissingPackagesError."""
+    """The constructor installs, fills and starts it; :meth:`stop` ends it. Raises MissingPackagesError."""
 
     def __init__(self, folder: Path) -> None:
         self._php = install_php()
@@ -60,7 +60,7 @@ class RealMediaWiki:
         self._server = self._serve(port)
 
     def put(self, pages: dict[str, str]) -> None:
-        """Import pages and make them found."""
+        """Import pages and index them."""
         dump = self._folder / "dump.xml"
         dump.write_text(export(pages), encoding="utf-8")
         self._maintain("importDump", "--no-updates", str(dump))

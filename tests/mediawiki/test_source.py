@@ -44,7 +44,7 @@ def settings_of(mediawiki: RealMediaWiki) -> WikiSettings:
 
 
 def lines(sections: list[Section]) -> list[str]:
-    """Headings and the lines that are not blank: where blank lines were, HTML does not tell."""
+    """Headings and non-blank lines: HTML does not preserve blank lines."""
     out = []
     for section in sections:
         out.append(f"{'=' * section.level} {section.heading} #{section.anchor}")
@@ -55,9 +55,9 @@ def lines(sections: list[Section]) -> list[str]:
 async def test_it_is_a_wiki_source_and_says_how_it_does(wiki: MediaWiki) -> None:
     source: WikiSource = wiki
     assert (await source.health()).status == "unused"
-    site = await wiki.api.site()
-    assert (site.sitename, site.generator.split(".")[0]) == ("Sample wiki", "MediaWiki 1")
-    assert site.pages > 100
+    name, pages = await wiki.api.site()
+    assert name.startswith("Sample wiki (MediaWiki 1.")
+    assert pages > 100
     health = await source.health()
     assert (health.status, health.source, health.requests, health.failures) == ("ok", "api", 1, 0)
 

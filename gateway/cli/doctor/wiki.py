@@ -35,10 +35,10 @@ def check_wiki(settings: WikiSettings) -> WikiCheck:
 async def _ask(settings: WikiSettings) -> str:
     wiki = MediaWiki(settings)
     try:
-        site = await wiki.api.site()
+        name, count = await wiki.api.site()
         await wiki.search_text(_PROBE, 1)
         await wiki.search_titles(_PROBE, 1)
     finally:
         await wiki.close()
-    pages = f", {site.pages:,} pages" if site.pages else ""
-    return f"{site.sitename} ({site.generator}){pages} at {settings.api_url}"
+    pages = f", {count:,} pages" if count else ""
+    return f"{name}{pages} at {settings.api_url}"

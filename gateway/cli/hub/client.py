@@ -30,7 +30,7 @@ class HubTransport(httpx2.BaseTransport):
             return self._direct.handle_request(request)
         rule = self._direct.rule(request.url)
         if rule.literal is not None:
-            rule.allowed([str(rule.literal)])
+            rule.addresses()
         if proxy not in self._proxied:
             self._proxied[proxy] = httpx2.HTTPTransport(proxy=httpx2.Proxy(proxy))
         return self._proxied[proxy].handle_request(request)

@@ -23,8 +23,8 @@ from gateway.config.settings import Settings
 from gateway.store.db import Database
 from gateway.store.wiki.imports import other_origins
 from gateway.wiki.dumps.compressed import open_dump
+from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportReport, origin_of
-from gateway.wiki.dumps.page import DumpError
 
 _FOLDER = "imports"
 

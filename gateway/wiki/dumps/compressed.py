@@ -1,7 +1,7 @@
-"""Dump files as a stream of plain bytes, whatever they are compressed with.
+"""Dump files as streams of decompressed bytes.
 
-The format is told by the first bytes, not by the name. All is read in pieces of a fixed size, so that a small file
-that unpacks to a huge one takes time but no memory.
+The first bytes tell the format, not the name. Pieces have a fixed size, so a decompression bomb takes time but no
+memory.
 """
 
 from __future__ import annotations
@@ -13,28 +13,22 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, Literal, cast
+from typing import IO, BinaryIO, cast
 
 import zstandard
 
-from gateway.wiki.dumps.page import DumpError
+from gateway.wiki.dumps.dump import DumpError
 
-Format = Literal["xml", "gz", "bz2", "zst"]
-
-_MAGIC: list[tuple[bytes, Format]] = [
-    (b"\x1f\x8b", "gz"),
-    (b"BZh", "bz2"),
-    (b"\x28\xb5\x2f\xfd", "zst"),
-]
-_NOT_READ = [(b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf\x27\x1c", "7z"), (b"PK\x03\x04", "zip")]
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zst"}
+_UNSUPPORTED = {b"\xfd7zXZ": "xz", b"7z\xbc\xaf\x27\x1c": "7z", b"PK\x03\x04": "zip"}
 _HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * 1024
-# A frame is unpacked into a window of this size at most; `zstd --long=27` needs all of it, every other level less.
+# The largest window accepted, that of `zstd --long=27`; every other level needs less.
 _MAX_ZSTD_WINDOW = 1 << 27
 
 
 class DumpFile:
-    """An open dump. ``size`` and ``position`` are bytes of the file as it lies on the disk."""
+    """An open dump. ``size`` and ``position`` are in bytes of the compressed file."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         stat = path.stat()
@@ -47,11 +41,10 @@ class DumpFile:
 
     @property
     def position(self) -> int:
-        """How many bytes of the file have been read."""
         return self._file.tell()
 
     def pieces(self) -> Iterator[bytes]:
-        """The unpacked bytes. Raises DumpError when the packed ones are damaged, EOFError when they end early."""
+        """The decompressed bytes. Raises DumpError for a damaged file, EOFError for one that ends early."""
         source = self._unpacked()
         while True:
             try:
@@ -59,7 +52,7 @@ class DumpFile:
             except zstandard.ZstdError as error:
                 if "too much memory" in str(error) or "window" in str(error).lower():
                     raise DumpError(
-                        "it was packed with a window over 128 MiB: unpack it with `zstd -d --long=31` first"
+                        "it was compressed with a window over 128 MiB: decompress it with `zstd -d --long=31` first"
                     ) from None
                 raise self._damaged(error) from None
             except (zlib.error, gzip.BadGzipFile) as error:
@@ -88,10 +81,10 @@ class DumpFile:
 
 @contextmanager
 def open_dump(path: Path) -> Iterator[DumpFile]:
-    """The dump at ``path``. Raises DumpError when there is none or it is packed in a way that is not read here."""
+    """Open the dump at ``path``. Raises DumpError when that fails or its compression is not supported."""
     if not path.is_file():
-        what = "this is no regular file" if path.exists() else "there is no such file"
-        raise DumpError(f"{what}: give the path or the address of a MediaWiki XML export")
+        what = "this is not a regular file" if path.exists() else "there is no such file"
+        raise DumpError(f"{what}: give the path or the URL of a MediaWiki XML export")
     try:
         file = path.open("rb")
     except OSError as error:
@@ -100,12 +93,12 @@ def open_dump(path: Path) -> Iterator[DumpFile]:
         yield DumpFile(file, path)
 
 
-def _format_of(head: bytes) -> Format:
+def _format_of(head: bytes) -> str:
     if not head:
         raise DumpError("the file is empty")
-    for magic, name in _NOT_READ:
+    for magic, name in _UNSUPPORTED.items():
         if head.startswith(magic):
             raise DumpError(
-                f"it is packed with {name}: unpack it first (.xml, .gz, .bz2 and .zst are read as is)"
+                f"it is compressed with {name}: decompress it first (hearth reads .xml, .gz, .bz2 and .zst)"
             )
-    return next((found for magic, found in _MAGIC if head.startswith(magic)), "xml")
+    return next((found for magic, found in _MAGIC.items() if head.startswith(magic)), "xml")

@@ -1,7 +1,7 @@
-"""Bringing a dump into the store, batch by batch; it may be stopped or killed at any moment and goes on.
+"""Import a dump into the store, batch by batch; an interrupted import resumes.
 
-A batch is one transaction, and how far the import has come is part of it. While the writer thread stores a batch,
-the next one is parsed and extracted: SQLite works without Python's lock, so this uses two cores without more processes.
+A batch is one transaction, which includes the import's progress. While the writer thread stores a batch, the next one
+is parsed and extracted: SQLite releases the GIL, so this uses two cores.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from gateway.base.errors import InvalidRequestError
 from gateway.store.db import Database
 from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
-from gateway.wiki.dumps.batch import Batch, BatchPlan, Counts, plan
+from gateway.wiki.dumps.batch import Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
-from gateway.wiki.dumps.dump import DumpParser
-from gateway.wiki.dumps.page import DumpError, DumpPage, SiteInfo
-from gateway.wiki.ingest import put
+from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser, SiteInfo
+from gateway.wiki.ingest import Item, put
 from gateway.wiki.sample.loader import replace_sample
 from gateway.wiki.wikitext import extract
 
 _STATE = "import"
-# SQLite has no queue for its writer lock: who waits looks every 100 ms. So the import leaves it alone for longer than
-# that, every so often; the pauses overlap with extraction.
+# Limits of a batch: storing it holds the writer lock for a fraction of a second.
+_BATCH_PAGES = 256
+_BATCH_CHARACTERS = 512 * 1024
+# SQLite's writer lock has no queue: a waiting process polls every 100 ms. So the import regularly pauses for longer
+# than that; the pauses overlap with extraction.
 _WRITING_SECONDS = 0.75
 _PAUSE_SECONDS = 0.12
 
@@ -38,14 +40,14 @@ T = TypeVar("T")
 
 
 class ImportOptions(Struct, frozen=True):
-    """What to import. ``prune`` removes pages of the same wiki that the dump no longer has."""
+    """``prune`` removes pages of the same wiki that the dump no longer has."""
 
     namespaces: frozenset[int] = frozenset({0})
     prune: bool = False
 
 
 class ImportReport(Struct):
-    """How an import ended. ``resumed_after`` pages had been read by an earlier run; its counts are included."""
+    """The result of an import. An earlier run imported ``resumed_after`` pages; its counts are included."""
 
     site: SiteInfo
     counts: Counts
@@ -53,7 +55,7 @@ class ImportReport(Struct):
 
 
 class ImportProgress(Struct, frozen=True):
-    """``position`` is in bytes of the file as it lies on the disk, ``stage`` what is being done."""
+    """``position`` is in bytes of the compressed file."""
 
     position: int
     pages: int
@@ -61,7 +63,7 @@ class ImportProgress(Struct, frozen=True):
 
 
 class _State(Struct):
-    """Kept in the store while an import is unfinished. ``job`` is the file and the options."""
+    """The stored progress of an unfinished import. ``job`` identifies the file and the options."""
 
     job: str
     done: int
@@ -69,15 +71,8 @@ class _State(Struct):
 
 
 def origin_of(site: SiteInfo) -> str:
-    """The name under which pages of a wiki are stored: the same for every dump of that wiki."""
+    """The name under which the pages of a wiki are stored, the same for all of its dumps."""
     return "dump:" + (site.dbname or site.base or site.sitename or "unnamed")
-
-
-def _decoded(stored: str) -> _State | None:
-    try:
-        return msgspec.json.decode(stored, type=_State)
-    except msgspec.DecodeError:  # of another version of the program: the import starts over
-        return None
 
 
 class Importer:
@@ -91,18 +86,21 @@ class Importer:
         self._on_progress = on_progress
         self._pool = ThreadPoolExecutor(1, "import-write")
         self._pending: Future[None] | None = None
+        self._batch: list[DumpPage] = []
+        self._batch_characters = 0
         self._counts = Counts()
         self._sample_is_gone = False
         self._job = ""
         self._paused_at = 0.0
 
     def run(self, dump: DumpFile) -> ImportReport:
-        """Import all of it. Raises DumpError for a file that is none or ends early: what came before is stored.
+        """Import the whole dump. Raises DumpError for a bad file; the pages before the fault are stored.
 
-        KeyboardInterrupt and HearthError leave the store whole; running the same import again goes on.
+        KeyboardInterrupt and HearthError leave the store consistent; running the same import again resumes it.
         """
-        self._job = self._job_of(dump)
-        resumed = self._begin()
+        options = f"{sorted(self._options.namespaces)}{self._options.prune}"
+        self._job = f"{dump.identity} {options} {extract.VERSION}"
+        resumed = self._resume()
         parser = DumpParser(skip=resumed)
         with self._pool:
             try:
@@ -110,19 +108,18 @@ class Importer:
             finally:
                 self._wait()
             if not parser.pages:
-                raise DumpError("it has no pages: this is another kind of export")
+                raise DumpError("the export has no pages: hearth reads exports of pages")
             self._finish(dump, parser)
         return ImportReport(parser.site, self._counts, resumed)
 
-    def _job_of(self, dump: DumpFile) -> str:
-        options = f"{sorted(self._options.namespaces)}{self._options.prune}"
-        return f"{dump.identity} {options} {extract.VERSION}"
-
-    def _begin(self) -> int:
-        """Pages that an earlier run of the same job has read; whatever another job left is dropped."""
+    def _resume(self) -> int:
+        """How many pages an earlier run of this job has imported; drops the progress of any other job."""
         stored = self._database.read_sync(lambda connection: store.get_state(connection, _STATE))
-        state = _decoded(stored) if stored else None
         self._database.write_sync(sql.begin_bulk)
+        try:
+            state = msgspec.json.decode(stored, type=_State) if stored else None
+        except msgspec.DecodeError:  # of another version of hearth
+            state = None
         if state is not None and state.job == self._job:
             self._counts = state.counts
             return state.done
@@ -130,27 +127,29 @@ class Importer:
         return 0
 
     def _read(self, dump: DumpFile, parser: DumpParser) -> None:
-        batch = Batch()
         try:
             for piece in dump.pieces():
-                batch = self._take(parser.feed(piece), batch, parser)
-                self._on_progress(ImportProgress(dump.position, parser.pages, "importing"))
+                self._add(parser.feed(piece), parser)
+                self._report(dump.position, parser, "importing")
             parser.close()
-        except (DumpError, EOFError) as error:  # EOFError: of a packed file
-            self._flush(self._take(parser.take(), batch, parser), parser)
-            self._on_progress(ImportProgress(dump.position, parser.pages, "importing"))
+        except (DumpError, EOFError) as error:  # EOFError: a compressed file ends early
+            self._add(parser.take(), parser)
+            self._flush(parser)
+            self._report(dump.position, parser, "importing")
             raise parser.truncated() if isinstance(error, EOFError) else error from None
-        self._flush(batch, parser)
+        self._flush(parser)
 
-    def _take(self, pages: list[DumpPage], batch: Batch, parser: DumpParser) -> Batch:
+    def _report(self, position: int, parser: DumpParser, stage: str) -> None:
+        self._on_progress(ImportProgress(position, parser.pages, stage))
+
+    def _add(self, pages: list[DumpPage], parser: DumpParser) -> None:
         for page in pages:
             if page.number == 1:
                 self._check_namespaces(parser.site)
-            batch.add(page)
-            if batch.is_full:
-                self._flush(batch, parser)
-                batch = Batch()
-        return batch
+            self._batch.append(page)
+            self._batch_characters += len(page.text)
+            if len(self._batch) >= _BATCH_PAGES or self._batch_characters >= _BATCH_CHARACTERS:
+                self._flush(parser)
 
     def _check_namespaces(self, site: SiteInfo) -> None:
         missing = sorted(self._options.namespaces - site.namespaces.keys())
@@ -162,22 +161,23 @@ class Importer:
                 f"--namespace {missing[0]}: the wiki has no such namespace; it has {known}", param="namespace"
             )
 
-    def _flush(self, batch: Batch, parser: DumpParser) -> None:
-        """Extract a batch while the one before is being written, then hand it to the writer thread."""
-        if not batch.pages:
+    def _flush(self, parser: DumpParser) -> None:
+        """Extract the batch while the previous one is being written, then hand it to the writer thread."""
+        pages, self._batch, self._batch_characters = self._batch, [], 0
+        if not pages:
             return
-        origin, titles = origin_of(parser.site), batch.titles
+        origin, titles = origin_of(parser.site), [page.title for page in pages]
         known = self._database.read_sync(lambda connection: sql.known_names(connection, titles, origin))
-        made = plan(batch.pages, known, self._options.namespaces)
+        items, counts = plan(pages, known, self._options.namespaces)
         self._wait()
-        self._counts.add(made.counts)
-        state = _State(self._job, batch.pages[-1].number, self._counts)
+        self._counts.add(counts)
+        state = _State(self._job, pages[-1].number, self._counts)
         self._pending = self._pool.submit(
-            self._write, lambda connection: self._store(connection, made, origin, titles, state)
+            self._write, lambda connection: self._store(connection, items, origin, titles, state)
         )
 
     def _write(self, fn: Callable[[apsw.Connection], T]) -> T:
-        """A transaction, and sometimes a pause in which others may write."""
+        """Run a transaction, and sometimes pause so that others can write."""
         result = self._database.write_sync(fn)
         if time.monotonic() - self._paused_at > _WRITING_SECONDS:
             time.sleep(_PAUSE_SECONDS)
@@ -185,50 +185,44 @@ class Importer:
         return result
 
     def _store(
-        self, connection: apsw.Connection, made: BatchPlan, origin: str, titles: list[str], state: _State
+        self, connection: apsw.Connection, items: list[Item], origin: str, titles: list[str], state: _State
     ) -> None:
-        """One transaction, in the writer thread. Until :meth:`_wait` the counts belong to it."""
-        if made.items and not self._sample_is_gone:
+        """One transaction in the writer thread, which owns the counts until :meth:`_wait`."""
+        if items and not self._sample_is_gone:
             state.counts.sample_removed += replace_sample(connection)
             self._sample_is_gone = True
-        for item in made.items:
+        for item in items:
             put(connection, item, origin)
         if self._options.prune:
             sql.add_seen(connection, titles)
         store.set_state(connection, _STATE, msgspec.json.encode(state).decode())
 
     def _wait(self) -> None:
-        """Until the batch that is being written is on disk. Raises what went wrong with it."""
+        """Wait for the batch that is being written. Raises its error."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.result()
 
     def _finish(self, dump: DumpFile, parser: DumpParser) -> None:
         if self._options.prune:
-            self._on_progress(ImportProgress(dump.size, parser.pages, "removing what is gone"))
-            self._counts.removed += self._prune(origin_of(parser.site))
+            self._report(dump.size, parser, "removing what is gone")
+            self._prune(origin_of(parser.site))
         if self._counts.changed:
-            self._on_progress(ImportProgress(dump.size, parser.pages, "tidying the search index"))
-            self._tidy()
+            self._report(dump.size, parser, "tidying the search index")
+            for index in range(sql.INDEX_COUNT):
+                more = self._write(partial(sql.tidy, index=index, first=True))
+                while more:
+                    more = self._write(partial(sql.tidy, index=index, first=False))
         self._forget()
 
-    def _prune(self, origin: str) -> int:
-        after, removed = 0, 0
-        while True:
-            last, count = self._write(partial(sql.delete_unseen, origin=origin, after=after))
-            if not count:
-                return removed
-            after, removed = last, removed + count
-
-    def _tidy(self) -> None:
-        for index in range(sql.INDEX_COUNT):
-            first, more = True, True
-            while more:
-                more = self._write(partial(sql.tidy, index=index, first=first))
-                first = False
+    def _prune(self, origin: str) -> None:
+        after, count = 0, 1
+        while count:
+            after, count = self._write(partial(sql.delete_unseen, origin=origin, after=after))
+            self._counts.removed += count
 
     def _forget(self) -> None:
-        """Nothing of an import is left to go on with."""
+        """Delete the stored progress."""
         while self._write(sql.forget_seen):
             pass
         self._database.write_sync(lambda connection: store.drop_state(connection, _STATE))

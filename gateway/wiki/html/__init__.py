@@ -1,1 +1,1 @@
-"""MediaWiki's HTML as plain text with sections."""
+"""MediaWiki's HTML to plain text with sections."""

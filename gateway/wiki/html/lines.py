@@ -1,13 +1,14 @@
-"""Lines of plain text made of pieces of HTML: paragraphs, list items, code; in the shape of ``extract.py``."""
+"""Assemble pieces of HTML into lines of plain text: paragraphs, list items, table rows and code."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.wiki.html.shown import math_source
 
-# Noncharacters that stand for raised text and TeX until the line is complete.
+# Noncharacters that mark superscript and TeX until the line is complete.
 RAISED, RAISED_END, TEX, TEX_END = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
 MARKS = re.compile(f"[{RAISED}-{TEX_END}]")
 
@@ -26,73 +27,69 @@ class _List:
     number: int = 0
 
 
+class _Item(NamedTuple):
+    kind: str  # text, item, row or code
+    text: str
+    gap: bool  # whether a blank line precedes it
+
+
 class Lines:
     """Lines of a section or of a table cell.
 
-    Blank lines stand between paragraphs, lists, tables and code, but not between a paragraph and the list or code
-    that it introduces: where the page's source has blank lines, its HTML does not tell.
+    Blank lines separate paragraphs, lists, tables and code, but not a paragraph from the list or code that it
+    introduces: HTML does not tell where the page's source has blank lines.
     """
 
     def __init__(self) -> None:
-        self._items: list[tuple[str, str]] = []  # kind (text, item, row, code) and text
-        self._gaps: set[int] = set()  # indices of items with a blank line before them
+        self._items: list[_Item] = []
         self._inline: list[str] = []
         self._lists: list[_List] = []
-        self._before = ""  # what the next line of the list begins with
-        self._block = 0  # the paragraph, list, table or piece of code that is being read
+        self._prefix = ""  # of the list's next line
+        self._block = 0  # number of the current paragraph, list, table or piece of code
         self._last_block = -1
 
     def add_text(self, text: str) -> None:
-        """Text of the present line; runs of white space are one space."""
         self._inline.append(_SOURCE_SPACE.sub(" ", text))
 
     def add_mark(self, mark: str) -> None:
-        """A line break or one of the marks of this module."""
+        """Add a line break or one of this module's marks."""
         self._inline.append(mark)
 
     def end_line(self) -> None:
-        """The present paragraph, item or heading is complete."""
+        """End the current paragraph, item or heading."""
         text = self.take_line()
         if not text:
             return
         if self._lists:
-            before = self._before
-            self._before = " " * len(before)
-            self._add("item", (before + text.replace("\n", "\n" + self._before)).rstrip())
+            prefix = self._prefix
+            self._prefix = " " * len(prefix)
+            self._add("item", (prefix + text.replace("\n", "\n" + self._prefix)).rstrip())
         else:
             self._block += 1
             self._add("text", text)
 
     def take_line(self) -> str:
-        """The present line without putting it among the others."""
+        """Remove and return the current line."""
         text = _tidy("".join(self._inline)) if self._inline else ""
         self._inline.clear()
         return text
 
     def add_code(self, code: str) -> None:
-        """A block of code, which stays as it is."""
-        self.end_line()
-        if not self._lists:
-            self._block += 1
+        """Add a block of code as it is."""
+        self._begin_block()
         self._add("code", code)
 
     def add_rows(self, rows: list[str]) -> None:
-        """A table."""
-        self.end_line()
-        if not self._lists:
-            self._block += 1
+        self._begin_block()
         for row in rows:
             self._add("row", row)
 
     def open_list(self, kind: str, start: int) -> None:
-        """A list begins whose first number is ``start``."""
-        self.end_line()
-        if not self._lists:
-            self._block += 1
+        self._begin_block()
         self._lists.append(_List(kind, start - 1))
 
     def begin_item(self, tag: str, number: int | None) -> None:
-        """An item (``li``, ``dt``, ``dd``) begins; ``number`` is the one it is given in the page, if it is."""
+        """Begin a ``li``, ``dt`` or ``dd``; ``number`` is its ``value`` attribute."""
         self.end_line()
         if not self._lists:  # an item outside of any list
             return
@@ -100,51 +97,48 @@ class Lines:
         indent, last = _INDENT * (depth - 1), self._lists[-1]
         if last.kind == "ol":
             last.number = last.number + 1 if number is None else number
-            self._before = f"{indent}{last.number}. "
+            self._prefix = f"{indent}{last.number}. "
         elif last.kind == "ul":
-            self._before = f"{indent}- "
+            self._prefix = f"{indent}- "
         elif tag == "dt" and depth == 1:
-            self._before = ""
+            self._prefix = ""
         else:
             plain = all(each.kind == "dl" for each in self._lists[:_MAX_DEPTH])
-            self._before = indent + _INDENT if plain else indent
+            self._prefix = indent + _INDENT if plain else indent
 
     def close_list(self) -> None:
-        """The list that was opened last ends."""
         self.end_line()
         if self._lists:
             self._lists.pop()
-            self._before = " " * len(self._before)
+            self._prefix = " " * len(self._prefix)
 
     def take(self) -> str:
-        """All lines as a section's text; begins anew."""
+        """Remove all lines and return them as a section's text."""
         self.end_line()
-        out: list[str] = []
-        for index, (_, text) in enumerate(self._items):
-            if index in self._gaps:
-                out.append("")
-            out.append(text)
+        text = "\n".join("\n" * item.gap + item.text for item in self._items)
         self._items.clear()
-        self._gaps.clear()
         self._lists.clear()
-        return "\n".join(out)
+        return text
 
     def joined(self) -> str:
-        """All lines as one, as a table's cell shows them, except around code, whose lines must stay lines."""
+        """All lines as one, as for a table cell; only code keeps its line breaks."""
         self.end_line()
         out: list[str] = []
-        for index, (kind, text) in enumerate(self._items):
+        for index, item in enumerate(self._items):
             if index:
-                out.append("\n" if "code" in (kind, self._items[index - 1][0]) else " ")
-            out.append(text.strip() if kind == "item" else text)
+                out.append("\n" if "code" in (item.kind, self._items[index - 1].kind) else " ")
+            out.append(item.text.strip() if item.kind == "item" else item.text)
         return "".join(out)
 
+    def _begin_block(self) -> None:
+        self.end_line()
+        self._block += not self._lists
+
     def _add(self, kind: str, text: str) -> None:
-        introduced = kind in ("item", "code") and self._items and self._items[-1][0] == "text"
-        if self._items and self._block != self._last_block and not introduced:
-            self._gaps.add(len(self._items))
+        introduced = kind in ("item", "code") and self._items and self._items[-1].kind == "text"
+        gap = bool(self._items) and self._block != self._last_block and not introduced
         self._last_block = self._block
-        self._items.append((kind, text))
+        self._items.append(_Item(kind, text, gap))
 
 
 def _tidy(line: str) -> str:

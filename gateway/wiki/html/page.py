@@ -1,15 +1,16 @@
-"""MediaWiki's HTML of a page to plain text with sections, in the shape that ``extract.py`` gives wikitext."""
+"""MediaWiki's HTML of a page as plain text with sections, in the form that ``extract.py`` gives wikitext."""
 
 from __future__ import annotations
 
 import re
 
 from gateway.wiki.html.lines import MARKS, RAISED, RAISED_END, TEX, TEX_END, Lines
-from gateway.wiki.html.shown import Open, shown
+from gateway.wiki.html.shown import shown
 from gateway.wiki.html.tables import PARTS, Tables
+from gateway.wiki.html.tokens import Tag
 from gateway.wiki.source import Section
 
-# Changes when the sections that are made of the same HTML do: pages kept from before are fetched again.
+# Increment when the same HTML gives other sections: pages cached before are fetched again.
 VERSION = 1
 
 _BLOCKS = frozenset(
@@ -21,7 +22,7 @@ _BLOCKS = frozenset(
 _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = frozenset({"li", "dt", "dd"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-# MediaWiki makes these spaces non-breaking wherever it finds them, in code too.
+# MediaWiki makes these spaces non-breaking everywhere, also in code.
 _FRENCH_SPACE = re.compile(r"\u00a0(?=[?:;!%»›](?!\w))|(?<=[«‹])\u00a0")
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
@@ -29,31 +30,27 @@ _NUMBER = re.compile(r"-?[0-9]{1,9}")
 def extract_html(html: str) -> list[Section]:
     """Sections in page order; the first is the lead, which may be empty.
 
-    Infoboxes, navigation, notices, references, pictures and what else is not the article's text are left out.
-    TeX comes as its source. Never raises; linear in the length.
+    Leaves out infoboxes, navigation, notices, references and pictures; formulas come as TeX. Never raises; linear in
+    the length.
     """
     reader = _Reader()
     for event in shown(MARKS.sub("\ufffd", html.replace("\0", ""))):
-        if isinstance(event, Open):
-            reader.open(event)
-        elif isinstance(event, str):
+        if isinstance(event, str):
             reader.text(event)
         else:
-            reader.close()
+            element, opens = event
+            (reader.open if opens else reader.close)(element)
     return reader.sections()
 
 
 class _Reader:
-    """Takes elements and texts in their order."""
-
     def __init__(self) -> None:
         self._done: list[Section] = []
-        self._head = ("", "", 1)  # heading, anchor, level of the section being read
+        self._head = ("", "", 1)  # heading, anchor, level of the open section
         self._page = Lines()
         self._tables = Tables(self._page)
-        self._elements: list[Open] = []
-        self._code: list[str] | None = None  # the text of the open pre
-        self._pre = 0  # how many are open
+        self._code: list[str] | None = None  # text of the open pre
+        self._pre = 0  # open pre elements
         self._highlighted = 0  # open elements around highlighted code
         self._anchor: str | None = None  # of the open heading
 
@@ -63,46 +60,43 @@ class _Reader:
         else:
             self._tables.lines.add_text(text)
 
-    def open(self, element: Open) -> None:
-        name = element.name
-        self._elements.append(element)
+    def open(self, element: Tag) -> None:
+        name, lines = element.name, self._tables.lines
         self._highlighted += "mw-highlight" in element.classes
         if self._code is not None:
             self._pre += name == "pre"
             if name == "br":
                 self._code.append("\n")
         elif name == "pre":
-            self._tables.lines.end_line()
+            lines.end_line()
             self._code, self._pre = [], 1
         elif name in _HEADINGS:
-            self._tables.lines.end_line()
+            lines.end_line()
             self._anchor = element.attributes.get("id", "")
         elif name in PARTS:
             self._tables.open(name)
-        else:
-            self._open_in_line(element)
-
-    def _open_in_line(self, element: Open) -> None:
-        name, lines = element.name, self._tables.lines
-        if name in _BLOCKS:
+        elif name in _BLOCKS:
             lines.end_line()
         elif name in _LISTS:
             lines.open_list(name, _number(element, "start") or 1)
         elif name in _ITEMS:
             lines.begin_item(name, _number(element, "value"))
-        elif name == "br":
+        else:
+            self._open_inline(element, lines)
+
+    def _open_inline(self, element: Tag, lines: Lines) -> None:
+        if element.name == "br":
             lines.add_mark("\n")
-        elif name == "sup":
+        elif element.name == "sup":
             lines.add_mark(RAISED)
-        elif name == "sub":
+        elif element.name == "sub":
             lines.add_text("_")
         elif _is_tex(element):
             lines.add_mark(TEX)
         elif self._anchor == "" and "mw-headline" in element.classes:
             self._anchor = element.attributes.get("id", "")
 
-    def close(self) -> None:
-        element = self._elements.pop()
+    def close(self, element: Tag) -> None:
         name, lines = element.name, self._tables.lines
         if self._code is not None:
             self._pre -= name == "pre"
@@ -127,12 +121,10 @@ class _Reader:
         return self._done
 
     def _end_code(self, parts: list[str]) -> None:
-        code = "".join(parts).removeprefix("\n")  # a line break right after the tag is not shown
         self._code = None
-        shown_code = (
-            code.strip("\n") if self._highlighted else _FRENCH_SPACE.sub(" ", code.removesuffix("\n"))
-        )
-        self._tables.lines.add_code(shown_code)
+        code = "".join(parts).removeprefix("\n")  # browsers ignore a line break right after the tag
+        code = code.strip("\n") if self._highlighted else _FRENCH_SPACE.sub(" ", code.removesuffix("\n"))
+        self._tables.lines.add_code(code)
 
     def _end_heading(self, level: int) -> None:
         anchor, self._anchor = self._anchor, None
@@ -144,17 +136,15 @@ class _Reader:
         self._head = (heading, anchor or re.sub(r"\s+", "_", heading), level)
 
     def _end_section(self) -> None:
-        heading, anchor, level = self._head
-        self._done.append(Section(heading, anchor, level, self._page.take()))
+        self._done.append(Section(*self._head, self._page.take()))
 
 
-def _is_tex(element: Open) -> bool:
+def _is_tex(element: Tag) -> bool:
     return element.name == "span" and any(
         each.startswith("mwe-math-fallback-source") for each in element.classes
     )
 
 
-def _number(element: Open, attribute: str) -> int | None:
-    """The attribute as a number, None when it is none."""
+def _number(element: Tag, attribute: str) -> int | None:
     text = element.attributes.get(attribute, "")
     return int(text) if _NUMBER.fullmatch(text) else None

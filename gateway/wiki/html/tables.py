@@ -1,17 +1,16 @@
-"""Tables of HTML as lines of cells: ``cell | cell | cell``."""
+"""HTML tables as lines of cells: ``cell | cell | cell``."""
 
 from __future__ import annotations
 
 from gateway.wiki.html.lines import Lines
 
 PARTS = frozenset({"table", "tr", "td", "th", "caption"})
-_CELLS = frozenset({"td", "th", "caption"})
-# Inner tables become part of their cell; deeper ones lose their rows, so that text is copied a few times at most.
+# Inner tables become part of their cell; deeper ones lose their rows, which bounds how often text is copied.
 _MAX_DEPTH = 4
 
 
 class Tables:
-    """The open tables. ``lines`` is where text goes: the innermost open cell, else the page."""
+    """The stack of open tables. ``lines`` receives text: the innermost open cell, else the page."""
 
     def __init__(self, page: Lines) -> None:
         self.lines = page
@@ -23,7 +22,6 @@ class Tables:
         return bool(self._open)
 
     def open(self, name: str) -> None:
-        """A part of a table begins."""
         if name == "table":
             self._open_table()
         elif not self._open or self._too_deep:
@@ -37,7 +35,6 @@ class Tables:
         self._find_lines()
 
     def close(self, name: str) -> None:
-        """A part of a table ends."""
         if not self._open or self._too_deep:
             self.lines.end_line()
             self._too_deep -= name == "table" and self._too_deep > 0
@@ -60,7 +57,7 @@ class Tables:
             self._too_deep += 1
             self.lines.end_line()
             return
-        if self._open and self._open[-1].cell is None:  # not in a cell: what comes is no part of the rows
+        if self._open and self._open[-1].cell is None:  # outside of a cell: not part of the open row
             self._open[-1].end_row()
         self._open.append(_Table())
 
@@ -70,11 +67,9 @@ class Tables:
 
 
 class _Table:
-    """The rows that are complete, and the cell being read."""
-
     def __init__(self) -> None:
-        self.rows: list[str] = []
-        self.cell: Lines | None = None
+        self.rows: list[str] = []  # complete ones
+        self.cell: Lines | None = None  # the open one
         self.is_caption = False
         self._cells: list[str] = []
 

@@ -1,1 +1,1 @@
-"""A MediaWiki on another machine: requests, checked addresses, politeness, page cache."""
+"""A MediaWiki on another machine: requests, checked addresses, rate limits, page cache."""

@@ -1,9 +1,9 @@
-"""A MediaWiki on another machine, through its API: a :class:`gateway.wiki.source.WikiSource`."""
+"""A MediaWiki on another machine, accessed through its API: a :class:`gateway.wiki.source.WikiSource`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import httpx2
 
@@ -16,32 +16,32 @@ from gateway.store.wiki.fetched_pages import fetched_sketch
 from gateway.wiki.html.page import extract_html
 from gateway.wiki.remote.api import Api, ApiError
 from gateway.wiki.remote.page_cache import PageCache, PageInfoCache
-from gateway.wiki.remote.ranking import STEP, best, clean, falling, named_first, search_words
 from gateway.wiki.remote.record import WikiCollector
 from gateway.wiki.remote.trouble import WikiReplyError
-from gateway.wiki.remote.values import PageInfo, PageQueryReply
+from gateway.wiki.remote.values import PageInfo, QueryReply
 from gateway.wiki.search.hybrid import HybridSearch
 from gateway.wiki.search.term_names import LONGEST_TITLE, names_in
 from gateway.wiki.search.vectors import Meaning
 from gateway.wiki.source import Hits, Page, PageRef, WikiHealth
 from gateway.wiki.wikitext.extract import plain_title
 
-# How sure each kind of title match is; a hit's score falls a little with its place, never to the next kind's.
+# Score of each kind of title match. A hit's rank lowers its score, but never to the next kind's.
 _EXACT, _PREFIX, _WORDS, _CONTAINED = 1.0, 0.9, 0.8, 0.7
-# Redirects fold into their pages, so more are asked for than are wanted.
-_MORE = 2
-_MOST_HITS = 50  # the API's own limit for anybody
+_OVERFETCH = 2  # redirects fold into their pages
+_MAX_HITS = 50  # the API's own limit for anonymous clients
 _RANKED = 10
-_WORDS_ALONE = 3
-# Pages of each ranking besides those that are wanted, when words and meaning are fused.
+_SINGLE_WORDS = 3
 _SPARE = 12
+# What a hit loses per rank: 50 hits lose less than the distance between two kinds of matches.
+_STEP = 0.0005
+_MAX_SEARCH_BYTES = 280  # CirrusSearch refuses more than 300
 
 
 class MediaWiki:
     """Searches and fetches pages. Every method raises WikiUnavailableError and WikiReplyError.
 
-    Pages are kept in ``database``, if there is one, and then found by ``meaning`` too; ``on_new`` is called when there
-    are other ones.
+    With ``database`` fetched pages are cached, and ``meaning`` can find them. ``on_new`` is called when the cache has
+    a new page or revision.
     """
 
     def __init__(
@@ -53,56 +53,73 @@ class MediaWiki:
     ) -> None:
         self.api = Api(settings)
         self.cache: PageCache | None = None
-        self._hybrid: HybridSearch | None = None
         if database is not None and settings.cache_bytes:
             self.cache = PageCache(database, self.api.client.address, settings.cache_bytes, on_new)
-            if meaning is not None:
-                self._hybrid = HybridSearch(database, self._by_words, meaning, fetched_sketch, spare=_SPARE)
-        self._told = PageInfoCache()
-        self._mode = settings.search
+        searched = meaning if self.cache is not None else None
+        self._hybrid = HybridSearch(self._by_words, searched, fetched_sketch, settings.search, spare=_SPARE)
+        self._infos = PageInfoCache()
         self._namespaces = frozenset(settings.namespaces)
-        self._joined = "|".join(str(number) for number in sorted(self._namespaces))
-        self._title_search = True  # until the wiki's search engine says that it has none
+        self._joined_namespaces = "|".join(str(number) for number in sorted(self._namespaces))
+        self._title_search = True  # until the wiki's search engine refuses it
 
     async def open(self) -> None:
-        """Look at what is kept of the wiki. Raises HearthError when the database fails."""
+        """Open the cache. Raises HearthError when the database fails."""
         if self.cache is not None:
             await self.cache.open()
 
+    async def close(self) -> None:
+        await self.api.client.close()
+
+    async def health(self) -> WikiHealth:
+        record, cache = self.api.record, self.cache
+        return WikiHealth(
+            source="api",
+            status="failing" if record.problem else "ok" if record.requests else "unused",
+            address=self.api.client.address,
+            pages=cache.pages if cache is not None else 0,
+            requests=record.requests,
+            retries=record.retries.total(),
+            failures=record.failures.total(),
+            cache_hits=cache.hits if cache is not None else 0,
+            cache_bytes=cache.bytes if cache is not None else 0,
+            last_reply_seconds=record.last_reply_seconds,
+            paused_seconds=self.api.client.paused,
+            problem=record.problem,
+        )
+
+    def collector(self) -> WikiCollector:
+        return WikiCollector(self.api.record, self.cache, lambda: self.api.client.paused)
+
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Pages by name: exact, redirect, prefix, names inside the term, words of the title."""
-        term = clean(term)
+        """Find pages by name: exact, redirect, prefix, names inside the term, words of the title."""
+        term = _clean(term)
         if limit < 1 or not term:
             return []
-        found = await side_by_side((self._named(term), self._by_prefix(term, limit)))
-        scored = [each for some in found for each in some]
+        named, prefixed = await side_by_side((self._named(term), self._by_prefix(term, limit)))
+        scored = [*named, *prefixed]
         if len({info.title for info, score in scored if score > _CONTAINED}) < limit:
-            scored += falling(await self._by_title_words(term, limit), _WORDS)
-        return best(scored, limit)
+            scored += _by_rank(await self._by_title_words(term, limit), _WORDS)
+        return _best(scored, limit)
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Pages by words through the wiki's search engine, and kept pages by meaning, as ``wiki.search`` says."""
-        if self._hybrid is None:
-            return Hits(await self._by_words(term, limit))
-        return await self._hybrid.search(term, limit, self._mode)
+        """Search with the wiki's engine, cached pages by meaning, or both, as ``wiki.search`` says."""
+        return await self._hybrid.search(term, limit)
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for other namespaces' pages."""
         try:
-            info = self._told.get(plain_title(title)) or await self._info(title)
+            info = self._infos.get(plain_title(title)) or await self._info(title)
             if info.title != plain_title(title):
-                await self._drop(title)  # a redirect now, or never a page's own title
-            return await self._kept(info) or await self._parsed(info)
+                await self._drop(title)  # now a redirect, or never a page's own title
+            cached = await self.cache.get(info.title, info.lastrevid) if self.cache is not None else None
+            return cached or await self._parsed(info)
         except NotFoundError:
             await self._drop(title)
             raise
 
-    async def _kept(self, info: PageInfo) -> Page | None:
-        return await self.cache.get(info.title, info.lastrevid) if self.cache is not None else None
-
     async def _parsed(self, info: PageInfo) -> Page:
         parsed = await self.api.parse(info.title)
-        # Takes a second for the longest pages; other requests go on meanwhile.
+        # The longest pages take a second, so this runs beside other requests.
         sections = await asyncio.to_thread(extract_html, parsed.text)
         page = Page(parsed.title, parsed.revid, info.canonicalurl, sections)
         if self.cache is not None:
@@ -113,91 +130,63 @@ class MediaWiki:
         if self.cache is not None:
             await self.cache.drop(plain_title(title))
 
+    async def _info(self, title: str) -> PageInfo:
+        if (
+            title.strip()
+            and "|" not in title
+            and (found := self._readable(await self.api.query(titles=title)))
+        ):
+            return found[0]
+        raise NotFoundError(f"the wiki has no page `{title}`")
+
     async def _by_words(self, term: str, limit: int) -> list[PageRef]:
-        """Pages with all words of the term; when there are none, what the search engine thinks was meant, then pages
-        with some of the words, most of them first."""
-        words = search_words(term)
+        """Pages with all words of the term; without any, pages for the engine's suggestion, then pages with some of
+        the words."""
+        words = _search_words(term)
         if limit < 1 or not words:
             return []
         infos = await self._search("text", " ".join(words), max(limit, _RANKED))
         if infos:
-            return best(falling(named_first(infos, words), 1.0), limit)
-        alone = sorted(words, key=len, reverse=True)[:_WORDS_ALONE] if len(words) > 1 else []
-        meant, *found = await side_by_side(
-            [self._meant(words, limit), *(self._search("text", word, limit) for word in alone)]
+            return _best(_by_rank(_named_first(infos, words), 1.0), limit)
+        single = sorted(words, key=len, reverse=True)[:_SINGLE_WORDS] if len(words) > 1 else []
+        suggested, *found = await side_by_side(
+            [self._suggested(words, limit), *(self._search("text", word, limit) for word in single)]
         )
-        scores = {info.title: 1.0 + score for info, score in falling(meant, 1.0)}
+        scores = {info.title: 1.0 + score for info, score in _by_rank(suggested, 1.0)}
         for infos in found:
-            for info, score in falling(infos, 1.0):
-                scores[info.title] = scores.get(info.title, 0.0) + score / len(alone) / 2
-        ranked = sorted(scores.items(), key=lambda item: -item[1])
-        return [PageRef(title, score) for title, score in ranked[:limit]]
+            for info, score in _by_rank(infos, 1.0):
+                scores[info.title] = scores.get(info.title, 0.0) + score / len(single) / 2
+        return _top(scores, limit)
 
-    async def _meant(self, words: list[str], limit: int) -> list[PageInfo]:
-        """Pages by the words that the search engine suggests instead; CirrusSearch does for misspelled ones."""
-        suggested = search_words(await self.api.suggestion(" ".join(words), self._joined))
+    async def _suggested(self, words: list[str], limit: int) -> list[PageInfo]:
+        """Pages for the words that CirrusSearch suggests instead of misspelled ones."""
+        suggested = _search_words(await self.api.suggestion(" ".join(words), self._joined_namespaces))
         if not suggested or suggested == words:
             return []
-        return named_first(await self._search("text", " ".join(suggested), limit), suggested)
-
-    async def health(self) -> WikiHealth:
-        """How the requests went so far; makes none."""
-        record, address = self.api.record, self.api.client.address
-        return WikiHealth(
-            source="api",
-            status="failing" if record.problem else "ok" if record.requests else "unused",
-            address=address,
-            pages=self.cache.pages if self.cache is not None else 0,
-            requests=record.requests,
-            retries=record.retries.total(),
-            failures=record.failures.total(),
-            cache_hits=self.cache.hits if self.cache is not None else 0,
-            cache_bytes=self.cache.bytes if self.cache is not None else 0,
-            last_reply_seconds=record.last_reply_seconds,
-            paused_seconds=self.api.client.paused,
-            problem=record.problem,
-        )
-
-    def collector(self) -> WikiCollector:
-        """The same as metrics."""
-        return WikiCollector(self.api.record, self.cache, lambda: self.api.client.paused)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self.api.close()
-
-    async def _info(self, title: str) -> PageInfo:
-        if not title.strip() or "|" in title:
-            raise NotFoundError(f"the wiki has no page `{title}`")
-        found = self._readable(await self.api.query({"titles": title}))
-        if not found:
-            raise NotFoundError(f"the wiki has no page `{title}`")
-        return found[0]
+        return _named_first(await self._search("text", " ".join(suggested), limit), suggested)
 
     async def _named(self, term: str) -> list[tuple[PageInfo, float]]:
-        """Pages whose name, or a redirect's to them, is the term or stands in it."""
+        """Pages whose name, or that of a redirect to them, is the term or stands in it."""
         names = names_in(term)
         if not names:
             return []
-        found = await self.api.query({"titles": "|".join(names)})
+        found = await self.api.query(titles="|".join(names))
         by_title = {info.title: info for info in self._readable(found)}
         scored = []
-        for place, name in enumerate(names):
+        for rank, name in enumerate(names):
             info = by_title.get(_resolved(name, found))
             if info is not None:
                 exact = fts.title_key(name) == fts.title_key(term)
-                scored.append((info, _EXACT if exact else _CONTAINED - place * STEP))
+                scored.append((info, _EXACT if exact else _CONTAINED - rank * _STEP))
         return scored
 
     async def _by_prefix(self, term: str, limit: int) -> list[tuple[PageInfo, float]]:
         if len(term.encode("utf-8", "replace")) > LONGEST_TITLE:
             return []
-        asked = {"generator": "prefixsearch", "gpssearch": term, "gpslimit": _hits(limit)}
-        infos = self._ordered(await self.api.query({**asked, "gpsnamespace": self._joined}))
-        return falling(infos, _PREFIX)
+        return _by_rank(await self._generate("prefixsearch", "gps", term, limit), _PREFIX)
 
     async def _by_title_words(self, term: str, limit: int) -> list[PageInfo]:
-        words = search_words(term)
+        words = _search_words(term)
         if not words:
             return []
         if self._title_search:
@@ -207,31 +196,34 @@ class MediaWiki:
                 if "title-disabled" not in error.api_code:
                     raise
                 self._title_search = False
-        # CirrusSearch has no separate search of titles but a keyword; a title is one of the fields of its text search.
+        # CirrusSearch has no title search, but a keyword for it in the text search.
         return await self._search("text", " ".join(f"intitle:{word}" for word in words), limit)
 
     async def _search(self, what: str, words: str, limit: int) -> list[PageInfo]:
-        asked = {"generator": "search", "gsrwhat": what, "gsrsearch": words, "gsrlimit": _hits(limit)}
-        return self._ordered(await self.api.query({**asked, "gsrnamespace": self._joined}))
+        return await self._generate("search", "gsr", words, limit, gsrwhat=what)
 
-    def _ordered(self, found: PageQueryReply) -> list[PageInfo]:
-        """Hits of a search in its order; a redirect's place is its page's, where that has none itself."""
-        places = {move.to: move.index for move in reversed(found.redirects) if move.index is not None}
+    async def _generate(
+        self, generator: str, prefix: str, term: str, limit: int, **options: str
+    ) -> list[PageInfo]:
+        """Hits by rank; a redirect's rank counts for its page where that has none itself."""
+        options[f"{prefix}search"] = term
+        options[f"{prefix}limit"] = str(min(_OVERFETCH * limit, _MAX_HITS))
+        options[f"{prefix}namespace"] = self._joined_namespaces
+        found = await self.api.query(generator=generator, **options)
+        ranks = {move.to: move.index for move in reversed(found.redirects) if move.index is not None}
         last = len(found.pages)
 
-        def place(info: PageInfo) -> int:
-            return info.index if info.index is not None else places.get(info.title, last)
+        def rank(info: PageInfo) -> int:
+            return info.index if info.index is not None else ranks.get(info.title, last)
 
-        return sorted(self._readable(found), key=place)
+        return sorted(self._readable(found), key=rank)
 
-    def _readable(self, found: PageQueryReply) -> list[PageInfo]:
-        """The pages that exist, in the namespaces that are asked for. They are remembered."""
-        readable = []
-        for info in found.pages:
-            if info.exists and info.ns in self._namespaces:
-                _check_address(info)
-                self._told.add(info)
-                readable.append(info)
+    def _readable(self, found: QueryReply) -> list[PageInfo]:
+        """The existing pages of the configured namespaces; remembers their revisions."""
+        readable = [info for info in found.pages if info.exists and info.ns in self._namespaces]
+        for info in readable:
+            _check_address(info)
+            self._infos.add(info)
         return readable
 
 
@@ -244,11 +236,7 @@ def _check_address(info: PageInfo) -> None:
         raise WikiReplyError(f"the wiki names no usable address of its page `{info.title}`")
 
 
-def _hits(limit: int) -> str:
-    return str(min(_MORE * limit, _MOST_HITS))
-
-
-def _resolved(name: str, found: PageQueryReply) -> str:
+def _resolved(name: str, found: QueryReply) -> str:
     """The title that a name leads to."""
     for moves in (found.normalized, found.converted, found.redirects):
         name = next((move.to for move in moves if move.source == name), name)
@@ -257,3 +245,44 @@ def _resolved(name: str, found: PageQueryReply) -> str:
     for _ in range(len(steps)):
         name = steps.get(name, name)
     return name
+
+
+def _clean(term: str) -> str:
+    """The term on one line, without characters that neither titles nor searches can have."""
+    printable = "".join(character if character.isprintable() else " " for character in term)
+    return " ".join(printable.replace("|", " ").split())
+
+
+def _search_words(term: str) -> list[str]:
+    """The term's words, up to the limit of a search. Only words, so nothing acts as a search operator."""
+    words: list[str] = []
+    left = _MAX_SEARCH_BYTES
+    for word in fts.words(_clean(term)):
+        left -= len(word.encode("utf-8", "replace")) + len(" intitle:")
+        if left < 0:
+            break
+        words.append(word)
+    return words
+
+
+def _by_rank(infos: Iterable[PageInfo], top: float) -> list[tuple[PageInfo, float]]:
+    """Scores from ``top`` downwards."""
+    return [(info, top - index * _STEP) for index, info in enumerate(infos)]
+
+
+def _named_first(infos: list[PageInfo], words: list[str]) -> list[PageInfo]:
+    """Sort hits by how many of the words their titles have: MediaWiki's built-in search does not rank."""
+    return sorted(infos, key=lambda info: len(set(fts.words(info.title)).intersection(words)), reverse=True)
+
+
+def _best(scored: Iterable[tuple[PageInfo, float]], limit: int) -> list[PageRef]:
+    """Best first, each page once."""
+    found: dict[str, float] = {}
+    for info, score in scored:
+        found[info.title] = max(score, found.get(info.title, 0.0))
+    return _top(found, limit)
+
+
+def _top(scores: dict[str, float], limit: int) -> list[PageRef]:
+    ranked = sorted(scores.items(), key=lambda item: -item[1])
+    return [PageRef(title, score) for title, score in ranked[:limit]]

@@ -1,4 +1,4 @@
-"""How the requests to a wiki's API went, for operators: counted here, read by `/admin/health` and `/metrics`."""
+"""Statistics of the requests to a wiki's API, for `/admin/health` and `/metrics`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _KINDS: tuple[TroubleKind, ...] = get_args(TroubleKind)
 
 
 class Record:
-    """How the requests went; trying again is part of a request. A page that does not exist is no failure."""
+    """A request with its retries counts once. A missing page is not a failure."""
 
     def __init__(self) -> None:
         self.requests = 0
-        self.seconds = 0.0  # that requests took together
+        self.seconds = 0.0  # sum over all requests
         self.failures: Counter[TroubleKind] = Counter()
         self.retries: Counter[TroubleKind] = Counter()
-        self.problem: str | None = None  # of the last one
+        self.problem: str | None = None  # of the last request
         self._replied_at: float | None = None
 
     def add(self, seconds: float, error: WikiUnavailableError | WikiReplyError | None = None) -> None:
-        """A request has ended, well when there is no error."""
+        """Count a finished request."""
         self.requests += 1
         self.seconds += seconds
         self.problem = None
@@ -40,12 +40,12 @@ class Record:
 
     @property
     def last_reply_seconds(self) -> float | None:
-        """Seconds since a request ended well."""
+        """Seconds since the last successful request."""
         return None if self._replied_at is None else time.monotonic() - self._replied_at
 
 
 class WikiCollector(Collector):
-    """The record and the page cache as Prometheus metrics. ``paused`` tells the seconds that the wiki asked to wait."""
+    """The record and the page cache as Prometheus metrics. ``paused`` returns the seconds until the pause ends."""
 
     def __init__(self, record: Record, cache: PageCache | None, paused: Callable[[], float]) -> None:
         self._record = record
@@ -53,26 +53,23 @@ class WikiCollector(Collector):
         self._paused = paused
 
     def collect(self) -> Iterable[Metric]:
-        """Values of this moment. Asks nobody."""
         record = self._record
         yield SummaryMetricFamily(
             "wiki_request_seconds",
-            "Requests to the wiki's API, and their time, waiting and trying again included",
+            "Requests to the wiki's API and their duration, waits and retries included",
             count_value=record.requests,
             sum_value=record.seconds,
         )
-        yield _by_kind("wiki_errors", "Requests that failed in spite of trying again", record.failures)
-        yield _by_kind("wiki_retries", "Times that a request was tried again", record.retries)
+        yield _by_kind("wiki_errors", "Requests that failed after all retries", record.failures)
+        yield _by_kind("wiki_retries", "Retries", record.retries)
         yield GaugeMetricFamily(
-            "wiki_paused_seconds", "For which the wiki asked to be left alone", value=self._paused()
+            "wiki_paused_seconds", "Time until the wiki accepts requests again", value=self._paused()
         )
         if (cache := self._cache) is not None:
-            yield CounterMetricFamily(
-                "wiki_cache_hits", "Pages that were not fetched again", value=cache.hits
-            )
-            yield CounterMetricFamily("wiki_cache_misses", "Pages that were fetched", value=cache.misses)
-            yield GaugeMetricFamily("wiki_cached_pages", "Fetched pages that are kept", value=cache.pages)
-            yield GaugeMetricFamily("wiki_cached_bytes", "Their size", value=cache.bytes)
+            yield CounterMetricFamily("wiki_cache_hits", "Fetches served from the cache", value=cache.hits)
+            yield CounterMetricFamily("wiki_cache_misses", "Fetches from the wiki", value=cache.misses)
+            yield GaugeMetricFamily("wiki_cached_pages", "Pages in the cache", value=cache.pages)
+            yield GaugeMetricFamily("wiki_cached_bytes", "Size of the cache", value=cache.bytes)
 
 
 def _by_kind(name: str, text: str, counts: Counter[TroubleKind]) -> Metric:

@@ -1,43 +1,51 @@
-"""Transports that connect to addresses that were checked: of one host and nothing else, or hop by hop."""
+"""HTTP transports that connect only to checked addresses: of one host, or of every hop of a download."""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+import time
 
 import httpx2
 
 from gateway.base.errors import InvalidRequestError
-from gateway.wiki.remote.addresses import REMEDY, Addresses, Rule, is_plain, resolve
+from gateway.wiki.remote.addresses import REMEDY, Rule, is_plain
 from gateway.wiki.remote.trouble import WikiReplyError
+
+_RESOLVE_SECONDS = 60.0  # how long resolved addresses are reused
 
 
 class PinnedTransport(httpx2.AsyncBaseTransport):
-    """Connects to the checked address; the name stays in the Host header and is what certificates must be for.
+    """Connects to the checked addresses of one host; the Host header and the certificate check use its name.
 
-    No proxy of the environment is used: it would resolve the name itself. Raises WikiReplyError for any other
+    Ignores the environment's proxies: a proxy would resolve the name itself. Raises WikiReplyError for any other
     host and for forbidden addresses, WikiUnavailableError when the name cannot be resolved.
     """
 
-    def __init__(self, host: str, addresses: Addresses, connections: int, tls: ssl.SSLContext) -> None:
-        self._host = host
-        self._addresses = addresses
+    def __init__(self, rule: Rule, connections: int) -> None:
+        self._rule = rule
+        self._addresses: list[str] = []
+        self._resolve_at = 0.0
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+        tls = ssl.create_default_context()
         self._inner = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.url.raw_host.decode("ascii") != self._host:
+        if request.url.raw_host.decode("ascii").removesuffix(".") != self._rule.host:
             raise WikiReplyError(
-                f"only the wiki's host `{self._host}` may be contacted, not {request.url.host}",
+                f"only the wiki's host `{self._rule.host}` may be contacted, not {request.url.host}",
                 kind="elsewhere",
             )
+        if time.monotonic() >= self._resolve_at:
+            self._addresses = await asyncio.to_thread(self._rule.addresses)
+            self._resolve_at = time.monotonic() + _RESOLVE_SECONDS
         failure: httpx2.TransportError | None = None
-        for address in await self._addresses.find():
+        for address in self._addresses:
             try:
-                pinned = _pinned(request, address, self._host if self._addresses.is_name else None)
-                return await self._inner.handle_async_request(pinned)
+                return await self._inner.handle_async_request(_pinned(request, address, self._rule))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = failure or error
-        self._addresses.forget()
+        self._resolve_at = 0.0
         assert failure is not None, "there is at least one address"
         raise failure
 
@@ -46,12 +54,11 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 
 class CheckedTransport(httpx2.BaseTransport):
-    """For a download that may be redirected to other hosts: each hop's host is resolved, checked and pinned.
+    """For a download that may be redirected to other hosts: resolves, checks and pins the host of each hop.
 
-    ``given`` is the address that the user wrote; what :class:`Rule` grants to a host that is meant, it grants to
-    that host alone, and with ``own`` this one host's name may lead into a private network. Raises WikiReplyError for
-    forbidden addresses, WikiUnavailableError for names that lead nowhere, InvalidRequestError for a user name in an
-    address.
+    ``given`` is the URL that the user wrote; only its host counts as meant in :class:`Rule`, and with ``own`` only
+    its name may lead into a private network. Raises WikiReplyError for forbidden addresses, WikiUnavailableError
+    for names that cannot be resolved, InvalidRequestError for a user name in a URL.
     """
 
     def __init__(self, given: str, *, private: bool, own: bool = False, remedy: str = REMEDY) -> None:
@@ -70,19 +77,17 @@ class CheckedTransport(httpx2.BaseTransport):
                 param="source",
             )
         rule = self.rule(request.url)
-        found = resolve(rule.host) if rule.literal is None else [str(rule.literal)]
         failure: httpx2.TransportError | None = None
-        for address in rule.allowed(found):
+        for address in rule.addresses():
             try:
-                pinned = _pinned(request, address, rule.host if rule.literal is None else None)
-                return self._inner.handle_request(pinned)
+                return self._inner.handle_request(_pinned(request, address, rule))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = failure or error
         assert failure is not None, "there is at least one address"
         raise failure
 
     def rule(self, url: httpx2.URL) -> Rule:
-        """Where the host of a hop may lead."""
+        """The rule for the host of a hop."""
         meant = url.raw_host == self._meant
         private = self._private or (meant and self._own)
         return Rule(url.raw_host.decode("ascii"), private=private, meant=meant, remedy=self._remedy)
@@ -91,11 +96,11 @@ class CheckedTransport(httpx2.BaseTransport):
         self._inner.close()
 
 
-def _pinned(request: httpx2.Request, address: str, name: str | None) -> httpx2.Request:
-    """The request to that address; a certificate must be for ``name``, if there is one."""
+def _pinned(request: httpx2.Request, address: str, rule: Rule) -> httpx2.Request:
+    """The request sent to ``address``; a certificate must be for the name, if the host is one."""
     extensions = dict(request.extensions)
-    if name is not None:
-        extensions["sni_hostname"] = name
+    if rule.literal is None:
+        extensions["sni_hostname"] = rule.host
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

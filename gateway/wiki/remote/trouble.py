@@ -1,4 +1,4 @@
-"""What can go wrong with a wiki on another machine."""
+"""Errors of a wiki on another machine."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Literal
 
 from gateway.base.errors import HearthError
 
-# For counting: no connection or a broken one; no reply in time; lag, rate limits and 5xx; a reply that is none of
-# MediaWiki's; a refusal; an address that may not be contacted.
+# Labels of the metrics. overload: lag, rate limits and 5xx; reply: not a reply of MediaWiki; elsewhere: an address
+# that may not be contacted.
 TroubleKind = Literal["connection", "timeout", "overload", "reply", "refused", "elsewhere"]
 
 
 class WikiUnavailableError(HearthError):
-    """The wiki cannot serve now: no connection, no reply in time, overloaded. ``retry_after`` is set."""
+    """The wiki cannot serve now; a retry may succeed. ``retry_after`` is set."""
 
     status = 503
     code = "wiki_unavailable"
@@ -23,11 +23,11 @@ class WikiUnavailableError(HearthError):
 
 
 class WikiReplyError(HearthError):
-    """The wiki's reply is of no use: not an API, a refusal, a redirect elsewhere. Trying again cannot help."""
+    """The wiki's reply is unusable: not an API, a refusal, a redirect elsewhere. A retry cannot help."""
 
     status = 502
     code = "wiki_reply"
 
-    def __init__(self, message: str, *, param: str | None = None, kind: TroubleKind = "reply") -> None:
-        super().__init__(message, param=param)
+    def __init__(self, message: str, *, kind: TroubleKind = "reply") -> None:
+        super().__init__(message)
         self.kind = kind

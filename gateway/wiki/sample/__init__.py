@@ -1,1 +1,1 @@
-"""The sample wiki: pages written for this project, and their loader."""
+"""The sample wiki: pages and their loader."""

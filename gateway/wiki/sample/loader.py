@@ -1,4 +1,4 @@
-"""The embedded sample wiki: loaded into an empty store, kept up to date, never mixed with imported pages."""
+"""Load the sample wiki into an empty store and keep it up to date; never mix it with imported pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import apsw
+import msgspec
 
 from gateway.base.errors import ConfigurationError
 from gateway.store.db import Database
@@ -18,15 +19,14 @@ from gateway.wiki.wikitext import extract
 
 ORIGIN = "sample"
 _MARKER = "sample"
-_REPLACED = "replaced"  # by an import; the sample stays away for good
-_SUFFIX = ".wiki"
+_REPLACED = "replaced"  # by an import: never load the sample again
 
 
 async def load_sample(database: Database, folder: Path) -> int:
-    """Bring the store in line with ``folder/*.wiki``; returns how many pages and redirects changed.
+    """Update the store from ``folder/*.wiki``; returns how many pages and redirects changed.
 
-    Does nothing when the same sample is already there, when an import has replaced it, or when the store has
-    pages from elsewhere. Raises ConfigurationError when the folder cannot be read or is empty.
+    Does nothing when this sample is loaded already, an import has replaced it, or the store has other pages. Raises
+    ConfigurationError when the folder cannot be read or is empty.
     """
     files = await asyncio.to_thread(_read, folder)
     marker = _digest(files)
@@ -41,7 +41,7 @@ async def load_sample(database: Database, folder: Path) -> int:
 
 
 def replace_sample(connection: apsw.Connection) -> int:
-    """Remove the sample, and keep it away, because real pages come; returns how many pages and redirects went."""
+    """Remove the sample for good; returns how many pages and redirects it had."""
     names = store.names_of(connection, ORIGIN)
     for title in names:
         store.delete_title(connection, title)
@@ -50,12 +50,12 @@ def replace_sample(connection: apsw.Connection) -> int:
 
 
 def _present(connection: apsw.Connection, marker: str) -> dict[str, int] | None:
-    """Revisions of the sample pages in the store that are still good; None when there is nothing to do."""
+    """Revisions of the stored sample pages that are still valid; None when there is nothing to do."""
     stored = store.get_state(connection, _MARKER)
     if stored in (marker, _REPLACED) or store.has_other_origin(connection, ORIGIN):
         return None
     if stored is None or stored.partition(":")[0] != marker.partition(":")[0]:
-        return {}  # extracted by another version of the program
+        return {}  # extracted by another version of hearth
     return store.revisions_of(connection, ORIGIN)
 
 
@@ -63,7 +63,7 @@ def _store(
     connection: apsw.Connection, items: list[store.NewPage | NewRedirect], titles: set[str], marker: str
 ) -> int:
     if store.has_other_origin(connection, ORIGIN) or store.get_state(connection, _MARKER) == _REPLACED:
-        return 0  # an import came first
+        return 0  # an import was faster
     names = store.names_of(connection, ORIGIN)
     gone = names.keys() - titles
     new = [
@@ -78,11 +78,10 @@ def _store(
 
 
 def _read(folder: Path) -> dict[str, str]:
-    """Wikitext by title."""
     try:
         files = {
-            unquote(file.name.removesuffix(_SUFFIX)).replace("_", " "): file.read_text(encoding="utf-8")
-            for file in sorted(folder.glob("*" + _SUFFIX))
+            unquote(file.stem).replace("_", " "): file.read_text(encoding="utf-8")
+            for file in sorted(folder.glob("*.wiki"))
         }
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the sample wiki in {folder} cannot be read: {error}") from error
@@ -94,15 +93,11 @@ def _read(folder: Path) -> dict[str, str]:
 
 
 def _revision(text: str) -> int:
-    """A number that changes with the text, and only with it."""
+    """A number derived from the text."""
     return 1 + (zlib.crc32(text.encode("utf-8")) & 0x7FFFFFFF)
 
 
 def _digest(files: dict[str, str]) -> str:
     """``VERSION:hash`` of the whole sample."""
-    hashed = hashlib.blake2b(digest_size=16)
-    for title, text in sorted(files.items()):
-        for part in (title, text):
-            data = part.encode("utf-8")
-            hashed.update(len(data).to_bytes(8, "big") + data)
-    return f"{extract.VERSION}:{hashed.hexdigest()}"
+    data = msgspec.json.encode(sorted(files.items()))
+    return f"{extract.VERSION}:{hashlib.blake2b(data, digest_size=16).hexdigest()}"

@@ -1,1 +1,1 @@
-"""Finding pages: by title, by text, by vectors, and by both fused."""
+"""Search for pages by title, text and vectors."""

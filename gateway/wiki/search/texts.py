@@ -1,4 +1,4 @@
-"""Finding pages by what they say: BM25 over title, headings and text, and over the redirects that lead to them."""
+"""Full-text search: BM25 over title, headings and text, and over the redirects that lead to a page."""
 
 from __future__ import annotations
 
@@ -9,56 +9,50 @@ import apsw
 from gateway.store import fts
 from gateway.store.wiki import pages as store
 from gateway.store.wiki import search
-from gateway.wiki.sketch import SeenTexts
+from gateway.wiki.sketch import distinct
 from gateway.wiki.source import PageRef
 
-# More are ranked than are wanted: some fold into others, and a redirect's name may move a page up.
+# More pages are ranked than wanted: some are near-copies, and a redirect's name may move a page up.
 _SPARE = 12
 _REDIRECTS = 20
 
 
 def search_text(connection: apsw.Connection, term: str, limit: int) -> list[PageRef]:
-    """Pages with all telling words of the term, then pages with some; no page or copy of one twice.
+    """Pages with all significant words of the term, then pages with some, without near-copies.
 
-    Stop words and other than words are ignored, and so are words that a large part of a large wiki has, unless
-    there is nothing else: then titles and headings decide.
+    Ignores stop words, punctuation, and words that a large part of a large wiki has. When the term has only such
+    frequent words, titles and headings decide.
     """
     words = fts.words(term)
     if not words or limit < 1:
         return []
-    texts = SeenTexts()
-    found: dict[str, float] = {}
-    for hit, bonus in _hits(connection, words, limit + _SPARE):
-        if hit.title not in found and texts.add(hit.sketch):
-            found[hit.title] = bonus + _unit(hit.rank)
-            if len(found) >= limit:
-                break
-    return [PageRef(title, score) for title, score in found.items()]
+    hits = _hits(connection, words, limit + _SPARE)
+    return distinct(((hit.title, bonus + _unit(hit.rank), hit.sketch) for hit, bonus in hits), limit)
 
 
 def _hits(connection: apsw.Connection, words: list[str], limit: int) -> Iterator[tuple[search.TextHit, int]]:
-    """Hits in the order of their scores, which are made of a whole number and the rank."""
-    telling = search.text_words(connection, words)
-    if not telling:
+    """Hits by descending score, which is a bonus plus the rank."""
+    significant = search.text_words(connection, words)
+    if not significant:
         for match in dict.fromkeys((fts.all_of(words), fts.any_of(words))):
             for hit in search.pages_by_text(connection, fts.in_title_or_heading(match), limit):
                 yield hit, match == fts.all_of(words)
         yield from ((hit, 0) for hit in search.pages_with(connection, fts.all_of(words), limit))
         return
-    for match, bonus in ((fts.all_of(telling), 1), (fts.any_of(telling), 0)):
+    for match, bonus in ((fts.all_of(significant), 1), (fts.any_of(significant), 0)):
         for hit in _ranked(connection, match, limit):
             yield hit, bonus
-        if len(telling) == 1:
+        if len(significant) == 1:
             return
 
 
 def _ranked(connection: apsw.Connection, match: str, limit: int) -> list[search.TextHit]:
-    """Pages by text and by redirects. The name of a redirect is a field like the others: its rank adds up."""
+    """Pages by text, with the rank of their best redirect added like that of another column."""
     hits = {hit.title: hit for hit in search.pages_by_text(connection, match, limit)}
     seen = set()
     for name, rank in search.redirects_by_words(connection, match, _REDIRECTS):
         title = store.resolve(connection, name)
-        if title is not None and title not in seen:  # the best of its redirects counts
+        if title is not None and title not in seen:
             seen.add(title)
             hit = hits.get(title) or search.TextHit(title, 0.0, search.sketch_of(connection, title))
             hits[title] = search.TextHit(title, hit.rank + rank, hit.sketch)
@@ -66,6 +60,6 @@ def _ranked(connection: apsw.Connection, match: str, limit: int) -> list[search.
 
 
 def _unit(rank: float) -> float:
-    """bm25 (negative, smaller is better) as a score between 0 and 1."""
+    """Map bm25 (negative, smaller is better) to a score between 0 and 1."""
     strength = max(0.0, -rank)
     return strength / (1.0 + strength)

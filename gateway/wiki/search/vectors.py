@@ -1,8 +1,8 @@
-"""Wiki pages as documents to be embedded, and finding pages by what they mean."""
+"""Embedding of wiki pages, and search for pages by meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import apsw
 
@@ -11,12 +11,16 @@ from gateway.store.vectors import PageTables
 from gateway.store.wiki import vectors as store
 from gateway.vectors.queries import Queries
 from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
-from gateway.wiki.search.pieces import VERSION, pieces
-from gateway.wiki.source import SECTIONS, Hits, PageRef
+from gateway.wiki.source import SECTIONS, Hits, PageRef, Section
+
+# Increment when the passages change: pages that another version split get new vectors.
+VERSION = 1
+# Of a passage: about 250 tokens of English, well within the context of embedding models.
+MOST_CHARACTERS = 1000
 
 
 class WikiPages:
-    """Wiki pages as a :class:`gateway.vectors.source.DocumentSource`: imported, or fetched from an API."""
+    """A :class:`gateway.vectors.source.DocumentSource` of pages, imported or fetched from an API."""
 
     name = "wiki"
 
@@ -24,13 +28,12 @@ class WikiPages:
         self._tables = tables
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
-        """Pages without vectors, cut into passages."""
+        pages = store.pending_pages(connection, self._tables, VERSION, after, limit)
         return [
-            _document(page) for page in store.pending_pages(connection, self._tables, VERSION, after, limit)
+            Document(page.id, passages(page.title, SECTIONS.decode(page.sections)), page) for page in pages
         ]
 
     def put(self, connection: apsw.Connection, made: Sequence[tuple[Document, Vectors]]) -> None:
-        """Store the vectors of pages, each with the section it is of."""
         for document, vectors in made:
             store.put_page_vectors(
                 connection,
@@ -43,16 +46,14 @@ class WikiPages:
             )
 
     def count(self, connection: apsw.Connection) -> Count:
-        """Pages."""
         return Count(*store.count_embedded(connection, self._tables, VERSION))
 
     def tidy(self, connection: apsw.Connection) -> bool:
-        """Remove vectors of pages that changed or went."""
         return store.sweep_vectors(connection, self._tables)
 
 
 class Meaning:
-    """Finds pages by the vectors of their passages. ``progress`` tells how many pages have theirs, if that is known."""
+    """Finds pages by the vectors of their passages. ``progress`` counts embedded pages, None if unknown."""
 
     def __init__(
         self,
@@ -61,30 +62,30 @@ class Meaning:
         tables: PageTables,
         progress: Callable[[], Count | None] = lambda: None,
     ) -> None:
-        self._database = database
+        self.database = database
         self._queries = queries
         self._tables = tables
         self._progress = progress
 
     async def search(self, term: str, limit: int) -> Hits:
-        """Pages with a passage near the term, nearest first; the score is the cosine similarity.
+        """Pages with a passage near the term, nearest first, scored by cosine similarity.
 
-        ``problem`` says so when pages have no vectors that the term's could be compared with. Raises HearthError when
-        there is no vector of the term in time.
+        ``problem`` reports that no page has a comparable vector. Raises HearthError when the term cannot be embedded
+        in time.
         """
         if not term.strip() or limit < 1:
             return Hits([])
-        pages, passages = await self._database.read(lambda c: store.has_pages_and_passages(c, self._tables))
+        pages, passages = await self.database.read(lambda c: store.has_pages_and_passages(c, self._tables))
         if not passages:
             return Hits([], "no page has its vectors yet" if pages else None)
         query = await self._queries.vector(term)
         farthest = self._queries.max_distance
-        found = await self._database.read(
+        found = await self.database.read(
             lambda c: store.pages_near(c, self._tables, query.space, query.vector, limit, farthest)
         )
         if found is None:
             self._queries.stale()
-            return Hits([], "the embedding model is another one, and all vectors are made again")
+            return Hits([], "the embedding model changed, and all vectors are made again")
         return Hits([PageRef(hit.title, 1.0 - hit.rank) for hit in found], note=self._note())
 
     def _note(self) -> str | None:
@@ -94,12 +95,39 @@ class Meaning:
         return f"{count.done} of {count.total} pages have their vectors so far"
 
 
-def _document(page: store.PendingPage) -> Document:
-    sections = SECTIONS.decode(page.sections)
-    parts = [
-        EmbeddedText(
-            piece.text, f"{page.title} - {piece.heading}" if piece.heading else page.title, piece.section
-        )
-        for piece in pieces(sections)
+def passages(title: str, sections: Sequence[Section]) -> list[EmbeddedText]:
+    """Split a page into passages; the mark of each is the index of its section."""
+    return [
+        EmbeddedText(text, f"{title} - {section.heading}" if section.heading else title, index)
+        for index, section in enumerate(sections)
+        for text in _packed(section.text)
     ]
-    return Document(page.id, parts, page)
+
+
+def _packed(text: str) -> Iterator[str]:
+    """Join paragraphs up to the limit and split longer ones."""
+    current: list[str] = []
+    size = 0
+    for paragraph in text.split("\n\n"):
+        for part in cut(paragraph.strip("\n"), MOST_CHARACTERS):
+            if current and size + len(part) > MOST_CHARACTERS:
+                yield "\n\n".join(current)
+                current, size = [], 0
+            current.append(part)
+            size += len(part) + 2
+    if current:
+        yield "\n\n".join(current)
+
+
+def cut(text: str, size: int) -> Iterator[str]:
+    """Parts of at most ``size`` characters, each ending at a line, sentence or word, in this order, if its second half
+    has one."""
+    rest = text
+    while len(rest) > size:
+        ends = (rest.rfind(mark, size // 2, size) + len(mark) for mark in ("\n", ". ", " "))
+        end = next((end for end in ends if end > size // 2), size)
+        if part := rest[:end].strip():
+            yield part
+        rest = rest[end:]
+    if part := rest.strip():
+        yield part

@@ -1,1 +1,1 @@
-"""MediaWiki wikitext as plain text with sections."""
+"""MediaWiki wikitext to plain text with sections."""

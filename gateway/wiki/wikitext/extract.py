@@ -1,23 +1,22 @@
-"""MediaWiki wikitext to plain text with sections.
+"""MediaWiki wikitext as plain text with sections.
 
-Written by hand instead of using a parser library because pages are other people's input: mwparserfromhell 0.7
-takes 16 seconds for 15 KB of ``<a <a <a`` and backtracks on other unclosed markup too. The passes here are
-linear, never raise, and know what a reader of plain text needs: code byte for byte, lists and tables line by
-line. They do not expand templates; those are dropped, and so are files, categories, references and comments.
+Written by hand because pages are untrusted: mwparserfromhell 0.7 takes 16 s for 15 KB of ``<a <a <a`` and backtracks on
+other unclosed markup too. The passes here are linear and never raise. They keep code byte for byte, lists and tables
+line by line, and drop templates, files, categories, references and comments.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from gateway.wiki.source import Section
-from gateway.wiki.wikitext.inline import plain
-from gateway.wiki.wikitext.lists import ListLines
+from gateway.wiki.wikitext.inline import plain, plain_text
 from gateway.wiki.wikitext.markup import drop_templates, resolve_links
 from gateway.wiki.wikitext.protect import ProtectedText, block_of, protect, restore
 from gateway.wiki.wikitext.tables import opens_table, read_table
 
-# Part of the sample's marker: a change here makes stored sample pages be extracted again.
+# Part of the sample's marker: after an increment stored sample pages are extracted again.
 VERSION = 1
 
 _REDIRECT = re.compile(
@@ -25,20 +24,23 @@ _REDIRECT = re.compile(
 )
 _REDIRECT_WINDOW = 4096
 _RULE = re.compile(r"-{4,}[ \t]*")
+_ITEM = re.compile(r"([*#:;]+)[ \t]*(.*)", re.DOTALL)
+_INDENT = "  "
+_MAX_DEPTH = 12
 
 
 def extract(wikitext: str) -> list[Section]:
     """Sections in page order; the first is the lead, which may be empty.
 
-    Paragraphs are one line each. Blank lines stand where the page has them: between paragraphs, not between
-    the items of a list, the rows of a table, or a sentence and the list it introduces.
+    Each paragraph is one line. Blank lines stand where the page has them: between paragraphs, not between list items,
+    table rows, or a sentence and the list that it introduces.
     """
-    text, kept = protect(wikitext)
-    return _Reader(resolve_links(drop_templates(text)), kept).sections()
+    text, protected = protect(wikitext)
+    return _Reader(resolve_links(drop_templates(text)), protected).sections()
 
 
 def redirect_target(wikitext: str) -> str | None:
-    """Title that the page redirects to, without its fragment; None when the page is no redirect."""
+    """The title that the page redirects to, without its fragment; None when the page is not a redirect."""
     match = _REDIRECT.match(wikitext[:_REDIRECT_WINDOW])
     if match is None:
         return None
@@ -46,12 +48,12 @@ def redirect_target(wikitext: str) -> str | None:
 
 
 def plain_title(title: str) -> str:
-    """A title with spaces instead of underscores; wiktionaries tell a small first letter from a capital."""
+    """A title with single spaces and no underscores. Keeps the first letter: in a Wiktionary its case matters."""
     return " ".join(title.replace("_", " ").split())
 
 
 def normal_title(title: str) -> str:
-    """A title as most MediaWikis write it: as :func:`plain_title`, and the first letter is a capital."""
+    """:func:`plain_title` with a capital first letter, as most MediaWikis have it."""
     title = plain_title(title)
     return title[:1].upper() + title[1:] if len(title[:1].upper()) == 1 else title
 
@@ -60,7 +62,7 @@ class _Anchors:
     """Fragments of headings: spaces become underscores, a repeated one gets ``_2``, ``_3``, …"""
 
     def __init__(self) -> None:
-        self._next: dict[str, int] = {}  # by lower case: MediaWiki tells anchors apart without case
+        self._next: dict[str, int] = {}  # by lower case: anchors are case-insensitive
 
     def add(self, heading: str) -> str:
         base = re.sub(r"\s+", "_", heading.strip())
@@ -75,17 +77,49 @@ class _Anchors:
         return anchor
 
 
-class _Reader:
-    """Third pass, line by line."""
+class _Lists:
+    """The open lists: ``* bullet``, ``# numbered``, ``; term``, ``: indented``, nested by repeating the signs."""
 
-    def __init__(self, text: str, kept: list[ProtectedText]) -> None:
+    def __init__(self) -> None:
+        self._open = ""
+        self._numbers: list[int] = []
+
+    def item(self, line: str) -> tuple[str, str] | None:
+        """The prefix and the wikitext of an item; None for any other line."""
+        match = _ITEM.match(line)
+        if match is None:
+            return None
+        signs = match[1][:_MAX_DEPTH].replace(";", ":") if len(match[1]) > 1 else match[1]
+        pairs = zip(self._open.replace(";", ":"), signs.replace(";", ":"), strict=False)
+        shared = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        self._numbers = self._numbers[:shared] + [0] * (len(signs) - shared)
+        self._open = signs
+        indent = _INDENT * (len(signs) - 1)
+        if signs[-1] == "#":
+            self._numbers[-1] += 1
+            return f"{indent}{self._numbers[-1]}. ", match[2]
+        if signs[-1] == "*":
+            return f"{indent}- ", match[2]
+        if signs == ";":
+            return "", match[2].replace(" : ", ": ", 1)
+        return indent if set(signs) != {":"} else indent + _INDENT, match[2]
+
+    def end(self) -> None:
+        """End all lists: the next item starts new ones."""
+        self._open, self._numbers = "", []
+
+
+class _Reader:
+    """The third pass, line by line."""
+
+    def __init__(self, text: str, protected: list[ProtectedText]) -> None:
         self._lines = text.split("\n")
-        self._kept = kept
+        self._protected = protected
         self._anchors = _Anchors()
-        self._lists = ListLines()
+        self._lists = _Lists()
         self._done: list[Section] = []
-        self._head = ("", "", 1)  # heading, anchor, level of the section being read
-        self._items: list[str] = []  # its lines; a block of code is one item, "" a blank line
+        self._head = ("", "", 1)  # heading, anchor, level of the open section
+        self._items: list[str] = []  # its lines; a block of code is one item, a blank line ""
         self._paragraph: list[str] = []
 
     def sections(self) -> list[Section]:
@@ -94,7 +128,7 @@ class _Reader:
             line = self._lines[index]
             if opens_table(line):
                 self._end_paragraph()
-                rows, index = read_table(self._lines, index, self._text, self._kept)
+                rows, index = read_table(self._lines, index, self._protected)
                 self._items += rows
                 self._lists.end()
             else:
@@ -104,7 +138,7 @@ class _Reader:
         return self._done
 
     def _line(self, line: str) -> None:
-        if (block := block_of(line, self._kept)) is not None:
+        if (block := block_of(line, self._protected)) is not None:
             self._end_paragraph()
             self._items.append(block.text)
         elif not line.strip() or _RULE.fullmatch(line):
@@ -113,18 +147,16 @@ class _Reader:
             self._begin_section(*heading)
         elif item := self._lists.item(line):
             self._end_paragraph()
-            before, text = item
-            self._items.append((before + self._text(text).replace("\n", "\n" + " " * len(before))).rstrip())
+            prefix, text = item
+            text = plain_text(text, self._protected).replace("\n", "\n" + " " * len(prefix))
+            self._items.append((prefix + text).rstrip())
         elif line.startswith(" "):
             self._end_paragraph()
             self._lists.end()
-            self._items.append(restore(plain(line[1:], keep_spaces=True), self._kept))
+            self._items.append(restore(plain(line[1:], keep_spaces=True), self._protected))
         else:
             self._lists.end()
             self._paragraph.append(line.strip())
-
-    def _text(self, wikitext: str) -> str:
-        return restore(plain(wikitext), self._kept)
 
     def _blank(self) -> None:
         self._end_paragraph()
@@ -133,13 +165,13 @@ class _Reader:
             self._items.append("")
 
     def _end_paragraph(self) -> None:
-        if self._paragraph and (text := self._text(" ".join(self._paragraph))):
+        if self._paragraph and (text := plain_text(" ".join(self._paragraph), self._protected)):
             self._items.append(text)
         self._paragraph.clear()
 
     def _begin_section(self, level: int, wikitext: str) -> None:
         self._end_section()
-        heading = " ".join(self._text(wikitext).split())
+        heading = " ".join(plain_text(wikitext, self._protected).split())
         self._head = (heading, self._anchors.add(heading), level)
 
     def _end_section(self) -> None:
@@ -147,13 +179,12 @@ class _Reader:
         self._lists.end()
         while self._items and self._items[-1] == "":
             self._items.pop()
-        heading, anchor, level = self._head
-        self._done.append(Section(heading, anchor, level, "\n".join(self._items)))
+        self._done.append(Section(*self._head, "\n".join(self._items)))
         self._items.clear()
 
 
 def _heading(line: str) -> tuple[int, str] | None:
-    """Level and text of ``== heading ==``. The shorter side counts; what is left over belongs to the text."""
+    """Level and text of ``== heading ==``. The shorter side counts; extra signs belong to the text."""
     line = line.strip()
     if len(line) < 3 or line[0] != "=" or line[-1] != "=":
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from gateway.wiki.wikitext.protect import decode_entities
+from gateway.wiki.wikitext.protect import ProtectedText, decode_entities, restore
 
-# With spaces after the address, the text of an external link; bounded, for a bracket that is never closed.
+# An external link and its optional text; bounded because the bracket may never close.
 _EXTERNAL = re.compile(
     r"\[((?:https?:|ftps?:|ircs?:|mailto:|news:)?(?://|(?<=mailto:))[^\s\[\]<>\"]{1,2000})"
     r"(?:[ \t]{1,8}([^\[\]\n]{0,1000}))?\]",
@@ -36,10 +36,15 @@ _TAG = re.compile(
 _SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
 
 
-def plain(text: str, *, keep_spaces: bool = False) -> str:
-    """One line or paragraph without markup; ``<br>`` becomes a newline.
+def plain_text(wikitext: str, protected: list[ProtectedText]) -> str:
+    """One line or paragraph as plain text, with what :func:`protect` set aside."""
+    return restore(plain(wikitext), protected)
 
-    Runs of spaces become one, as in a browser, unless ``keep_spaces``. Linear in the length of the text.
+
+def plain(text: str, *, keep_spaces: bool = False) -> str:
+    """One line or paragraph without markup; ``<br>`` becomes a newline, and runs of spaces one space.
+
+    Linear in the length of the text.
     """
     if "[" in text:
         text = _EXTERNAL.sub(lambda match: (match[2] or "").strip() or match[1], text)

@@ -1,4 +1,4 @@
-"""Second pass: templates go, links become their text. Both may span lines, so this works on the whole text."""
+"""The second pass: drop templates and replace links by their text. Both may span lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
 _BRACKETS = re.compile(r"\[\[|\]\]")
 
-# Links nest only in image captions. A bound keeps copying inner text outwards linear.
+# Links nest only in image captions. The bound keeps the copying of inner text linear.
 _MAX_LINK_DEPTH = 8
 
 _NOT_SHOWN = re.compile(r"(?:file|image|media|category)\s{0,8}:", re.IGNORECASE)
@@ -17,14 +17,14 @@ _IN_PARENTHESES = re.compile(r"\s{0,8}\([^()]{0,200}\)$")
 
 
 def drop_templates(text: str) -> str:
-    """Without ``{{templates}}`` and ``{{{parameters}}}``, nested ones included; unmatched braces stay.
+    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones; unmatched braces stay.
 
     Braces pair as in MediaWiki's preprocessor: a closing run takes three of the innermost opening run when both
-    have three, else two. ``{{!}}`` and ``{{=}}`` stand for the characters they are named after.
+    have three, else two. ``{{!}}`` and ``{{=}}`` become the characters that they name.
     """
     text = text.replace("{{!}}", "|").replace("{{=}}", "=")
-    spans: list[tuple[int, int]] = []  # of whole templates, in the order in which they end
-    openings: list[list[int]] = []  # position and length of opening runs that are not closed yet
+    spans: list[tuple[int, int]] = []  # of complete templates, in the order of their ends
+    openings: list[list[int]] = []  # position and length of open runs
     for run in _BRACES.finditer(text):
         if run[0][0] == "{":
             openings.append([run.start(), len(run[0])])
@@ -42,8 +42,8 @@ def drop_templates(text: str) -> str:
 
 
 def resolve_links(text: str) -> str:
-    """Every ``[[link]]`` as the text a reader sees; files and categories show none."""
-    frames = [_Frame()]  # the page, then the links that are still open
+    """Replace every ``[[link]]`` by its visible text; files and categories have none."""
+    frames = [_Frame()]  # the page, then the open links
     position = 0
     for match in _BRACKETS.finditer(text):
         _append(frames, text[position : match.start()])
@@ -73,7 +73,7 @@ def _append(frames: list[_Frame], piece: str) -> None:
     frames[-1].parts.append(piece)
     while len(frames) > 1 and not frames[-1].piped:
         target, bar, _ = piece.partition("|")
-        if "\n" in target:  # no title has a line break: the brackets are text, often of a program
+        if "\n" in target:  # titles have no line breaks: these brackets are text, often of a program
             piece = _give_up(frames)
         else:
             frames[-1].piped = bool(bar)
@@ -81,14 +81,14 @@ def _append(frames: list[_Frame], piece: str) -> None:
 
 
 def _give_up(frames: list[_Frame]) -> str:
-    """The innermost link is none: its brackets and text go to what surrounds it. Returns that text."""
+    """Turn the innermost open link into text of what surrounds it, and return that text."""
     piece = "[[" + "".join(frames.pop().parts)
     frames[-1].parts.append(piece)
     return piece
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text outside the spans. A span that ends later contains, or lies after, those that end before it."""
+    """The text outside the spans. Each span contains or follows those that end before it."""
     outer: list[tuple[int, int]] = []
     for span in spans:
         while outer and outer[-1][0] >= span[0]:

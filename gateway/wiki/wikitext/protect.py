@@ -1,7 +1,7 @@
-"""First pass over wikitext: set aside what is not wikitext (code, nowiki, math), drop what is not shown.
+"""The first pass over wikitext: set aside what is not wikitext (code, nowiki, math), drop what is not shown.
 
-The text kept aside is replaced by a placeholder of two Unicode noncharacters around a number, and comes back
-at the very end, so no later pass can change it.
+A placeholder, a number between two Unicode noncharacters, replaces protected text until the last pass, so no other pass
+can change it.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _PRE_NOWIKI = re.compile(r"</?nowiki\s{0,20}>", re.IGNORECASE)
 
 
 class ProtectedText(Struct, frozen=True):
-    """A piece of text that no later pass may touch; a ``block`` stands on lines of its own."""
+    """Text that no later pass may change; a ``block`` stands on lines of its own."""
 
     text: str
     block: bool
 
 
 def decode_entities(text: str) -> str:
-    """``&lt;`` and its like, only with their semicolon: ``&not`` in a program is not an entity."""
+    """Decode ``&lt;`` and the like, only with a semicolon: ``&not`` in a program is not an entity."""
     return _ENTITY.sub(lambda match: html.unescape(match[0]), text)
 
 
 def protect(text: str) -> tuple[str, list[ProtectedText]]:
-    """The text with placeholders, and what they stand for. Linear in the length of the text."""
+    """The text with placeholders, and the texts they replace. Linear in the length of the text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     text = text.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
     out: list[str] = []
-    kept: list[ProtectedText] = []
-    unclosed: set[str] = set()  # tags that end nowhere further on: searching again would be quadratic
+    protected: list[ProtectedText] = []
+    unclosed: set[str] = set()  # tags without a further end: searching again would be quadratic
     position = 0
     while match := _START.search(text, position):
         out.append(text[position : match.start()])
@@ -64,28 +64,28 @@ def protect(text: str) -> tuple[str, list[ProtectedText]]:
         else:
             content, position = text[position : end.start()], end.end()
             if tag not in _DROPPED:
-                piece = _kept(tag, match[2].lower(), content)
-                kept.append(piece)
-                out.append(_placed(piece, len(kept) - 1, out, text, position))
+                piece = _protected(tag, match[2].lower(), content)
+                out.append(_placeholder(piece, len(protected), out, text, position))
+                protected.append(piece)
     out.append(text[position:])
-    return "".join(out), kept
+    return "".join(out), protected
 
 
-def restore(text: str, kept: list[ProtectedText]) -> str:
+def restore(text: str, protected: list[ProtectedText]) -> str:
     """Put back what :func:`protect` set aside."""
-    return _PLACEHOLDER.sub(lambda match: kept[int(match[1])].text, text)
+    return _PLACEHOLDER.sub(lambda match: protected[int(match[1])].text, text)
 
 
-def block_of(line: str, kept: list[ProtectedText]) -> ProtectedText | None:
-    """The block that this whole line stands for, if it does."""
+def block_of(line: str, protected: list[ProtectedText]) -> ProtectedText | None:
+    """The block whose placeholder is the whole line."""
     match = _BLOCK_LINE.fullmatch(line)
-    piece = kept[int(match[1])] if match else None
+    piece = protected[int(match[1])] if match else None
     return piece if piece is not None and piece.block else None
 
 
-def _kept(tag: str, attributes: str, content: str) -> ProtectedText:
+def _protected(tag: str, attributes: str, content: str) -> ProtectedText:
     if tag in _CODE:
-        # As MediaWiki: blank lines before and white space after the code are not shown.
+        # Like MediaWiki, drop blank lines before the code and white space after it.
         if "inline" in attributes.split():
             return ProtectedText(content.strip(), block=False)
         return ProtectedText(content.lstrip("\n").rstrip("\n"), block=True)
@@ -97,8 +97,8 @@ def _kept(tag: str, attributes: str, content: str) -> ProtectedText:
     return ProtectedText(content.strip(), block=False)
 
 
-def _placed(piece: ProtectedText, number: int, out: list[str], text: str, position: int) -> str:
-    """The placeholder; that of a block gets a line of its own."""
+def _placeholder(piece: ProtectedText, number: int, out: list[str], text: str, position: int) -> str:
+    """A placeholder; that of a block gets a line of its own."""
     mark = f"{_OPEN}{number}{_CLOSE}"
     if not piece.block:
         return mark
@@ -108,7 +108,7 @@ def _placed(piece: ProtectedText, number: int, out: list[str], text: str, positi
 
 
 def _after_comment(text: str, start: int, out: list[str]) -> int:
-    """Where the text goes on after a comment. A comment alone on its line takes the line with it."""
+    """Index after a comment, and after its line when the comment is alone on it."""
     end = text.find("-->", start)
     if end < 0:
         return len(text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
+from gateway.wiki.wikitext.inline import plain_text
 from gateway.wiki.wikitext.protect import ProtectedText, block_of
 
 _MAX_DEPTH = 4
@@ -19,15 +19,14 @@ def opens_table(line: str) -> bool:
 
 
 def read_table(
-    lines: list[str], start: int, text: Callable[[str], str], kept: list[ProtectedText], depth: int = 1
+    lines: list[str], start: int, protected: list[ProtectedText], depth: int = 1
 ) -> tuple[list[str], int]:
     """Rows of the table that starts at ``lines[start]``, and the index of the line after it.
 
-    ``text`` turns wikitext into plain text. A caption comes first, on a line of its own. A table inside a cell
-    becomes part of that cell, its rows joined by ``; ``. Cells that span rows or columns appear once. A
-    heading ends a table whose end is missing. Each line is looked at once.
+    A caption is the first row. A table inside a cell becomes part of that cell, its rows joined by ``; ``. Cells that
+    span rows or columns appear once. A heading ends a table whose end is missing. Linear in the number of lines.
     """
-    table = _Table(kept)
+    table = _Table(protected)
     index = start + 1
     while index < len(lines):
         line = lines[index].strip()
@@ -38,16 +37,16 @@ def read_table(
             break
         if opens_table(line):
             if depth < _MAX_DEPTH:
-                rows, index = read_table(lines, index - 1, text, kept, depth + 1)
+                rows, index = read_table(lines, index - 1, protected, depth + 1)
                 table.add_text("; ".join(rows))
         else:
             table.add_line(line)
-    return table.rows(text), index
+    return table.rows(), index
 
 
 class _Table:
-    def __init__(self, kept: list[ProtectedText]) -> None:
-        self._kept = kept
+    def __init__(self, protected: list[ProtectedText]) -> None:
+        self._protected = protected
         self._rows: list[list[list[str]]] = [[]]  # rows of cells of lines
         self._caption: list[str] = []
         self._in_caption = False
@@ -67,7 +66,7 @@ class _Table:
             self.add_text(line)
 
     def add_text(self, line: str) -> None:
-        """A further line of the cell or caption that was begun last."""
+        """Add a line to the last cell or caption."""
         if self._in_caption:
             self._caption.append(line)
         elif self._rows[-1]:
@@ -75,28 +74,23 @@ class _Table:
         elif line:
             self._rows[-1].append([line])
 
-    def rows(self, text: Callable[[str], str]) -> list[str]:
-        caption = text(" ".join(self._caption))
-        found = [caption] if caption else []
-        for row in self._rows:
-            cells = [text(self._joined(cell)) for cell in row]
-            if any(cells):
-                found.append(" | ".join(cells))
-        return found
+    def rows(self) -> list[str]:
+        caption = plain_text(" ".join(self._caption), self._protected)
+        rows = [[plain_text(self._joined(cell), self._protected) for cell in row] for row in self._rows]
+        return [*([caption] if caption else []), *(" | ".join(cells) for cells in rows if any(cells))]
 
     def _add_cells(self, cells: list[str]) -> None:
         self._in_caption = False
         self._rows[-1] += [[_without_attributes(cell)] for cell in cells]
 
     def _joined(self, cell: list[str]) -> str:
-        """Lines of a cell as one, except around code, whose lines must stay lines."""
-        out = ""
+        """A cell's lines as one; only code keeps its line breaks."""
         parts: list[str] = []
-        for line in cell:
-            around_code = block_of(line, self._kept) is not None or out == "code"
-            if line:
-                parts += ["\n" if around_code and parts else " ", line]
-                out = "code" if block_of(line, self._kept) is not None else "text"
+        after_code = False
+        for line in filter(None, cell):
+            is_code = block_of(line, self._protected) is not None
+            parts += ["\n" if parts and (is_code or after_code) else " ", line]
+            after_code = is_code
         return "".join(parts)
 
 

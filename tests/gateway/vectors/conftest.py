@@ -1,4 +1,4 @@
-"""Documents that are kept in a list, and what indexes them."""
+"""Fixtures: documents in a list and their indexer."""
 
 from __future__ import annotations
 

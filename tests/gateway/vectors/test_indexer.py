@@ -1,4 +1,4 @@
-"""What is missing is made, in whatever order things happen."""
+"""The indexer makes missing vectors in any order of events."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 
 from gateway.base import supervised
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
+from gateway.inference.embedding import Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module
-from gateway.vectors.group import Group
-from gateway.vectors.source import Count, Document, EmbeddedText
+from gateway.vectors.indexer import Group
+from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 from tests.gateway.vectors.conftest import Listed, MakeIndexer
 from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
 from tests.waiting import until
@@ -62,7 +63,7 @@ async def test_a_failing_model_is_tried_again_later(
     await until(lambda: indexer.health().problem is None)
 
 
-async def test_an_unexpected_error_is_told_and_outlived(
+async def test_an_unexpected_error_is_reported_and_survived(
     make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Torn(Listed):
@@ -117,7 +118,7 @@ async def test_a_long_text_is_cut_until_it_fits(make_indexer: MakeIndexer) -> No
     assert len(made.marks) >= 6  # four times as long as fits, and cut in halves
 
 
-async def test_another_model_begins_anew(
+async def test_another_model_starts_over(
     make_indexer: MakeIndexer, embedder: WordEmbedder, database: Database
 ) -> None:
     source = Listed({1: ["one"]})
@@ -138,7 +139,7 @@ async def test_another_model_begins_anew(
 async def test_a_copied_file_is_the_same_model(
     make_indexer: MakeIndexer, embedder: WordEmbedder, database: Database
 ) -> None:
-    """Another path or time, the same vectors: one question to the model, and nothing is made again."""
+    """Another path or time but the same vectors: the model is asked once, and nothing is made again."""
     source = Listed({1: ["one"]})
     indexer = make_indexer(source)
     await indexer.caught_up()
@@ -165,7 +166,7 @@ async def test_it_lets_answers_go_first(make_indexer: MakeIndexer, monkeypatch: 
     await until(lambda: 1 in source.made)
 
 
-async def test_it_does_not_wait_for_ever(make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_does_not_wait_forever(make_indexer: MakeIndexer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_YIELD_SECONDS", 0.05)
     source = Listed({1: ["one"]})
     await make_indexer(source, busy=lambda: True).caught_up()
@@ -175,21 +176,23 @@ async def test_it_does_not_wait_for_ever(make_indexer: MakeIndexer, monkeypatch:
 # --------------------------------------------------------------------------- groups
 
 
-def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
-    group = Group([Document(1, [EmbeddedText("a"), *[EmbeddedText("b")] * 20], None)])
+async def test_a_model_that_changes_within_a_group_starts_it_over() -> None:
     embedder = WordEmbedder()
 
-    async def embed(parts: list[EmbeddedText]) -> None:
-        group.made(await embedder.embed([part.text for part in parts]))
+    async def embed(parts: list[EmbeddedText]) -> Embeddings:
+        if len(embedder.calls) == 1:
+            embedder.space, embedder.width = "other", 64
+        return await embedder.embed([part.text for part in parts])
 
-    asyncio.run(embed(group.next()))
-    embedder.space = "other"
-    asyncio.run(embed(group.next()))
-    assert [part.text for part in group.next()][:2] == ["a", "b"]
+    texts = ["a", *["b"] * 20]
+    group = Group([Document(1, [EmbeddedText(text) for text in texts], None)], embed)
+    [(_, made)] = await group.run()
+    assert (group.space, group.dimensions) == ("other", 64)
+    assert made.vectors == [vector_of(f" {text}", 64) for text in texts]
 
 
 @pytest.mark.parametrize(
-    ("error", "goes_on"),
+    ("error", "continues"),
     [
         (HearthError("a text without a direction"), True),
         (InvalidRequestError("text 0 is empty", param="texts"), True),
@@ -198,10 +201,17 @@ def test_a_model_that_changes_within_a_group_begins_it_anew() -> None:
         (ModelUnavailableError("no such file"), False),
     ],
 )
-def test_whose_fault_it_is(error: HearthError, goes_on: bool) -> None:
-    group = Group([Document(1, [EmbeddedText("a")], None)])
-    group.next()
-    assert group.failed(error) is goes_on
+async def test_only_a_fault_of_the_text_skips_the_document(error: HearthError, continues: bool) -> None:
+    async def embed(parts: list[EmbeddedText]) -> Embeddings:
+        raise error
+
+    group = Group([Document(1, [EmbeddedText("a")], None)], embed)
+    if continues:
+        [(_, made)] = await group.run()
+        assert made == Vectors([], [], error.message)
+    else:
+        with pytest.raises(type(error)):
+            await group.run()
 
 
 def test_halves_end() -> None:

@@ -1,4 +1,4 @@
-"""A query's vector in time, or not at all."""
+"""Query vectors within a time limit."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_what_is_late_goes_on_alone(queries: Queries, embedder: WordEmbedd
         (KeyError("x"), "error", "no vector within"),
     ],
 )
-async def test_why_a_late_one_fails_is_told(
+async def test_the_failure_of_a_late_one_is_reported(
     queries: Queries, embedder: WordEmbedder, error: Exception, level: str, problem: str
 ) -> None:
     embedder.gate = asyncio.Event()

@@ -1,4 +1,4 @@
-"""An embedder whose vectors mean something: texts that share words are near. It can be slow, wrong, and absent."""
+"""An embedder for tests: texts that share words are near. It can be slow, fail, and change."""
 
 from __future__ import annotations
 

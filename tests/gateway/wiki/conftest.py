@@ -1,4 +1,4 @@
-"""A wiki's API, and sources that ask it."""
+"""Fixtures: a wiki's API and its clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.config.settings import WikiSettings
-from gateway.wiki.remote import politeness
+from gateway.wiki.remote import client as client_module
 from gateway.wiki.remote.mediawiki import MediaWiki
 from tests.gateway.wiki.remote.api_server import ApiServer, serving
 
@@ -20,7 +20,7 @@ async def server() -> AsyncIterator[ApiServer]:
 
 
 class Wikis:
-    """Sources that are closed in the end, and do not wait long before they try again."""
+    """Makes clients with short back-off and closes them at the end."""
 
     def __init__(self) -> None:
         self.made: list[MediaWiki] = []
@@ -34,7 +34,7 @@ class Wikis:
 
 @pytest.fixture
 async def wikis(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Wikis]:
-    monkeypatch.setattr(politeness, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(client_module, "_FIRST_BACKOFF", 0.01)
     made = Wikis()
     yield made
     for wiki in made.made:

@@ -1,4 +1,4 @@
-"""MediaWiki's HTML to text. What a real MediaWiki makes of the sample wiki is compared in tests/mediawiki."""
+"""MediaWiki's HTML to text. tests/mediawiki compares with a real MediaWiki's HTML of the sample wiki."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_mathematics_comes_as_its_source(math: str) -> None:
 def test_tags_have_attributes() -> None:
     (tag,) = tokens('<a b=c  D = \'e"\' f g="&lt;>" b=second h=/>')
     assert isinstance(tag, Tag)
-    assert tag.attributes() == {"b": "c", "d": 'e"', "f": "", "g": "<>", "h": "/"}
+    assert tag.attributes == {"b": "c", "d": 'e"', "f": "", "g": "<>", "h": "/"}
 
 
 PIECES = [

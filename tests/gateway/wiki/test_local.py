@@ -66,7 +66,7 @@ async def test_fetch_gives_the_page_with_its_sections(wiki: LocalWiki) -> None:
         ("", "", "Befunge was created by Chris Pressey in 1993."),
         ("Instructions", "Instructions", "It has arrows."),
     ]
-    assert await wiki.count_pages() == 11
+    assert (await wiki.health()).pages == 11
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ INJECTIONS = [
 async def test_no_term_is_an_operator(wiki: LocalWiki, term: str) -> None:
     await wiki.search_titles(term, 3)
     await wiki.search_text(term, 3)
-    assert await wiki.count_pages() == 11
+    assert (await wiki.health()).pages == 11
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

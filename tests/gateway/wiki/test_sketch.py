@@ -9,7 +9,7 @@ from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sketch import SeenTexts, alike, sketch
+from gateway.wiki.sketch import alike, distinct, sketch
 
 WORDS = [f"{first}{second}" for first in "abcdefghij" for second in ("ar", "el", "or", "um", "ix", "op")]
 
@@ -30,8 +30,8 @@ def test_copies_are_alike_and_others_are_not() -> None:
 def test_short_texts_are_never_copies() -> None:
     assert sketch("") == sketch("This page is a stub.") == b""
     assert not alike(b"", b"") and not alike(sketch("a b c"), sketch("a b c"))
-    texts = SeenTexts()
-    assert texts.add(b"") and texts.add(b"")
+    found = distinct([("A", 1.0, b""), ("B", 0.9, b""), ("A", 0.8, b"")], 3)
+    assert [(ref.title, ref.score) for ref in found] == [("A", 1.0), ("B", 0.9)]
 
 
 def test_forms_with_other_contents_are_told_apart() -> None:

@@ -24,7 +24,7 @@ from gateway.cli.hub.hub import RemoteFile
 from gateway.cli.imports.dump_url import Download, Events
 from gateway.cli.main import run
 from gateway.config.settings import WikiSettings
-from gateway.wiki.remote import politeness
+from gateway.wiki.remote import client as client_module
 from gateway.wiki.remote.mediawiki import MediaWiki
 from tests.gateway.cli.hub.watch import PUBLIC, Hostile, Watch, hostile, is_private, named
 
@@ -33,7 +33,7 @@ ANOTHER = "http://second.test/dump.xml"
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    monkeypatch.setattr(politeness, "_FIRST_BACKOFF", 0.0)
+    monkeypatch.setattr(client_module, "_FIRST_BACKOFF", 0.0)
     # Reading the system's certificates four hundred times would be most of the test.
     monkeypatch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
     watch = Watch(monkeypatch)

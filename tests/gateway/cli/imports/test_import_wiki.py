@@ -62,7 +62,7 @@ def test_the_report_and_the_second_time(hearth: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"words", "this is no XML"),
+        (b"words", "this is not XML"),
         ((HEAD + page("A", "a")).encode(), "ends early, after 1 page, the last one `A`"),
         (b'<!DOCTYPE x [<!ENTITY y "z">]><mediawiki/>', "document type declaration"),
         ((HEAD + page("A", "a") + "</oops>").encode(), "the XML is damaged after 1 page, the last one `A`"),

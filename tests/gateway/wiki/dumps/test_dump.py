@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.wiki.dumps import page as dump_page
-from gateway.wiki.dumps.dump import DumpParser
-from gateway.wiki.dumps.page import DumpError, DumpPage
+from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser
 from tests.gateway.wiki.dumps.export import HEAD, TAIL, export, page, revision
 
 
@@ -105,7 +103,6 @@ def test_a_page_without_a_usable_text_says_why(body: str, problem: str) -> None:
 
 def test_a_page_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.wiki.dumps.dump.MAX_TEXT_BYTES", 100)
-    monkeypatch.setattr(dump_page, "MAX_TEXT_BYTES", 100)
     large, fits, wide = parse(export(page("L", "x" * 101), page("F", "x" * 100), page("W", "é" * 51)))
     assert "larger than" in (large.problem or "") and large.text == ""
     assert fits.problem is None and len(fits.text) == 100
@@ -123,9 +120,9 @@ def test_skipped_pages_are_counted() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"hello", "no XML"),
-        (b"", "no XML"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "no XML"),
+        (b"hello", "not XML"),
+        (b"", "not XML"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "not XML"),
         (b"<html><body>moved</body></html>", "begins with <html>"),
         (b"<!DOCTYPE html><html>", "a web page"),
         (b'<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "document type"),

@@ -1,4 +1,4 @@
-"""What the exports of large wikis have besides the plain case. All of it is written for these tests."""
+"""Features of large wikis' exports, in dumps written for these tests."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def first_text(wiki: LocalWiki, title: str) -> str:
 
 
 async def test_a_history_gives_the_newest_revision(run: Import, wiki: LocalWiki) -> None:
-    """Full histories have revisions in any order, by people, addresses and nobody."""
+    """Full histories have revisions in any order, by users, IP addresses and deleted accounts."""
     history = [
         revision(31, text("second"), day=2, who=ADDRESS),
         revision(40, text("the newest"), day=9, who=HIDDEN),
@@ -192,7 +192,7 @@ async def test_redirects_as_they_are_exported(run: Import, wiki: LocalWiki) -> N
 
 
 async def test_small_and_capital_first_letters_are_two_pages(run: Import, wiki: LocalWiki) -> None:
-    """Wiktionaries tell them apart."""
+    """In Wiktionaries the case of the first letter matters."""
     pages = [
         page("polish", revision(1, text("To make shiny."))),
         page("Polish", revision(2, text("Of Poland."))),

@@ -1,4 +1,4 @@
-"""An ``api.php`` on loopback that misbehaves on demand: each request takes one of the replies that were set."""
+"""An ``api.php`` on loopback that misbehaves on demand: each request takes the next of the configured replies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Request:
 
 @dataclass
 class ApiServer:
-    """Replies from ``replies`` in turn, then as a wiki whose pages all exist and are alike."""
+    """Sends ``replies`` in turn, then acts as a wiki where every page exists with the same text."""
 
     url: str = ""
     replies: list[Write] = field(default_factory=list)
@@ -90,7 +90,7 @@ def raw(data: bytes) -> Write:
 
 
 def reply(content: Any, status: int = 200, **headers: str) -> Write:
-    """A whole reply; anything but bytes as JSON."""
+    """A complete reply; encodes anything but bytes as JSON."""
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
 
     async def write(writer: asyncio.StreamWriter) -> None:

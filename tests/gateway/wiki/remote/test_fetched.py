@@ -1,4 +1,4 @@
-"""Pages of a wiki behind an API: kept over a restart, found by what they mean, counted for operators."""
+"""Pages of a wiki behind an API: cached across restarts, searched by meaning, counted in metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.store.wiki import vectors as wiki_vectors
 from gateway.telemetry.metrics import Metrics
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
-from gateway.wiki.remote import politeness
+from gateway.wiki.remote import client as client_module
 from gateway.wiki.remote.mediawiki import MediaWiki
 from gateway.wiki.search.vectors import Meaning, WikiPages
 from tests.gateway.vectors.words import WordEmbedder, come_true
@@ -62,7 +62,7 @@ async def server() -> AsyncIterator[Wiki]:
 
 @pytest.fixture(autouse=True)
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(politeness, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(client_module, "_FIRST_BACKOFF", 0.01)
 
 
 Open = Callable[..., Any]
@@ -70,7 +70,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 async def opened(server: Wiki, database: Database) -> AsyncIterator[Open]:
-    """Opens sources over one database, as after a restart; they are closed in the end."""
+    """Opens clients with one database, as after a restart, and closes them at the end."""
     made: list[MediaWiki] = []
 
     async def open_one(api_url: str = "", meaning: Meaning | None = None, **values: Any) -> MediaWiki:
@@ -167,7 +167,7 @@ async def test_a_page_that_is_gone_is_forgotten(server: Wiki, opened: Open) -> N
 
 
 async def test_a_small_first_letter_may_be_another_page(server: Wiki, opened: Open) -> None:
-    """Wiktionaries have both."""
+    """Wiktionaries have pages that differ only in the case of the first letter."""
     wiki = await opened()
     assert [(await wiki.fetch(title)).title for title in ("Set", "set", "Set", "set")] == ["Set", "set"] * 2
     assert parsed(server) == ["Set", "set"]
@@ -191,7 +191,7 @@ async def test_a_database_that_fails_costs_requests_and_no_answers(
 
 
 class Searched:
-    """A source with an embedder, whose pages are embedded when they come."""
+    """A client whose pages are embedded after they were fetched."""
 
     def __init__(self, wiki: MediaWiki, embedder: WordEmbedder, queries: Queries, database: Database) -> None:
         self.wiki = wiki
@@ -271,7 +271,7 @@ async def test_a_new_revision_gets_new_vectors(
     await by_vectors.know("Boat")
     monkeypatch.setitem(TEXTS, "Boat", "<p>Submarines dive below.</p>")
     server.revisions["Boat"] = 8
-    by_vectors.wiki._told._infos.clear()
+    by_vectors.wiki._infos._infos.clear()
     await by_vectors.know("Boat")
     assert await by_vectors.titles("Submarines dive") == ["Boat"]
     assert await by_vectors.titles("floats water") == []

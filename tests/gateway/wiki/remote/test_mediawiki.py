@@ -12,7 +12,6 @@ from gateway.base.aio import side_by_side
 from gateway.base.errors import NotFoundError
 from gateway.config.settings import WikiSettings
 from gateway.wiki.remote import client as client_module
-from gateway.wiki.remote import politeness
 from gateway.wiki.remote.trouble import WikiReplyError, WikiUnavailableError
 from tests.gateway.wiki.conftest import Wikis
 from tests.gateway.wiki.remote.api_server import ApiServer, Write, drip, failed, raw, reply, serving, silence
@@ -38,7 +37,7 @@ async def test_at_most_four_requests_at_a_time(server: ApiServer, wikis: Wikis) 
     wiki = wikis(server.api_url)
     pages = await asyncio.gather(*(wiki.fetch(f"Page {n}") for n in range(12)))
     assert [page.title for page in pages] == [f"Page {n}" for n in range(12)]
-    assert server.most_at_once == politeness.REQUESTS_AT_ONCE == 4
+    assert server.most_at_once == client_module.REQUESTS_AT_ONCE == 4
 
 
 BUSY = [
@@ -232,10 +231,10 @@ async def test_a_client_that_leaves_frees_its_slot(server: ApiServer, wikis: Wik
     ],
 )
 def test_retry_after_is_a_number(header: str | None, seconds: float | None) -> None:
-    assert politeness.retry_after(header) == seconds
+    assert client_module.retry_after(header) == seconds
 
 
 def test_retry_after_is_a_date() -> None:
     later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 3600))
-    assert 3500 < (politeness.retry_after(later) or 0) <= 3600
-    assert politeness.retry_after("Thu, 01 Jan 1970 00:00:00 GMT") == 0
+    assert 3500 < (client_module.retry_after(later) or 0) <= 3600
+    assert client_module.retry_after("Thu, 01 Jan 1970 00:00:00 GMT") == 0

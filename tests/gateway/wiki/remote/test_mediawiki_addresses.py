@@ -1,4 +1,4 @@
-"""Where the API source may be led: redirects, proxies, private addresses, certificates."""
+"""Where the API client connects: redirects, proxies, private addresses, certificates."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_nobody_listening_is_a_temporary_error(wikis: Wikis) -> None:
 
 
 class Names:
-    """Answers of a name server, one after the other; the last one stays."""
+    """A name server's answers in turn; the last one repeats."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -119,7 +119,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_used(
     for _ in range(3):
         assert (await wiki.search_text("x", 3)).refs
     assert (names.asked, len(server.requests)) == (1, 3)
-    wiki.api.client._http._transport._addresses.forget()  # type: ignore[attr-defined]
+    wiki.api.client._http._transport._resolve_at = 0.0  # type: ignore[attr-defined]
     with pytest.raises(WikiReplyError, match=r"169\.254\.169\.254, which is not public"):
         await wiki.search_text("x", 3)
     assert len(server.requests) == 3
@@ -180,9 +180,9 @@ async def test_certificates_are_for_the_name_and_not_the_address(
         ("wiki.example/api.php", "must begin with"),
         ("ftp://wiki.example/api.php", "must begin with"),
         ("http:///api.php", "must begin with"),
-        ("http://[/api.php", "no host"),
-        ("http://a b/api.php", "no host"),
-        ("http://wiki.example:x/api.php", "no address"),
+        ("http://[/api.php", "not a host"),
+        ("http://a b/api.php", "not a host"),
+        ("http://wiki.example:x/api.php", "not the address"),
         ("http://me:secret@wiki.example/api.php", "user name or password"),
         ("http://wiki.example/api.php?action=query", "must end with the path"),
     ],

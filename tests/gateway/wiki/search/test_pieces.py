@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.wiki.search.pieces import MOST_CHARACTERS, cut, pieces
+from gateway.wiki.search.vectors import MOST_CHARACTERS, cut, passages
 from gateway.wiki.source import Section
 
 TEXT = st.text(st.sampled_from("ab c.\n日€"), max_size=5000) | st.text(max_size=300)
@@ -15,12 +15,12 @@ def section(text: str, heading: str = "") -> Section:
 
 @given(st.lists(TEXT, max_size=4))
 def test_every_word_is_in_a_passage_and_none_is_too_long(texts: list[str]) -> None:
-    made = pieces([section(text) for text in texts])
+    made = passages("Page", [section(text) for text in texts])
     for index, text in enumerate(texts):
-        mine = "".join("".join(piece.text.split()) for piece in made if piece.section == index)
+        mine = "".join("".join(piece.text.split()) for piece in made if piece.mark == index)
         assert mine == "".join(text.split())
     assert all(0 < len(piece.text) <= MOST_CHARACTERS + 2 for piece in made)
-    assert [piece.section for piece in made] == sorted(piece.section for piece in made)
+    assert [piece.mark for piece in made] == sorted(piece.mark for piece in made)
 
 
 @given(TEXT, st.integers(2, 50))
@@ -32,11 +32,11 @@ def test_cuts_lose_nothing(text: str, size: int) -> None:
 
 def test_paragraphs_stay_whole_and_sections_apart() -> None:
     first, second = ("One. " * 120).strip(), ("Two. " * 120).strip()
-    made = pieces([section(f"{first}\n\nshort\n\n{second}"), section(""), section("end", "The end")])
-    assert [(piece.section, piece.heading, piece.text) for piece in made] == [
-        (0, "", f"{first}\n\nshort"),
-        (0, "", second),
-        (2, "The end", "end"),
+    sections = [section(f"{first}\n\nshort\n\n{second}"), section(""), section("end", "The end")]
+    assert [(piece.mark, piece.title, piece.text) for piece in passages("Page", sections)] == [
+        (0, "Page", f"{first}\n\nshort"),
+        (0, "Page", second),
+        (2, "Page - The end", "end"),
     ]
 
 

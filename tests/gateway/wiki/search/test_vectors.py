@@ -122,7 +122,7 @@ async def test_each_mode_works_alone(setup: Setup) -> None:
 
 
 async def test_both_rankings_count(setup: Setup) -> None:
-    """What both find comes before what one finds."""
+    """Pages that both find rank before pages that one finds."""
     await setup.put(One="engine " * 30 + "alpha beta gamma", Two="engine")
     await setup.index()
     ranked = (await setup.wiki("both").search_text("engine", 5)).refs
@@ -164,7 +164,7 @@ async def test_a_deleted_page_leaves_nothing(setup: Setup) -> None:
 async def test_a_page_that_changes_while_it_is_embedded_is_not_mixed_up(
     setup: Setup, database: Database
 ) -> None:
-    """Its row's id may even have been given to another page."""
+    """Another page may even have its row id."""
 
     def race(connection: apsw.Connection) -> list[wiki_vectors.PendingPage]:
         put(connection, prepare("Race", 1, "old text"), "test")
@@ -190,11 +190,11 @@ async def test_without_the_model_words_must_do(setup: Setup) -> None:
 
 
 async def test_another_model_makes_all_vectors_again(setup: Setup) -> None:
-    """Nothing was configured anew and nothing is missing: the first query notices."""
+    """No setting changed and no vector is missing: the first query notices."""
     before = len(setup.embedder.embedded)
     setup.embedder.space, setup.embedder.width = "other:64", 64
     found = await setup.wiki("vectors").search_text("A boat floats on water.", 5)
-    assert found.refs == [] and "another one" in (found.problem or "")
+    assert found.refs == [] and "model changed" in (found.problem or "")
 
     async def found() -> bool:
         return (await titles(setup.wiki("vectors"), "A boat floats on water."))[:1] == ["Boat"]
@@ -234,7 +234,7 @@ def test_pages_are_told_with_title_and_heading(database: Database) -> None:
 
 
 def test_import_and_deletion_need_no_extension(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has no embedding model never loads it."""
+    """Without an embedding model it is never loaded."""
     refuse: Callable[..., None] = lambda *_: pytest.fail("the extension was loaded")  # noqa: E731
     for module in ("gateway.store.vectors", "gateway.store.wiki.vectors"):
         monkeypatch.setattr(f"{module}.use_extension", refuse)
