@@ -25,11 +25,9 @@ import msgspec
 from benchmarks import peer_build, peer_servers
 from benchmarks.common import command_line, new_server, spread
 from gateway.base.cores import usable_cores
-from gateway.benchmarking.flows import SCENARIOS, scenarios
+from gateway.benchmarking.flows import SCENARIOS, Scenario, scenarios
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.report import BenchmarkReport, Result, Series
-from gateway.benchmarking.run import Progress, measure
-from gateway.benchmarking.scenario import Scenario
+from gateway.benchmarking.report import BenchmarkReport, Progress, Result, Series, measure
 from gateway.benchmarking.target import Target
 
 # Starts all servers and yields their addresses, hearth's first.

@@ -1,4 +1,4 @@
 """The question flow: search terms, retrieval, background, answer, citation check.
 
-Imports `inference`, `store` and below; of `wiki` only the values in `source` and `sketch`.
+Imports `inference`, `store` and below; of `wiki` only `source` and `sketch`.
 """

@@ -1,4 +1,4 @@
-"""The answer itself: generated from the background, checked sentence by sentence, and streamed."""
+"""The answer: generated from the background, checked sentence by sentence, and streamed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from gateway.ask.background.background import Background
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker
 from gateway.ask.checking.clean import address, label
 from gateway.ask.checking.evidence import Support
-from gateway.ask.generation import Generated, Model
+from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.types import AnswerDelta, Citation
 from gateway.models.prompts import Prompt
 
 
 class Answer(Struct, frozen=True):
-    """The checked answer. Tokens are 0 when the model was not asked."""
+    """The checked answer. Its token counts are 0 when the model was not called."""
 
     text: str
     citations: list[Citation]
@@ -26,7 +26,7 @@ class Answer(Struct, frozen=True):
 async def write_answer(
     model: Model, journal: Journal, prompt: Prompt, background: Background, max_tokens: int
 ) -> Answer:
-    """Ask the model, unless there is no background to answer from."""
+    """Generate the answer; without a page in the background, refuse without calling the model."""
     if not background.pages:
         journal.stage("answer", note="no page to answer from")
         journal.emit(AnswerDelta(REFUSAL))
@@ -40,32 +40,7 @@ async def write_answer(
         **({"in_part": in_part} if in_part else {}),
     )
     checker = AnswerChecker(background.evidence())
-    with journal.timed("answer"):
-        generated = await _stream(model, journal, prompt, background, checker, max_tokens)
-    journal.stage("check", unsupported=len(checker.unsupported), corrected=checker.corrected)
-    journal.details["check"] = {
-        "unsupported": checker.unsupported,
-        "corrected": checker.corrected,
-        "cut": generated.cut,
-        "replaced": checker.answer == REFUSAL and generated.text.strip() != REFUSAL,
-    }
-    finished = generated.finished
-    return Answer(
-        checker.answer,
-        citations(background, checker.cited),
-        finished.completion_tokens,
-        finished.cached_tokens,
-    )
 
-
-async def _stream(
-    model: Model,
-    journal: Journal,
-    prompt: Prompt,
-    background: Background,
-    checker: AnswerChecker,
-    max_tokens: int,
-) -> Generated:
     def show(text: str) -> None:
         if text:
             journal.answer += text
@@ -76,15 +51,29 @@ async def _stream(
         show(checker.feed(text))
 
     values = {"background": background.text, "question": journal.call.question}
-    generated = await model.generate(
-        "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
+    with journal.timed("answer"):
+        generated = await model.generate(
+            "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
+        )
+        show(checker.end(generated.cut))
+    journal.stage("check", unsupported=len(checker.unsupported), corrected=checker.corrected)
+    journal.details["check"] = {
+        "unsupported": checker.unsupported,
+        "corrected": checker.corrected,
+        "cut": generated.cut,
+        "replaced": checker.answer == REFUSAL and generated.text.strip() != REFUSAL,
+    }
+    finished = generated.finished
+    return Answer(
+        checker.answer,
+        _citations(background, checker.cited),
+        finished.completion_tokens,
+        finished.cached_tokens,
     )
-    show(checker.end(generated.cut))
-    return generated
 
 
-def citations(background: Background, cited: dict[int, Support]) -> list[Citation]:
-    """The pages behind the markers, by number, each with the section that supports the answer best."""
+def _citations(background: Background, cited: dict[int, Support]) -> list[Citation]:
+    """List the cited pages by number, each with the section that supports the answer best."""
     found = []
     for n, support in sorted(cited.items()):
         page = background.pages[n - 1].page

@@ -1,4 +1,4 @@
-"""What happens during one question: events for the client, and everything the request log keeps."""
+"""Events of one question for the client, and its data for the request log."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from gateway.ask.types import AskCall, AskEvent, Skipped, Stage
 from gateway.store.request_log import GenerationRecord, PageRecord, RequestRecord
 
 
 class Journal:
-    """Belongs to one run of the flow and is filled by its steps, concurrent ones included."""
+    """Belongs to one run of the flow; its steps, concurrent ones included, report to it."""
 
     def __init__(self, call: AskCall) -> None:
         self.call = call
@@ -21,7 +23,7 @@ class Journal:
         self.pages: list[PageRecord] = []
         self.skipped: list[Skipped] = []
         self.details: dict[str, Any] = {}
-        self.answer = ""  # as far as it was given out
+        self.answer = ""  # the part already sent
         self.recorded = False
         self._loaded = -1.0
         self._timings: dict[str, float] = {}
@@ -30,38 +32,34 @@ class Journal:
         self._events: asyncio.Queue[AskEvent | None] = asyncio.Queue()
 
     def emit(self, event: AskEvent) -> None:
-        """Give an event to the reader."""
         self._events.put_nowait(event)
 
     def stage(self, name: str, **detail: Any) -> None:
-        """Tell the reader what is happening."""
         self.emit(Stage(name, detail))
 
     def loading(self, fraction: float) -> None:
-        """Tell the reader how far the model is loaded, whenever that changes by a percent."""
+        """Report how far the model is loaded, at every change of a percent."""
         if round(fraction, 2) != self._loaded:
             self._loaded = round(fraction, 2)
             self.stage("loading", fraction=self._loaded)
 
     def close(self) -> None:
-        """No more events will come."""
         self._events.put_nowait(None)
 
     async def next(self) -> AskEvent | None:
-        """The next event; None at the end."""
+        """Return the next event, or None after the last one."""
         return await self._events.get()
 
     def skip(self, title: str, reason: str) -> None:
-        """Report a page that was found but is not used."""
         self.skipped.append(Skipped(title, reason))
 
     def note(self, what: str, value: Any) -> None:
-        """Add to a list of remarks in the record."""
+        """Append to the list ``what`` in the record's details."""
         self.details.setdefault(what, []).append(value)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the time spent in the block to a timing."""
+        """Add the duration of the block to the timing ``name``."""
         start = time.monotonic()
         try:
             yield
@@ -69,7 +67,7 @@ class Journal:
             self._timings[name] = self._timings.get(name, 0.0) + time.monotonic() - start
 
     def mark(self, name: str) -> None:
-        """Set a timing to the time since the question arrived, once."""
+        """Set the timing ``name`` to the time since the question arrived, unless it is set."""
         self._timings.setdefault(name, self.elapsed)
 
     @property
@@ -78,14 +76,11 @@ class Journal:
         return time.monotonic() - self._start
 
     def timings(self) -> dict[str, float]:
-        """Seconds by stage so far, and ``total``."""
-        return {
-            name: round(seconds, 4) for name, seconds in (*self._timings.items(), ("total", self.elapsed))
-        }
+        """Return seconds by stage so far, with ``total``."""
+        timings = self._timings | {"total": self.elapsed}
+        return {name: round(seconds, 4) for name, seconds in timings.items()}
 
     def record(self, model: str, status: int, error: str | None) -> RequestRecord:
-        """The record of this question as it stands."""
-        skipped = [{"title": each.title, "reason": each.reason} for each in self.skipped]
         user = {"user": self.call.user} if self.call.user else {}
         return RequestRecord(
             id=self.call.id,
@@ -98,7 +93,9 @@ class Journal:
             owner=self.call.owner,
             model=model,
             error=error,
-            details=self.details | user | {"skipped": skipped, "timings": self.timings()},
+            details=self.details
+            | user
+            | {"skipped": msgspec.to_builtins(self.skipped), "timings": self.timings()},
             generations=list(self.generations),
             pages=list(self.pages),
         )

@@ -1,4 +1,4 @@
-"""The limits in force for a question: settings over the catalog's values over what the context allows."""
+"""Effective limits of a question: settings override the catalog, which overrides what the context allows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gateway.models.catalog import FlowDefaults
 _PAGES = 3
 _PASSAGE_TOKENS = 120
 _MOST_ANSWER_TOKENS = 1024
-# Below these a configuration cannot produce anything useful.
+# No useful answer is possible below these.
 _LEAST_PROMPT_TOKENS = 64
 _LEAST_ANSWER_TOKENS = 16
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Numbers of tokens, but for ``pages`` (per term) and ``compaction_words`` (0: no cap)."""
+    """Limits in tokens, except ``pages`` (per term) and ``compaction_words`` (0: no cap)."""
 
     context: int
     prompt: int
@@ -29,23 +29,23 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 def effective_limits(settings: AskSettings, defaults: FlowDefaults, context: int) -> Limits:
-    """Prompt and answer together never exceed the ``context``, in tokens.
+    """Compute limits whose prompt and answer together fit ``context`` tokens.
 
-    A value from the settings is kept or refused, one from the catalog or the context shrinks to fit. Raises
-    ConfigurationError with the numbers when the settings do not fit the context.
+    A value from the settings is used as it is; one from the catalog or the context shrinks to fit. Raises
+    ConfigurationError if the settings do not fit the context.
     """
     prompt, answer = _prompt_and_answer(settings, defaults, context)
     if prompt < _LEAST_PROMPT_TOKENS or answer < _LEAST_ANSWER_TOKENS or prompt + answer > context:
         raise ConfigurationError(
             f"ask.prompt_tokens is {_shown(settings.prompt_tokens)} and ask.answer_tokens is "
-            f"{_shown(settings.answer_tokens)}, but the context holds {context} tokens, and a prompt needs at least "
-            f"{_LEAST_PROMPT_TOKENS} and an answer {_LEAST_ANSWER_TOKENS}: change them, or raise model.context",
+            f"{_shown(settings.answer_tokens)}, but the context holds {context} tokens; a prompt needs at least "
+            f"{_LEAST_PROMPT_TOKENS} and an answer {_LEAST_ANSWER_TOKENS}. Change them, or raise model.context",
             details={"prompt_tokens": prompt, "answer_tokens": answer, "context": context},
         )
     if prompt - settings.min_space_tokens < _LEAST_PROMPT_TOKENS:
         raise ConfigurationError(
-            f"ask.min_space_tokens is {settings.min_space_tokens}, but ask.prompt_tokens is {prompt}, and the question "
-            f"needs at least {_LEAST_PROMPT_TOKENS} of them: lower the one or raise the other",
+            f"ask.min_space_tokens is {settings.min_space_tokens}, but ask.prompt_tokens is {prompt}, of which the "
+            f"question needs at least {_LEAST_PROMPT_TOKENS}. Lower ask.min_space_tokens or raise ask.prompt_tokens",
             details={"min_space_tokens": settings.min_space_tokens, "prompt_tokens": prompt},
         )
     return Limits(
@@ -74,6 +74,6 @@ def _prompt_and_answer(settings: AskSettings, defaults: FlowDefaults, context: i
         return prompt, context - prompt
     if settings.answer_tokens:
         return context - answer, answer
-    # A catalog row made for a larger context than this one.
+    # The catalog row was made for a larger context.
     answer = min(answer, context // 4)
     return min(prompt, context - answer), answer

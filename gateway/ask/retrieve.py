@@ -1,4 +1,4 @@
-"""From search terms to pages: searches and fetches run side by side, their results keep a fixed order."""
+"""From search terms to pages, with concurrent searches and fetches whose results keep a fixed order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Search = Callable[[str, int], Awaitable[list[PageRef] | Hits]]
 
 
 class _Searched(NamedTuple):
-    """What the searches for a term came to; ``failed`` has those that did not, by kind."""
+    """The result of a term's searches; ``failed`` holds the errors by kind of search."""
 
     refs: list[PageRef]
     failed: dict[str, Exception]
@@ -32,7 +32,7 @@ class _Searched(NamedTuple):
 
 
 class Retrieval:
-    """The pages for one question. ``timeout`` is in seconds, for each search and each page."""
+    """Finds the pages for one question. ``timeout`` is in seconds, for each search and each page."""
 
     def __init__(self, wiki: WikiSource, journal: Journal, pages_per_term: int, timeout: float) -> None:
         self._wiki = wiki
@@ -41,14 +41,13 @@ class Retrieval:
         self._timeout = timeout
         self._kinds: dict[str, Search] = {"title": wiki.search_titles, "text": wiki.search_text}
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
-        self._told: set[str] = set()  # problems of searches that need no second mention
+        self._reported: set[str] = set()  # problems that all terms may share
 
     async def run(self, terms: list[str]) -> list[RetrievedPage]:
-        """Pages by term, then by rank; none twice. A fetch starts as soon as its term's search is over.
+        """Return distinct pages by term, then by rank. A fetch starts as soon as its term's search has ended.
 
-        A page or search that fails is reported in ``skipped``. Raises HearthError when every search failed.
+        A page or search that fails is reported in ``skipped``. Raises HearthError if every search failed.
         """
-        self._told.clear()
         searches = [asyncio.create_task(self._search(term)) for term in terms]
         fetches: dict[str, tuple[int, asyncio.Task[Page | str]]] = {}
         problems: list[Exception] = []
@@ -68,41 +67,41 @@ class Retrieval:
             await stop([*searches, *(task for _, task in fetches.values())])
 
     def _report(self, term: str, searched: _Searched) -> list[Exception]:
-        """Tell the reader what was found and what went wrong; a problem that every term has once."""
-        told = {"without": searched.problem, "note": searched.note}
+        """Report what was found and what failed, each problem once, and return the errors."""
+        remarks = {"without": searched.problem, "note": searched.note}
         self._journal.stage(
             "search",
             term=term,
             pages=[ref.title for ref in searched.refs],
-            **{name: text for name, text in told.items() if text},
+            **{name: text for name, text in remarks.items() if text},
         )
         for kind, error in searched.failed.items():
             self._journal.skip(term, f"the {kind} search failed: {self._reason(error, term)}")
-        if searched.problem is not None and searched.problem not in self._told:
-            self._told.add(searched.problem)
+        if searched.problem is not None and searched.problem not in self._reported:
+            self._reported.add(searched.problem)
             self._journal.skip(term, searched.problem)
         return list(searched.failed.values())
 
     def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[RetrievedPage]:
-        kept: dict[str, RetrievedPage] = {}
+        usable: dict[str, RetrievedPage] = {}
         sketches: dict[str, bytes] = {}
         for title, term, page in fetched:
             if isinstance(page, str):
                 self._journal.skip(title, page)
             elif not any(section.text.strip() for section in page.sections):
                 self._journal.skip(page.title, "the page is empty")
-            elif page.title not in kept:  # two titles may turn out to be one page
+            elif page.title not in usable:  # a redirect leads to the same page
                 found = sketch("\n\n".join(section.text for section in page.sections))
                 twin = next((other for other, known in sketches.items() if alike(found, known)), None)
                 if twin is not None:
                     self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
                     continue
                 sketches[page.title] = found
-                kept[page.title] = RetrievedPage(page, term)
-        return list(kept.values())
+                usable[page.title] = RetrievedPage(page, term)
+        return list(usable.values())
 
     async def _search(self, term: str) -> _Searched:
-        """The best pages: by title, but when the text search finds others, one place is theirs."""
+        """Find the best pages by title; the last place goes to the best further page by text, if any."""
         results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
         named = dict(zip(self._kinds, results, strict=True))
         failed = {kind: result for kind, result in named.items() if isinstance(result, Exception)}
@@ -123,7 +122,7 @@ class Retrieval:
             return error
 
     async def _fetch(self, title: str) -> Page | str:
-        """The page, or why it could not be had."""
+        """Return the page, or the reason why it cannot be used."""
         async with self._slots:
             self._journal.stage("fetch", title=title)
             try:
@@ -133,7 +132,7 @@ class Retrieval:
                 return self._reason(error, title)
 
     def _reason(self, error: Exception, what: str) -> str:
-        """For the reader; an error that nobody expected goes to the log with its trace."""
+        """Describe an error for the client; unexpected ones go to the log with their trace."""
         if isinstance(error, TimeoutError):
             return f"no reply within {self._timeout:g} seconds"
         if isinstance(error, HearthError):

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background.background import Background, BackgroundBuilder
-from gateway.ask.background.cache import CompactionCache
-from gateway.ask.background.compact import PageCompactor
+from gateway.ask.background.compact import CompactionCache, PageCompactor
 from gateway.ask.background.draft import draft_pages
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
@@ -30,8 +29,8 @@ from gateway.wiki.source import WikiSource
 _LOADING_POLL_SECONDS = 0.2
 
 
-class Parts(Struct, frozen=True, kw_only=True):
-    """What every question is answered with. ``fetch_timeout`` is in seconds, for each search and each page."""
+class FlowParts(Struct, frozen=True, kw_only=True):
+    """What all questions share. ``fetch_timeout`` is in seconds, for each search and each page."""
 
     settings: AskSettings
     inference: Inference
@@ -45,9 +44,9 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 
 class QuestionRun:
-    """One question. Everything it does is told to ``journal``."""
+    """One question, reported to ``journal``."""
 
-    def __init__(self, parts: Parts, journal: Journal) -> None:
+    def __init__(self, parts: FlowParts, journal: Journal) -> None:
         self._parts = parts
         self._journal = journal
         self._model = Model(parts.inference, journal)
@@ -58,7 +57,8 @@ class QuestionRun:
         style = journal.call.style or parts.settings.style
         prompt = parts.prompts.style(style)
         journal.details["style"] = style
-        self._tell_queue()
+        waiting = parts.inference.health().waiting
+        journal.stage("queued", **({"waiting": waiting} if waiting else {}))
         with journal.timed("loading"):
             info = await self._load()
         limits = effective_limits(parts.settings, parts.defaults, info.context)
@@ -70,12 +70,8 @@ class QuestionRun:
         await self._model.settle()
         return self._result(terms, background, answer, limits)
 
-    def _tell_queue(self) -> None:
-        health = self._parts.inference.health()
-        self._journal.stage("queued", **({"waiting": health.waiting} if health.waiting else {}))
-
     async def _load(self) -> ModelInfo:
-        """The model, started if need be, with its progress as stages."""
+        """Wait for the model, started if need be, and report its progress as stages."""
         inference = self._parts.inference
         loading = asyncio.create_task(inference.model_info())
         try:
@@ -88,24 +84,21 @@ class QuestionRun:
             await stop([loading])
 
     async def _check_question(self, prompt: Prompt, limits: Limits) -> None:
-        """Whether both prompts fit with some space for pages; else raises PromptTooLongError with the counts."""
+        """Raise PromptTooLongError unless both prompts leave ``min_space`` tokens for pages."""
         question = self._journal.call.question
         terms_prompt = self._parts.prompts.get("search_terms")
-        values = {"subject": self._parts.settings.subject, "question": question}
-        needed, for_terms = await side_by_side(
-            self._model.count_prompt(messages)
-            for messages in (
-                prompt.render(background="", question=question),
-                terms_prompt.render(**values),
-            )
+        prompts = (
+            prompt.render(background="", question=question),
+            terms_prompt.render(subject=self._parts.settings.subject, question=question),
         )
+        tokens = max(await side_by_side(map(self._model.count_prompt, prompts)))
         limit = limits.prompt - limits.min_space
-        if max(needed, for_terms) > limit:
+        if tokens > limit:
             raise PromptTooLongError(
-                f"the question is too long: its prompt has {max(needed, for_terms)} tokens; {limit} are allowed, "
-                f"which leaves {limits.min_space} for the wiki's text",
+                f"the question is too long: its prompt has {tokens} tokens, and at most {limit} are allowed, "
+                f"which leaves {limits.min_space} for the wiki's text. Shorten it",
                 param="question",
-                details={"tokens": max(needed, for_terms), "limit": limit},
+                details={"tokens": tokens, "limit": limit},
             )
 
     async def _terms(self) -> Terms:
@@ -130,21 +123,9 @@ class QuestionRun:
         parts, journal = self._parts, self._journal
         retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
         found = await retrieval.run(terms)
-        compactor = PageCompactor(
-            self._model,
-            journal,
-            parts.prompts.get("compact_article"),
-            prompt_limit=limits.prompt,
-            context=limits.context,
-            cache=parts.cache,
-            fingerprint=fingerprint,
-        )
-
-        async def count_background(text: str) -> int:
-            values = {"background": text, "question": journal.call.question}
-            return await self._model.count_prompt(prompt.render(shared=("background",), **values))
-
-        builder = BackgroundBuilder(journal, limits, compactor, self._model.count, count_background)
+        summary_prompt = parts.prompts.get("compact_article")
+        compactor = PageCompactor(self._model, journal, summary_prompt, limits, parts.cache, fingerprint)
+        builder = BackgroundBuilder(self._model, journal, prompt, limits, compactor)
         return await builder.build(await draft_pages(found, self._model.count, limits.passage), terms)
 
     def _result(self, terms: Terms, background: Background, answer: Answer, limits: Limits) -> AskResult:

@@ -20,21 +20,21 @@ _MAX_TOKENS = 64
 
 
 class Terms(Struct, frozen=True):
-    """Terms in the order to search them. ``source`` tells whose they are: model, key words, or both."""
+    """Terms in the order to search them. ``source`` names the model, the question's key words, or both."""
 
     terms: list[str]
     source: str
 
 
 async def generate_terms(model: Model, prompt: Prompt, subject: str, question: str) -> Terms:
-    """Ask the model, and help out with the question's key words where its terms are of no use."""
+    """Generate search terms, with the question's key words where the model's are unusable."""
     values = {"subject": subject, "question": question}
     generated = await model.generate("terms", prompt, values, shared=("subject",), max_tokens=_MAX_TOKENS)
     return choose_terms(parse_terms(generated.text), question)
 
 
 def parse_terms(output: str) -> list[str]:
-    """The strings of a JSON list, also of one that the token limit has cut off; [] when there are none."""
+    """Return the strings of a JSON list, even if the token limit has cut it off."""
     try:
         return msgspec.json.decode(output.strip(), type=list[str])
     except msgspec.DecodeError:
@@ -49,10 +49,10 @@ def parse_terms(output: str) -> list[str]:
 
 
 def choose_terms(proposed: list[str], question: str) -> Terms:
-    """At most three different terms of 2 to 64 characters; those in the question go first and stay longest.
+    """Choose up to three distinct terms of 2 to 64 characters, first those that occur in the question.
 
-    When the model has named nothing that is in the question, the question's key words are searched too; when
-    it has named nothing usable, they alone are.
+    If none of the model's terms occurs in the question, the question's key words are added; if none is usable,
+    the key words replace them.
     """
     cleaned = _distinct([_clean(term) for term in proposed])
     inside = [term for term in cleaned if occurs_in(term, question)]
@@ -69,15 +69,15 @@ def choose_terms(proposed: list[str], question: str) -> Terms:
 
 
 def occurs_in(term: str, question: str) -> bool:
-    """Whether the term stands in the question as whole words, case and spacing aside."""
+    """Whether the question contains the term as whole words, ignoring case and spacing."""
     wanted = r"\s+".join(re.escape(word) for word in term.casefold().split())
     return bool(wanted) and re.search(rf"(?<!\w){wanted}(?!\w)", question.casefold()) is not None
 
 
 def key_terms(question: str) -> list[str]:
-    """Names in the question (runs of capitalised or odd words) one by one, then its other telling words together.
+    """Extract names (runs of capitalised or unusual words) one by one, then the other content words as one term.
 
-    A capital that only begins the sentence makes no name, unless a name follows: After whom …, Urban Müller ….
+    The first word of a sentence counts as a name only before another one: "Urban Müller …", not "After whom …".
     """
     names: list[str] = []
     others: list[str] = []
@@ -96,19 +96,18 @@ def key_terms(question: str) -> list[str]:
             run = []
         if bare and not is_stop_word(bare):
             others.append(bare)
-    names += [" ".join(run)] if run else []
-    terms = [*names, " ".join(others)]
+    terms = [*names, " ".join(run), " ".join(others)]
     return _distinct([_clean(term[:_MOST_CHARACTERS]) for term in terms])[:MOST_TERMS]
 
 
 def _bare(word: str) -> str:
-    """Without the punctuation around it and without a possessive ``'s``."""
+    """Strip the punctuation around a word and a possessive ``'s``."""
     bare = word.strip(_PUNCTUATION)
     return bare[:-2] if bare.endswith(("'s", "’s")) else bare
 
 
 def _is_odd(word: str) -> bool:
-    """A capital, or a sign that ordinary words do not have, as in C++, ><> and HQ9+."""
+    """Whether the word has a capital or a sign that ordinary words lack, as in C++, ><> and HQ9+."""
     return word != word.lower() or not word.replace("-", "").replace("'", "").replace("’", "").isalpha()
 
 

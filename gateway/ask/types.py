@@ -1,4 +1,4 @@
-"""What goes into a question's flow and what comes out of it, stage by stage."""
+"""Inputs, events and results of a question's flow."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from model_host.protocol import Lane
 
 
 class AskCall(Struct, frozen=True, kw_only=True):
-    """A validated question. ``style`` None means the configured one; ``owner`` fences the model's KV cache.
+    """A validated question. ``style`` None selects the configured one; ``owner`` isolates the model's KV cache.
 
-    ``user`` is whom the caller asks for, "" for nobody in particular; without ``store`` no record is kept.
+    ``user`` is the person the caller asks for, or ""; without ``store`` no record is written.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Citation(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A page that was found but not used."""
+    """A page that was found but not used, or a search that failed."""
 
     title: str
     reason: str
@@ -55,7 +55,7 @@ class Budget(Struct, frozen=True):
 
 
 class AskResult(Struct, frozen=True, kw_only=True):
-    """The reply to a question; ``timings`` are seconds by stage, ``total`` included."""
+    """The reply to a question; ``timings`` are seconds by stage, with ``total``."""
 
     id: str
     answer: str
@@ -65,25 +65,21 @@ class AskResult(Struct, frozen=True, kw_only=True):
     budget: Budget
     timings: dict[str, float]
     model: str
-    notice: str | None = None  # a remark about the model worth showing once, from the catalog
+    notice: str | None = None  # the catalog's remark about the model
 
 
 class Stage(Struct, frozen=True):
-    """Something is happening: ``stage`` is one of queued, loading, terms, search, fetch, compact, answer, check."""
+    """Progress: ``stage`` is queued, loading, terms, search, fetch, compact, answer or check."""
 
     stage: str
     detail: dict[str, Any] = {}
 
 
 class AnswerDelta(Struct, frozen=True):
-    """More text of the answer."""
-
     text: str
 
 
 class AnswerDone(Struct, frozen=True):
-    """The flow has ended."""
-
     result: AskResult
 
 

@@ -1,1 +1,1 @@
-"""Speed measured over HTTP, on this server and on any other that speaks OpenAI's chat completions."""
+"""Benchmarks over HTTP for any server with OpenAI's chat completions."""

@@ -1,7 +1,7 @@
-"""The scenarios: what people and programs do with a server, small enough to be repeated.
+"""Benchmark scenarios: typical uses of a server, small enough to repeat.
 
-Sizes are in tokens, before the scale. Every measurement has texts of its own, so that nothing is in a cache that the
-scenario did not put there.
+Sizes are in tokens, before scaling. Every measurement has its own texts, so that caches hold only what the scenario
+put there.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 from urllib.parse import urlsplit
 
 from gateway.benchmarking.cpu_load import busy_loops
-from gateway.benchmarking.scenario import Measured, Metric, Scenario, ratio, seconds, speed
 from gateway.benchmarking.stream import BenchError, TimedReply
 from gateway.benchmarking.target import Messages, SkippedError, Target
 from gateway.benchmarking.texts import BenchmarkTexts
@@ -24,27 +25,78 @@ _USERS = 4
 _COMPACTIONS = 3
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
+Measured = dict[str, float]
+Measure = Callable[[Target, BenchmarkTexts], Awaitable[Measured]]
 
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    name: str
+    unit: str
+    better: Literal["more", "less"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """``measure`` runs the scenario once, on its own texts, and returns a value for each metric.
+
+    It raises SkippedError where a server cannot run the scenario.
+    """
+
+    name: str
+    about: str
+    metrics: tuple[Metric, ...]
+    measure: Measure
+
+
+SCENARIOS: list[Scenario] = []
+
+
+def _scenario(about: str, *metrics: Metric, name: str = "") -> Callable[[Measure], Measure]:
+    """Add the decorated function to SCENARIOS, by its own name unless one is given."""
+
+    def add(measure: Measure) -> Measure:
+        SCENARIOS.append(Scenario(name or measure.__name__, about, metrics, measure))
+        return measure
+
+    return add
+
+
+def _speed(name: str) -> Metric:
+    return Metric(name, "tokens/s", "more")
+
+
+def _seconds(name: str) -> Metric:
+    return Metric(name, "s", "less")
+
+
+@_scenario("one request at a time", _speed("decode"), _speed("prefill"), _seconds("first"))
 async def single(target: Target, texts: BenchmarkTexts) -> Measured:
-    """One request on an idle server."""
     reply = await target.ask(texts.text(1000), texts.tokens(128))
     return {"decode": reply.decode_speed, "prefill": reply.prefill_speed, "first": reply.first_seconds}
 
 
-async def parallel(count: int, target: Target, texts: BenchmarkTexts) -> Measured:
-    """``count`` requests at once that have nothing in common."""
+async def _parallel(count: int, target: Target, texts: BenchmarkTexts) -> Measured:
     prompts = [texts.text(150) for _ in range(count)]
-    begun = time.perf_counter()
+    start = time.perf_counter()
     replies = await asyncio.gather(*(target.ask(prompt, texts.tokens(96)) for prompt in prompts))
-    elapsed = time.perf_counter() - begun
+    elapsed = time.perf_counter() - start
     return {
         "total": sum(reply.completion_tokens for reply in replies) / elapsed,
         "first": statistics.median(reply.first_seconds for reply in replies),
     }
 
 
+for _count in (4, 8):
+    _scenario(
+        f"{_count} different requests at once", _speed("total"), _seconds("first"), name=f"parallel{_count}"
+    )(partial(_parallel, _count))
+
+
+@_scenario(
+    f"{_USERS} users at once share a system prompt of 1,100 tokens", _seconds("first"), _seconds("slowest")
+)
 async def shared(target: Target, texts: BenchmarkTexts) -> Measured:
-    """Users who come at once to an assistant whose instructions the server has read before."""
     system = {"role": "system", "content": texts.text(1100)}
 
     async def turn(tokens: int) -> TimedReply:
@@ -58,8 +110,12 @@ async def shared(target: Target, texts: BenchmarkTexts) -> Measured:
     }
 
 
+@_scenario(
+    "a chat while two long background requests run",
+    *map(_seconds, ("first_alone", "first", "total_alone", "total")),
+    Metric("total_ratio", "×", "less"),
+)
 async def background(target: Target, texts: BenchmarkTexts) -> Measured:
-    """A chat beside two long requests that nobody waits for, and the same chat alone."""
     alone = await _short_chat(target, texts)
     async with _long_requests(target, texts):
         beside = await _short_chat(target, texts)
@@ -72,10 +128,14 @@ async def background(target: Target, texts: BenchmarkTexts) -> Measured:
     }
 
 
+@_scenario(
+    "the next turn of a conversation of 1,800 tokens, after the model was unloaded",
+    *map(_seconds, ("first_warm", "first")),
+    Metric("cached", "tokens", "more"),
+)
 async def resume(target: Target, texts: BenchmarkTexts) -> Measured:
-    """The next turn of a long conversation: with the model still there, and after it was let go."""
-    warm = await _next_turn(target, texts, let_go=False)
-    cold = await _next_turn(target, texts, let_go=True)
+    warm = await _next_turn(target, texts, unload=False)
+    cold = await _next_turn(target, texts, unload=True)
     return {
         "first_warm": warm.first_seconds,
         "first": cold.first_seconds,
@@ -83,24 +143,32 @@ async def resume(target: Target, texts: BenchmarkTexts) -> Measured:
     }
 
 
+@_scenario(
+    f"a wiki question with {_COMPACTIONS} summaries, made concurrently and one by one",
+    *map(_seconds, ("together", "apart")),
+)
 async def ask(target: Target, texts: BenchmarkTexts) -> Measured:
-    """A question to a wiki: search terms, summaries of three pages, answer."""
     together = await _question(target, texts, at_once=True)
     apart = await _question(target, texts, at_once=False)
     return {"together": together, "apart": apart}
 
 
+@_scenario("a reply that repeats its prompt, which can be drafted from it", _speed("decode"))
 async def copying(target: Target, texts: BenchmarkTexts) -> Measured:
-    """A reply that repeats its prompt, for which drafts can be taken from the prompt."""
     text = texts.text(400)
     reply = await target.ask(f"Repeat this text word for word:\n\n{text}", texts.tokens(256), greedy=True)
     return {"decode": reply.decode_speed}
 
 
+@_scenario(
+    "one request while an endless loop runs on each core; half of the speed would be a fair share",
+    *map(_speed, ("decode_alone", "decode")),
+    Metric("decode_share", "×", "more"),
+    *map(_seconds, ("first_alone", "first")),
+)
 async def neighbour(target: Target, texts: BenchmarkTexts) -> Measured:
-    """One request while as many endless loops run as there are cores: half of the speed would be a fair share."""
     if urlsplit(target.url).hostname not in _LOCAL:
-        raise SkippedError("a noisy neighbour can only be had on the machine of the server")
+        raise SkippedError("the loops must run on the server's machine: measure from there")
     alone = await target.ask(texts.text(150), texts.tokens(64))
     with busy_loops():
         beside = await target.ask(texts.text(150), texts.tokens(64))
@@ -119,13 +187,13 @@ async def _short_chat(target: Target, texts: BenchmarkTexts) -> TimedReply:
 
 @asynccontextmanager
 async def _long_requests(target: Target, texts: BenchmarkTexts) -> AsyncIterator[None]:
-    """Two long requests at work while in the block; then they are cancelled. Raises when one failed."""
+    """Run two long requests during the block and cancel them at its end. Raises BenchError if one failed."""
     running = [
         asyncio.create_task(target.chat([_user(texts.text(1200))], texts.tokens(512), background=True))
         for _ in range(2)
     ]
     try:
-        await asyncio.sleep(0.3)  # they have been sent and are being read
+        await asyncio.sleep(0.3)  # until both are in prefill
         yield
         for task in running:
             if task.done() and task.exception() is not None:
@@ -134,27 +202,27 @@ async def _long_requests(target: Target, texts: BenchmarkTexts) -> AsyncIterator
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await target.wake()  # behind whatever a server does after its clients left
+        await target.wake()  # waits for the server's cleanup after the cancellation
 
 
-async def _next_turn(target: Target, texts: BenchmarkTexts, *, let_go: bool) -> TimedReply:
+async def _next_turn(target: Target, texts: BenchmarkTexts, *, unload: bool) -> TimedReply:
     history: Messages = [{"role": "system", "content": texts.text(100)}]
     for _ in range(8):
         history += [_user(texts.text(100)), {"role": "assistant", "content": texts.text(100)}]
     history.append(_user(texts.text(100)))
-    # Greedy: what a model with random weights writes at random is not tokenized again as it was written.
+    # Greedy, because sampled text of a model with random weights is not tokenized again into the same tokens.
     reply = await target.chat(history, texts.tokens(16), greedy=True)
-    if let_go:
-        await target.let_go()
+    if unload:
+        await target.unload()
     history += [{"role": "assistant", "content": reply.text}, _user(texts.text(24))]
     return await target.chat(history, texts.tokens(16), greedy=True)
 
 
 async def _question(target: Target, texts: BenchmarkTexts, *, at_once: bool) -> float:
-    """Seconds from the question to the end of the answer."""
+    """Ask a question and return the seconds until the end of the answer."""
     question, rules = texts.text(24), texts.text(48)
     pages = [texts.text(700) for _ in range(_COMPACTIONS)]
-    begun = time.perf_counter()
+    start = time.perf_counter()
     await target.ask(f"{rules}\n\n{question}", texts.tokens(24))
     calls = [partial(target.ask, f"{question}\n\n{rules}\n\n{page}", texts.tokens(96)) for page in pages]
     if at_once:
@@ -163,75 +231,16 @@ async def _question(target: Target, texts: BenchmarkTexts, *, at_once: bool) -> 
         summaries = [await call() for call in calls]
     found = "\n\n".join(summary.text for summary in summaries)
     await target.ask(f"{rules}\n\n{found}\n\n{question}", texts.tokens(96))
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def _user(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-SCENARIOS = (
-    Scenario(
-        "single", "one request at a time", (speed("decode"), speed("prefill"), seconds("first")), single
-    ),
-    *(
-        Scenario(
-            f"parallel{count}",
-            f"{count} different requests at once",
-            (speed("total"), seconds("first")),
-            partial(parallel, count),
-        )
-        for count in (4, 8)
-    ),
-    Scenario(
-        "shared",
-        f"{_USERS} users at once share a system prompt of 1,100 tokens",
-        (seconds("first"), seconds("slowest")),
-        shared,
-    ),
-    Scenario(
-        "background",
-        "a chat while two long background requests run",
-        (
-            seconds("first_alone"),
-            seconds("first"),
-            seconds("total_alone"),
-            seconds("total"),
-            ratio("total_ratio", "less"),
-        ),
-        background,
-    ),
-    Scenario(
-        "resume",
-        "a conversation of 1,800 tokens goes on after the model was let go",
-        (seconds("first_warm"), seconds("first"), Metric("cached", "tokens", "more")),
-        resume,
-    ),
-    Scenario(
-        "ask",
-        f"a question with {_COMPACTIONS} summaries, side by side and one call at a time",
-        (seconds("together"), seconds("apart")),
-        ask,
-    ),
-    Scenario("copying", "a reply that repeats its prompt", (speed("decode"),), copying),
-    Scenario(
-        "neighbour",
-        "one request while endless loops run on all cores",
-        (
-            speed("decode_alone"),
-            speed("decode"),
-            ratio("decode_share", "more"),
-            seconds("first_alone"),
-            seconds("first"),
-        ),
-        neighbour,
-    ),
-)
-
-
-def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
-    """The scenarios of these names, all without any. Raises BenchError for an unknown name."""
+def scenarios(names: Sequence[str]) -> Sequence[Scenario]:
+    """Select scenarios by name, or all if no name is given. Raises BenchError for an unknown name."""
     known = {scenario.name: scenario for scenario in SCENARIOS}
     if unknown := [name for name in names if name not in known]:
         raise BenchError(f"there is no scenario `{unknown[0]}`; there are: {', '.join(known)}", status=400)
-    return tuple(known[name] for name in dict.fromkeys(names)) or SCENARIOS
+    return [known[name] for name in dict.fromkeys(names)] or SCENARIOS

@@ -1,4 +1,4 @@
-"""Where numbers were measured: without it they mean nothing."""
+"""The machine on which a benchmark ran."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from msgspec import Struct
 
 import gateway
 
-_BUSY = 0.5  # of a core: with more than that at work, other programs slow a measurement
+_BUSY = 0.5  # cores; more load than this slows a measurement
 
 
 class BenchmarkMachine(Struct, frozen=True, kw_only=True):
-    """The machine of the client, which is the server's too unless its address says otherwise."""
+    """The client's machine, which is also the server's if its address is local."""
 
     processor: str
-    cores: int  # that this process may use
+    cores: int  # usable by this process
     memory_bytes: int
     system: str
-    load: float  # processes that wanted a core when the measurement began, over the last minute
+    load: float  # 1-minute load average at the start
     version: str
     commit: str  # "" outside a checkout
     date: str  # UTC
 
     @property
     def quiet(self) -> bool:
-        """Whether next to nothing else ran at the beginning."""
         return self.load < _BUSY
 
     def __str__(self) -> str:
@@ -44,7 +43,6 @@ class BenchmarkMachine(Struct, frozen=True, kw_only=True):
 
 
 def this_machine() -> BenchmarkMachine:
-    """Look at this machine now."""
     return BenchmarkMachine(
         processor=_processor(),
         cores=len(os.sched_getaffinity(0)),
@@ -67,7 +65,7 @@ def _processor() -> str:
 
 
 def _commit(root: Path) -> str:
-    """The commit of a checkout, with a ``+`` when it has changes."""
+    """Return the commit of a checkout, with a ``+`` if it has changes."""
     git = shutil.which("git")
     if git is None or not (root / ".git").exists():
         return ""

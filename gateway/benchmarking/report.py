@@ -1,19 +1,23 @@
-"""Results: every value that was measured, and what is made of them for people."""
+"""Measures scenarios on one server or several, and reports every measured value."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from gateway.benchmarking.flows import Measured, Scenario
 from gateway.benchmarking.machine import BenchmarkMachine
-from gateway.benchmarking.scenario import Measured, Scenario
-from gateway.benchmarking.target import Target
+from gateway.benchmarking.target import SkippedError, Target
+from gateway.benchmarking.texts import BenchmarkTexts
+
+# Called before each measurement with round, scenario and target.
+Progress = Callable[[int, Scenario, Target], None]
 
 
 class Series(Struct, frozen=True, kw_only=True):
-    """The values of one metric, in the order of measuring."""
+    """The values of one metric, in the order of measurement."""
 
     scenario: str
     metric: str
@@ -31,9 +35,9 @@ class Series(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, kw_only=True):
-    """One server. ``skipped`` tells by scenario why it was not measured.
+    """One server. ``skipped`` gives the reason by scenario.
 
-    ``estimated``: the server does not count the tokens of streams, so speeds are from counted chunks.
+    ``estimated`` is true if the server does not count the tokens of streams; speeds then count chunks.
     """
 
     label: str
@@ -46,7 +50,6 @@ class Result(Struct, kw_only=True):
 
     @classmethod
     def empty(cls, target: Target, scenarios: Sequence[Scenario]) -> Result:
-        """Nothing measured yet."""
         series = [
             Series(
                 scenario=scenario.name, metric=metric.name, unit=metric.unit, better=metric.better, values=[]
@@ -64,31 +67,24 @@ class Result(Struct, kw_only=True):
         )
 
     def add(self, scenario: Scenario, measured: Measured) -> None:
-        """One measurement of a scenario."""
         for each in self.series:
             if each.scenario == scenario.name:
                 each.values.append(measured[each.metric])
 
     def extend(self, later: Result) -> None:
-        """What was measured later of a server of the same kind, in the same scenarios."""
+        """Add later measurements of such a server, in the same scenarios."""
         for each, more in zip(self.series, later.series, strict=True):
             each.values.extend(more.values)
         self.skipped |= later.skipped
         self.estimated |= later.estimated
 
-    def skip(self, scenario: Scenario, why: str) -> None:
-        """This scenario is not for this server."""
-        self.skipped[scenario.name] = why
-
     def get(self, scenario: str, metric: str) -> Series | None:
-        """The series, None without any value."""
+        """Return the series, or None if it has no value."""
         found = (each for each in self.series if (each.scenario, each.metric) == (scenario, metric))
         return next((each for each in found if each.values), None)
 
 
 class BenchmarkReport(Struct, frozen=True, kw_only=True):
-    """One run of the benchmark."""
-
     machine: BenchmarkMachine
     seed: int
     rounds: int
@@ -96,13 +92,46 @@ class BenchmarkReport(Struct, frozen=True, kw_only=True):
     results: list[Result]
 
 
+async def measure(
+    targets: Sequence[Target],
+    scenarios: Sequence[Scenario],
+    *,
+    rounds: int,
+    seed: int,
+    scale: float = 1.0,
+    progress: Progress = lambda *_: None,
+) -> list[Result]:
+    """Measure all scenarios on prepared targets in turn, so that other load slows all of them alike.
+
+    In each round, a scenario has the same texts on every target, and new ones in the next round. The order of the
+    targets alternates between rounds. Raises BenchError if a server fails; a scenario that a server cannot run is
+    skipped, with the reason in the result.
+    """
+    results = [Result.empty(target, scenarios) for target in targets]
+    pairs = list(zip(targets, results, strict=True))
+    for round_ in range(rounds):
+        for scenario in scenarios:
+            for target, result in pairs if round_ % 2 == 0 else reversed(pairs):
+                if scenario.name in result.skipped:
+                    continue
+                progress(round_, scenario, target)
+                texts = BenchmarkTexts(f"{seed}/{round_}/{scenario.name}", target.tokens_per_word, scale)
+                try:
+                    await target.wake()
+                    result.add(scenario, await scenario.measure(target, texts))
+                except SkippedError as skipped:
+                    result.skipped[scenario.name] = skipped.message
+                result.estimated = target.estimated
+    return results
+
+
 def rows_of(result: Result) -> list[list[str]]:
-    """A row a metric, with a head, for a table on a terminal."""
+    """Build the rows of a table for a terminal: a header, then one row per metric."""
     rows = [["SCENARIO", "METRIC", "UNIT", "MEDIAN (LOWEST TO HIGHEST)"]]
     rows += [[each.scenario, each.metric, each.unit, str(each)] for each in result.series if each.values]
     return rows
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Format a value with three significant digits."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

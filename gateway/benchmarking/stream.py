@@ -1,4 +1,4 @@
-"""One streamed chat completion, with the times at which its pieces came."""
+"""One streamed chat completion, timed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gateway.base.errors import HearthError
 
 
 class BenchError(HearthError):
-    """The server could not be measured: it refused, broke off, or leaves out what a measurement needs."""
+    """The server refused a request, broke off a reply, or omits data that a measurement needs."""
 
     code = "bench"
 
 
 @dataclass(frozen=True, slots=True)
 class TimedReply:
-    """Seconds count from the sending of the request. ``cached_tokens`` is None where the server does not say.
+    """Seconds count from sending the request. ``cached_tokens`` is None if the server does not report them.
 
-    A token can be without text, such as a part of a character. A reply without any counts as one that came at its end.
+    A reply without text counts as one whose text came at its end: a token can be a part of a character.
     """
 
     first_seconds: float  # to the first piece of text
@@ -37,13 +37,13 @@ class TimedReply:
 
     @property
     def decode_speed(self) -> float:
-        """Tokens a second after the first one; 0 for replies that came in one piece."""
+        """Tokens per second after the first one; 0 for replies in one piece."""
         between = self.last_seconds - self.first_seconds
         return (self.completion_tokens - 1) / between if between > 0 else 0.0
 
     @property
     def prefill_speed(self) -> float:
-        """Prompt tokens that were not in a cache, a second until the first text."""
+        """Uncached prompt tokens per second until the first text."""
         return (self.prompt_tokens - (self.cached_tokens or 0)) / self.first_seconds
 
 
@@ -56,14 +56,10 @@ class _Choice(Struct, frozen=True):
 
 
 class PromptTokenDetails(Struct, frozen=True):
-    """Of a prompt: ``cached_tokens`` are None where the server does not say."""
-
     cached_tokens: int | None = None
 
 
 class TokenUsage(Struct, frozen=True):
-    """OpenAI's count of tokens, as far as it is used here."""
-
     prompt_tokens: int
     completion_tokens: int
     prompt_tokens_details: PromptTokenDetails | None = None
@@ -79,26 +75,28 @@ _decoder = msgspec.json.Decoder(_Chunk)
 
 
 class StreamClock:
-    """Takes in the chunks of one reply as they come."""
+    """Collects and times the chunks of one reply."""
 
     def __init__(self) -> None:
-        self._begun = time.perf_counter()
+        self._start = time.perf_counter()
         self._first: float | None = None
         self._last = 0.0
         self._usage: TokenUsage | None = None
         self._pieces: list[str] = []
 
     def add(self, data: str) -> None:
-        """One event. Raises BenchError for an error event and for what is no chunk."""
+        """Add one event. Raises BenchError for an error event and a malformed chunk."""
         try:
             chunk = _decoder.decode(data)
         except msgspec.DecodeError as error:
-            raise BenchError(f"a chunk of the stream is no chat completion ({error}): {data[:200]}") from None
+            raise BenchError(
+                f"a chunk of the stream is not a chat completion ({error}): {data[:200]}"
+            ) from None
         if chunk.error is not None:
             raise BenchError(f"the reply was broken off: {message_of(chunk.error)}")
         text = "".join(choice.delta.content or "" for choice in chunk.choices)
         if text:
-            self._last = time.perf_counter() - self._begun
+            self._last = time.perf_counter() - self._start
             self._first = self._last if self._first is None else self._first
             self._pieces.append(text)
         if chunk.usage is not None:
@@ -106,19 +104,18 @@ class StreamClock:
 
     @property
     def pieces(self) -> int:
-        """Chunks with text so far: about as many as tokens."""
+        """Number of chunks with text so far, about one per token."""
         return len(self._pieces)
 
     @property
     def has_usage(self) -> bool:
-        """Whether the server has counted the tokens."""
         return self._usage is not None
 
     def reply(self, estimate: TokenUsage) -> TimedReply:
-        """The whole reply; ``estimate`` counts its tokens where the server did not."""
+        """Return the complete reply, with the token counts of ``estimate`` if the server sent none."""
         usage = self._usage or estimate
         details = usage.prompt_tokens_details
-        seconds = time.perf_counter() - self._begun
+        seconds = time.perf_counter() - self._start
         return TimedReply(
             first_seconds=seconds if self._first is None else self._first,
             last_seconds=seconds if self._first is None else self._last,
@@ -131,7 +128,7 @@ class StreamClock:
 
 
 async def events(response: httpx2.Response) -> AsyncIterator[str]:
-    """The data of every server-sent event up to ``[DONE]``."""
+    """Yield the data of server-sent events up to ``[DONE]``."""
     async for line in response.aiter_lines():
         if line.startswith("data:"):
             data = line.removeprefix("data:").strip()
@@ -141,7 +138,7 @@ async def events(response: httpx2.Response) -> AsyncIterator[str]:
 
 
 def message_of(error: Any) -> str:
-    """What an error says, in OpenAI's envelope or not."""
+    """Extract an error's message, with or without OpenAI's envelope."""
     if isinstance(error, dict):
         inner = error.get("error", error)
         return str(inner.get("message", inner) if isinstance(inner, dict) else inner)[:500]

@@ -1,4 +1,4 @@
-"""A server under measurement: how it is asked, and the few ways in which servers differ."""
+"""A server to measure: its requests, and the differences between kinds of servers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gateway.benchmarking.texts import BenchmarkTexts
 Kind = Literal["hearth", "llama-server", "other"]
 Messages = list[dict[str, str]]
 
-# By what a server calls itself in its list of models.
+# By the owner that a server's list of models names.
 _KINDS: dict[str, Kind] = {"hearth": "hearth", "llamacpp": "llama-server"}
 _CONNECT_SECONDS = 10.0
 _PROBE_WORDS = 200
-_SLEEP_SECONDS = 60.0  # llama-server is waited for so long to let its model go
+_SLEEP_SECONDS = 60.0  # limit for llama-server to unload its idle model
 
 
 class SkippedError(BenchError):
-    """This scenario cannot be run on this server; the message says why."""
+    """The server cannot run this scenario; the message says why."""
 
     code = "skipped"
 
@@ -32,8 +32,8 @@ class SkippedError(BenchError):
 class Target:
     """One OpenAI-compatible server. Use it as an async context manager, then call :meth:`prepare` once.
 
-    Every request asks for a fixed number of tokens, where the server knows how to ignore the end of a text. All
-    methods raise BenchError.
+    Every request generates a fixed number of tokens if the server supports ``ignore_eos``. All methods raise
+    BenchError.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Target:
         await self._http.aclose()
 
     async def prepare(self) -> None:
-        """Find out what kind of server this is, its model, what it accepts, and how long its tokens are."""
+        """Detect the kind of server, its model, whether it takes ``ignore_eos``, and its tokens per word."""
         listed = await self._models()
         self.kind = _KINDS.get(str(listed[0].get("owned_by")), "other") if listed else "other"
         if not self.model:
@@ -77,8 +77,8 @@ class Target:
         except BenchError as error:
             if self.kind != "other" or error.status >= 500:
                 raise
-            self._extra = {}  # a server that refuses the field; replies may end early
-        # The difference of two lengths leaves out what the chat template adds.
+            self._extra = {}  # the server rejects the field, so replies may end early
+        # The difference between two lengths excludes the tokens of the chat template.
         short = await self._prompt_tokens(_PROBE_WORDS // 2)
         self.tokens_per_word = max(
             0.1, (await self._prompt_tokens(_PROBE_WORDS) - short) / (_PROBE_WORDS // 2)
@@ -86,23 +86,23 @@ class Target:
         self._template_tokens = max(0, round(short - self.tokens_per_word * (_PROBE_WORDS // 2)))
 
     async def ask(self, text: str, tokens: int, *, greedy: bool = False) -> TimedReply:
-        """One message of a user; see :meth:`chat`."""
+        """Send one user message; see :meth:`chat`."""
         return await self.chat([{"role": "user", "content": text}], tokens, greedy=greedy)
 
     async def chat(
         self, messages: Messages, tokens: int, *, greedy: bool = False, background: bool = False
     ) -> TimedReply:
-        """One streamed reply of ``tokens`` tokens.
+        """Stream a reply of ``tokens`` tokens.
 
-        Sampling is at temperature 1 unless ``greedy``: a model with random weights repeats itself otherwise, and
-        what repeats itself is easy to draft.
+        The temperature is 1 unless ``greedy``: greedy output of a model with random weights repeats itself, which
+        makes it easy to draft.
         """
         body = {
             **self._body(messages, tokens, greedy=greedy),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if background and self.kind == "hearth":  # others have no such thing, and some refuse unknown fields
+        if background and self.kind == "hearth":  # others have no priorities, and some reject unknown fields
             body["priority"] = "background"
         clock = StreamClock()
         async with self._sent("POST", "/v1/chat/completions", body) as response:
@@ -114,18 +114,18 @@ class Target:
         return clock.reply(TokenUsage(prompt_tokens=prompt, completion_tokens=clock.pieces))
 
     async def wake(self) -> None:
-        """Have the model in memory."""
+        """Load the model if it is not loaded."""
         await self.ask("Hello.", 1)
 
-    async def let_go(self) -> None:
-        """Have the server free its model. Raises SkippedError where that cannot be had."""
+    async def unload(self) -> None:
+        """Make the server unload its model. Raises SkippedError if that is not possible."""
         if self.kind == "hearth":
             try:
                 await self._json("POST", "/admin/host/unload")
             except BenchError as error:
                 if error.status not in (401, 403):
                     raise
-                raise SkippedError("letting the model go needs an admin's key") from None
+                raise SkippedError("unloading the model needs an admin's key: give one with --key") from None
             return
         if self.kind == "llama-server":
             for _ in range(round(_SLEEP_SECONDS / 0.1)):
@@ -133,7 +133,7 @@ class Target:
                     return
                 await asyncio.sleep(0.1)
             raise SkippedError("llama-server stayed awake: start it with `--sleep-idle-seconds 5`")
-        raise SkippedError("this server has no way to let its model go that `hearth bench` knows")
+        raise SkippedError("`hearth bench` cannot make this kind of server unload its model")
 
     async def _prompt_tokens(self, words: int) -> int:
         text = BenchmarkTexts(f"probe {words}", 1.0).text(words)
@@ -169,7 +169,7 @@ class Target:
 
     @contextlib.asynccontextmanager
     async def _sent(self, method: str, path: str, body: Any) -> AsyncIterator[httpx2.Response]:
-        """The open response. Raises BenchError for an error status and a broken connection."""
+        """Open a response. Raises BenchError for an error status and a broken connection."""
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": "application/json"} if content else {}
         try:
@@ -184,7 +184,7 @@ class Target:
         except httpx2.TimeoutException:
             raise BenchError(f"the server at {self.url} has stopped answering", status=504) from None
         except httpx2.InvalidURL as error:
-            raise BenchError(f"`{self.url}` is no address of a server: {error}", status=400) from None
+            raise BenchError(f"`{self.url}` is not the address of a server: {error}", status=400) from None
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
             raise BenchError(f"the connection to {self.url} broke: {reason}", status=502) from None

@@ -1,10 +1,10 @@
-"""Seeded texts of a wanted length in tokens. The same seed gives every server the very same prompts."""
+"""Seeded texts of a given length in tokens: every server gets the same prompts for the same seed."""
 
 from __future__ import annotations
 
 import random
 
-# Ordinary words: most vocabularies have one token for each.
+# Common words, one token each in most vocabularies.
 _TEXT = (
     "the a of to and in that it was for on with as at by from this be have not are but they his her she which "
     "you one we all there can more when what time up out if about who get would make like him into year some "
@@ -18,7 +18,7 @@ _WORDS = _TEXT.split()
 
 
 class BenchmarkTexts:
-    """Texts of one measurement. ``tokens_per_word`` is the server's own, see ``Target.prepare``."""
+    """Texts of one measurement. ``Target.prepare`` measures ``tokens_per_word``."""
 
     def __init__(self, seed: str, tokens_per_word: float, scale: float = 1.0) -> None:
         self._random = random.Random(seed)
@@ -26,16 +26,16 @@ class BenchmarkTexts:
         self._scale = scale
 
     def tokens(self, count: int) -> int:
-        """``count`` made smaller or larger by the scale; at least 8."""
+        """Scale ``count``, to at least 8."""
         return max(8, round(count * self._scale))
 
     def text(self, tokens: int) -> str:
-        """About ``tokens`` tokens, times the scale, of sentences that occur nowhere else."""
+        """Make unique sentences of about ``tokens`` tokens, scaled."""
         return sentences(self._random, max(4, round(self.tokens(tokens) / self._tokens_per_word)))
 
 
 def sentences(source: random.Random, words: int) -> str:
-    """``words`` random words as sentences of 8 to 16."""
+    """Arrange ``words`` random words in sentences of 8 to 16."""
     parts = []
     while words > 0:
         count = min(words, source.randint(8, 16))

@@ -12,11 +12,9 @@ import click
 import msgspec
 from tqdm import tqdm
 
-from gateway.benchmarking.flows import SCENARIOS, scenarios
+from gateway.benchmarking.flows import SCENARIOS, Scenario, scenarios
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.report import BenchmarkReport, rows_of
-from gateway.benchmarking.run import measure
-from gateway.benchmarking.scenario import Scenario
+from gateway.benchmarking.report import BenchmarkReport, measure, rows_of
 from gateway.benchmarking.target import Target
 from gateway.cli.common.client import connect
 from gateway.cli.common.options import client_options, json_option

@@ -1,1 +1,1 @@
-"""Question sets run through the ask flow, scored and compared. Imports `ask` and below."""
+"""Runs question sets through the ask flow, scores and compares them. Imports `ask` and below."""

@@ -1,4 +1,4 @@
-"""A run as a file: written after every question, read to go on with it or to compare it."""
+"""Run files: written after every question, read to resume or compare a run."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from gateway.evaluation.score import Row
 
 
 def check_writable(path: Path) -> None:
-    """Raises ConfigurationError when nothing can be kept at ``path``: better before the first question than after."""
+    """Raise ConfigurationError, before the first question, if no run can be written to ``path``."""
     folder = path.parent
     if not folder.is_dir():
-        raise ConfigurationError(f"cannot keep the run in {path}: there is no folder {folder}")
+        raise ConfigurationError(f"cannot write the run to {path}: there is no folder {folder}. Create it")
     if path.is_dir() or not os.access(folder, os.W_OK):
-        raise ConfigurationError(f"cannot keep the run in {path}: it is no file that can be written")
+        raise ConfigurationError(f"cannot write the run to {path}: name a file in a writable folder")
 
 
 def read_run(path: Path) -> Run:
-    """The run in a file. Raises ConfigurationError when there is none."""
+    """Read a run. Raises ConfigurationError if the file holds none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Run)
     except (OSError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"{path} is no kept evaluation: {error}") from None
+        raise ConfigurationError(f"{path} is not the file of a run: {error}") from None
 
 
 def keep_run(path: Path, run: Run) -> None:
-    """Write the run; whoever reads sees the old one or the new one, never a half."""
+    """Replace the file atomically."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         partial.write_bytes(msgspec.json.encode(run) + b"\n")
         partial.replace(path)
     except OSError as error:
-        raise ConfigurationError(f"cannot keep the run in {path}: {error.strerror}") from None
+        raise ConfigurationError(f"cannot write the run to {path}: {error.strerror}") from None
 
 
 def rows_so_far(path: Path, run: Run, questions: Sequence[Question]) -> list[Row]:
-    """Rows of an earlier run into the same file; what failed in it is to be asked again.
+    """Return the answered rows of an earlier run in the file; failed questions are asked again.
 
-    Raises ConfigurationError when that run was of another kind than ``run``, or asked other questions.
+    Raises ConfigurationError if that run differs from ``run`` in more than its rows, or asked other questions.
     """
     if not path.exists():
         return []
     earlier = read_run(path)
     if changed := differences(earlier, run):
         raise ConfigurationError(
-            f"{path} is of a run that differs in: {', '.join(changed)}; choose another file"
+            f"{path} holds a run that differs in: {', '.join(changed)}; choose another file"
         )
     wanted = {question.id for question in questions}
     others = [row.id for row in earlier.rows if row.id not in wanted]
     if others:
-        raise ConfigurationError(f"{path} is of a run with more questions ({others[0]}); choose another file")
+        raise ConfigurationError(f"{path} holds a run with more questions ({others[0]}); choose another file")
     return [row for row in earlier.rows if row.error is None]

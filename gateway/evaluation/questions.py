@@ -1,4 +1,4 @@
-"""The question set: what is asked, which pages answer it, and which facts a right answer has."""
+"""Question sets: questions, the pages that answer them, and the facts of a right answer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ _THOUSANDS = re.compile(r"(?<=\d)[,  ](?=\d{3}(?!\d))")
 _NUMBERS = {
     word: str(number)
     for number, word in enumerate(
-        re.findall(
-            r"\w+", "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-        )
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen".split()  # noqa: SIM905
     )
 } | {"twenty": "20"}
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One question. Each fact is a list of alternatives; without ``facts`` the wiki does not say."""
+    """One question. Each fact is a list of alternatives; without ``facts`` the wiki has no answer."""
 
     id: str
     category: str
@@ -37,7 +35,6 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def answerable(self) -> bool:
-        """Whether the wiki has the answer."""
         return bool(self.facts)
 
 
@@ -46,7 +43,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_questions(path: Path) -> list[Question]:
-    """The set in a TOML file. Raises ConfigurationError naming the file and what is wrong in it."""
+    """Read a question set. Raises ConfigurationError that names the file and the error in it."""
     try:
         questions = msgspec.toml.decode(path.read_bytes(), type=_Document).question
     except (OSError, msgspec.DecodeError) as error:
@@ -64,7 +61,7 @@ def load_questions(path: Path) -> list[Question]:
 
 
 def set_name(path: Path) -> str:
-    """The file's name with a hash of what it says: runs of one name asked the same questions."""
+    """Return the file's name with a hash of its content, which identifies the questions of a run."""
     try:
         return f"{path.name} {hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()}"
     except OSError as error:
@@ -72,18 +69,18 @@ def set_name(path: Path) -> str:
 
 
 def has_fact(text: str, fact: list[str]) -> bool:
-    """Whether one of the alternatives stands in ``text`` as whole words; 1,024 is 1024, and seven is 7."""
+    """Whether ``text`` contains one of the alternatives as whole words; 1,024 equals 1024, and seven 7."""
     said = normalized(text)
-    return any(_stands_in(normalized(alternative), said) for alternative in fact)
+    return any(_contains(said, normalized(alternative)) for alternative in fact)
 
 
 def normalized(text: str) -> str:
-    """Text as facts are compared: one form of each character, lower case, digits for small numbers."""
+    """Normalize text for comparison: NFKC, lower case, digits for small numbers."""
     plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()).replace("’", "'")
     return " ".join(re.sub(r"\w+", lambda match: _NUMBERS.get(match[0], match[0]), plain).split())
 
 
-def _stands_in(wanted: str, said: str) -> bool:
+def _contains(said: str, wanted: str) -> bool:
     before = r"(?<!\w)" if wanted[:1].isalnum() else ""
     after = r"(?!\w)" if wanted[-1:].isalnum() else ""
     return re.search(f"{before}{re.escape(wanted)}{after}", said) is not None

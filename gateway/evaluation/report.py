@@ -1,4 +1,4 @@
-"""Summaries of an evaluation, and the comparison of two."""
+"""Runs, their summaries, and the comparison of two."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.evaluation.score import Row, Tokens
+from gateway.evaluation.score import Row, Tokens, total_by_step
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One evaluation: how it was made, and a row a question."""
+    """One evaluation: its conditions, and one row per question."""
 
     version: str  # of hearth
-    model: str  # "" when retrieval alone was scored
-    weights: str = ""  # fingerprint of the model's file; a server does not tell it
+    model: str  # "" if only retrieval was scored
+    weights: str = ""  # fingerprint of the model's file; unknown for a server
     question_set: str  # name and hash of the file
-    server: str = ""  # address, when a running server was asked
-    prompts: dict[str, int] = {}  # versions; a server does not tell them
-    settings: dict[str, Any] = {}  # of the flow; a server does not tell them
+    server: str = ""  # address of the running server that was asked
+    prompts: dict[str, int] = {}  # versions; unknown for a server
+    settings: dict[str, Any] = {}  # of the flow; unknown for a server
     started_at: float
     rows: list[Row]
 
 
-# What makes two runs two kinds of run.
-_KIND = ("version", "model", "weights", "question_set", "server", "prompts", "settings")
+# Rows of runs that differ in one of these do not belong together.
+_CONDITIONS = ("version", "model", "weights", "question_set", "server", "prompts", "settings")
 
 
 def differences(one: Run, other: Run) -> list[str]:
-    """In what two runs differ besides their rows: model, prompts, … Rows of such runs do not belong together."""
-    return [name.replace("_", " ") for name in _KIND if getattr(one, name) != getattr(other, name)]
+    """Name the conditions in which two runs differ: model, prompts, …"""
+    return [name.replace("_", " ") for name in _CONDITIONS if getattr(one, name) != getattr(other, name)]
 
 
 def headline(run: Run) -> str:
-    """Who answered what, and when: model, weights, question set, version, day."""
+    """Name model, weights, question set, version and day of a run."""
     weights = f" (weights {run.weights})" if run.weights else ""
     where = f" at {run.server}" if run.server else ""
     day = datetime.fromtimestamp(run.started_at).astimezone().date()
@@ -48,7 +48,7 @@ def headline(run: Run) -> str:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Shares from 0 to 1 (None without any question of that kind), tokens by step, seconds by stage."""
+    """Compute shares from 0 to 1 (None if no question counts), tokens by step, and seconds by stage."""
     answerable = [row for row in rows if row.answerable]
     asked = [row for row in answerable if row.asked]
     others = [row for row in rows if not row.answerable]
@@ -76,7 +76,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def by_category(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
-    """Right answers and questions of each category."""
+    """Count right answers and questions per category."""
     found: dict[str, tuple[int, int]] = {}
     for row in rows:
         right, count = found.get(row.category, (0, 0))
@@ -85,28 +85,28 @@ def by_category(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
 
 
 def markdown(run: Run) -> str:
-    """A run as a page for people."""
-    told = summary(run.rows)
+    """Render a run as Markdown tables."""
+    found = summary(run.rows)
     lines = [headline(run), "", f"| measure | {run.model or 'retrieval alone'} |", "|---|---|"]
-    lines += [f"| {label(name)} | {_cell(value)} |" for name, value in measures(told).items()]
+    lines += [f"| {label(name)} | {_cell(value)} |" for name, value in measures(found).items()]
     lines += ["", "| category | right |", "|---|---|"]
     lines += [f"| {name} | {right} of {count} |" for name, (right, count) in by_category(run.rows).items()]
-    if told["tokens"]:
+    if found["tokens"]:
         lines += ["", "| step | prompt tokens | of them cached | completion tokens |", "|---|---|---|---|"]
     lines += [
         f"| {name} | {cost['prompt']:,} | {cost['cached']:,} | {cost['completion']:,} |"
-        for name, cost in told["tokens"].items()
+        for name, cost in found["tokens"].items()
     ]
-    if told["seconds"]:
+    if found["seconds"]:
         lines += ["", "| stage | median s | 90th percentile s |", "|---|---|---|"]
-    lines += [f"| {name} | {median:.3f} | {late:.3f} |" for name, (median, late) in told["seconds"].items()]
+    lines += [f"| {name} | {median:.3f} | {late:.3f} |" for name, (median, late) in found["seconds"].items()]
     return "\n".join(lines) + "\n"
 
 
 def compare(before: Run, after: Run) -> dict[str, Any]:
-    """Both summaries, the questions whose outcome changed, and a two-sided sign test over them.
+    """Compare summaries and outcomes of two runs, with a two-sided sign test over the changed outcomes.
 
-    Questions that only one of the runs has, or that were changed in between, are left out.
+    Questions that only one run has, or whose text differs, are left out.
     """
     first = {row.id: row for row in before.rows}
     second = {row.id: row for row in after.rows}
@@ -125,7 +125,7 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Probability of a split at least as uneven, if better and worse were equally likely (exact binomial)."""
+    """Return the exact binomial probability of a split at least as uneven if both were equally likely."""
     n, extreme = better + worse, max(better, worse)
     tail: int = sum(math.comb(n, k) for k in range(extreme, n + 1))
     return min(1.0, float(2 * tail) / float(2**n))
@@ -136,24 +136,23 @@ def _change(before: Row, after: Row) -> dict[str, Any]:
 
 
 def _tokens(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """What each step cost, and all together; nothing when no model was asked."""
-    steps: dict[str, Tokens] = {}
-    for row in rows:
-        for step, cost in row.tokens.items():
-            steps[step] = steps.get(step, Tokens()) + cost
+    """Sum the tokens of each step, and of all steps if there are any."""
+    steps = total_by_step(pair for row in rows for pair in row.tokens.items())
     if steps:
         steps["total"] = sum(steps.values(), Tokens())
     return {step: msgspec.to_builtins(cost) for step, cost in steps.items()}
 
 
 def _seconds(rows: Sequence[Row]) -> dict[str, tuple[float, float]]:
-    """Median and 90th percentile of each stage."""
-    stages = dict.fromkeys(stage for row in rows for stage in row.timings)
-    told = {}
-    for stage in stages:
-        seconds = sorted(row.timings[stage] for row in rows if stage in row.timings)
-        told[stage] = statistics.median(seconds), seconds[min(len(seconds) - 1, int(len(seconds) * 0.9))]
-    return told
+    """Compute median and 90th percentile of each stage."""
+    stages: dict[str, list[float]] = {}
+    for row in rows:
+        for stage, seconds in row.timings.items():
+            stages.setdefault(stage, []).append(seconds)
+    return {
+        stage: (statistics.median(found), sorted(found)[int(len(found) * 0.9)])
+        for stage, found in stages.items()
+    }
 
 
 def _share(rows: Sequence[Row], holds: Callable[[Row], bool]) -> float | None:
@@ -164,25 +163,27 @@ def _ratio(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def measures(told: dict[str, Any]) -> dict[str, float | int]:
-    """The single numbers of a summary, without those that nothing was measured for."""
-    return {name: value for name, value in told.items() if not isinstance(value, dict) and value is not None}
+def measures(summed: dict[str, Any]) -> dict[str, float | int]:
+    """Select the single numbers of a summary that were measured."""
+    return {
+        name: value for name, value in summed.items() if not isinstance(value, dict) and value is not None
+    }
 
 
-def costs(told: dict[str, Any]) -> dict[str, float | int]:
-    """Tokens by step and median seconds by stage of a summary, as single numbers."""
+def costs(summed: dict[str, Any]) -> dict[str, float | int]:
+    """Flatten a summary's tokens by step and median seconds by stage into single numbers."""
     tokens = {
         f"{what} tokens, {step}": cost[what]
-        for step, cost in told["tokens"].items()
+        for step, cost in summed["tokens"].items()
         for what in ("prompt", "completion")
     }
     return tokens | {
-        f"median seconds, {stage}": round(middle, 3) for stage, (middle, _) in told["seconds"].items()
+        f"median seconds, {stage}": round(middle, 3) for stage, (middle, _) in summed["seconds"].items()
     }
 
 
 def label(name: str) -> str:
-    """A measure's name for people: hit@3 own words."""
+    """Make a measure's name readable: hit@3 own words."""
     return name.replace("_at_", "@").replace("_", " ")
 
 

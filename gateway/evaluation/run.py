@@ -1,4 +1,4 @@
-"""Runs a question set through the flow that /ask uses, question by question."""
+"""Runs a question set through the flow of /ask, question by question."""
 
 from __future__ import annotations
 
@@ -17,35 +17,33 @@ from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
 from gateway.evaluation.questions import Question
-from gateway.evaluation.score import Row, Tokens, rank, score
+from gateway.evaluation.score import Row, Tokens, rank, score, total_by_step
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Page, WikiSource
 
 _PAGES_A_TERM = 3
 _SECONDS = 60.0
-# So many failures in a row are no matter of the questions.
+# After this many failures in a row, the questions are not the cause.
 _MOST_FAILURES = 5
 
 
 def tokens_of(records: Sequence[RequestRecord]) -> dict[str, Tokens]:
-    """What each step of the records cost, its generations together."""
-    steps: dict[str, Tokens] = {}
-    for made in (each for record in records for each in record.generations):
-        cost = Tokens(made.prompt_tokens, made.cached_tokens, made.completion_tokens)
-        steps[made.step] = steps.get(made.step, Tokens()) + cost
-    return steps
+    """Sum the tokens of the records' generations by step."""
+    return total_by_step(
+        (made.step, Tokens(made.prompt_tokens, made.cached_tokens, made.completion_tokens))
+        for record in records
+        for made in record.generations
+    )
 
 
 class Asker(Protocol):
-    """Whoever answers the questions."""
-
     async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
-        """The answer, and what each step of it cost. Raises HearthError."""
+        """Return the answer and the tokens of each step. Raises HearthError."""
         ...
 
 
 class FlowAsker:
-    """Asks the flow in this process. ``records`` is where the flow puts its request records, which have the counts."""
+    """Asks the flow in this process, which appends its request records with the token counts to ``records``."""
 
     def __init__(self, flow: AskFlow, records: list[RequestRecord], deadline_seconds: float) -> None:
         self._flow = flow
@@ -53,7 +51,6 @@ class FlowAsker:
         self._deadline = deadline_seconds
 
     async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
-        """The answer of the flow, within the deadline."""
         self._records.clear()
         try:
             async with asyncio.timeout(self._deadline):
@@ -71,16 +68,16 @@ class FlowAsker:
 
 
 class Evaluator:
-    """Scores questions against ``wiki``. Without an ``asker`` retrieval alone is scored, and no model is needed."""
+    """Scores questions against ``wiki``; without an ``asker`` only retrieval, which needs no model."""
 
     def __init__(self, wiki: WikiSource, asker: Asker | None) -> None:
         self._wiki = wiki
         self._asker = asker
 
     async def run(self, questions: Sequence[Question]) -> AsyncIterator[Row]:
-        """A row a question, in order. What fails is a row with its error.
+        """Yield a row per question, in order. A failed question's row has its error.
 
-        Raises ConfigurationError, and the HearthError of the last question when several in a row have failed.
+        Raises ConfigurationError, and after five failures in a row the HearthError of the last one.
         """
         failures = 0
         for question in questions:
@@ -90,7 +87,7 @@ class Evaluator:
                     row = await self._asked(row, question, self._asker)
                     failures = 0
                 except ConfigurationError:
-                    raise  # it concerns every question
+                    raise  # it affects every question
                 except HearthError as error:
                     failures += 1
                     row = msgspec.structs.replace(row, asked=True, error=f"{error.code}: {error.message}")
@@ -100,7 +97,7 @@ class Evaluator:
             yield row
 
     async def _retrieved(self, question: Question) -> Row:
-        """The row of retrieval alone, by the question's own words."""
+        """Score retrieval by the question's own words."""
         own = await self._found(key_terms(question.text))
         return Row(
             id=question.id,
@@ -112,20 +109,19 @@ class Evaluator:
         )
 
     async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
-        """``row`` with the scores of the answer."""
         result, steps = await asker.ask(question.text)
         by_terms = await self._found(result.search_terms)
         row = score(row, question, result, await self._cited(result), by_terms)
         return msgspec.structs.replace(row, asked=True, tokens=steps)
 
     async def _found(self, terms: list[str]) -> list[str]:
-        """Titles that the flow's own retrieval finds for these terms, in its order."""
+        """List the titles that the flow's retrieval finds for these terms, in its order."""
         journal = Journal(AskCall(id="evaluation", question=" ".join(terms)))
         found = await Retrieval(self._wiki, journal, _PAGES_A_TERM, _SECONDS).run(terms)
         return [each.page.title for each in found]
 
     async def _cited(self, result: AskResult) -> dict[str, Page]:
-        """The cited pages; one that the wiki does not have is missing."""
+        """Fetch the cited pages that the wiki has."""
         pages = {}
         for title in {cited.title for cited in result.citations}:
             try:

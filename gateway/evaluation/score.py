@@ -1,9 +1,9 @@
-"""Scores of one question, from what the flow returned; citations are checked against the cited text itself."""
+"""Scores of one question's result; citations are checked against the cited text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -16,14 +16,12 @@ from gateway.wiki.source import Page
 
 _MARKER = re.compile(r"\[(\d{1,3})\]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?!\[)|\n+")
-# A cited passage has so many of the sentence's key terms (longer words that are no stop words), and all of its numbers.
+# A valid citation has this share of the sentence's key terms (longer words, no stop words) and all its numbers.
 _LEAST_SHARE = 0.5
 _LONGER = 4  # characters
 
 
 class Tokens(Struct, frozen=True):
-    """What generations cost."""
-
     prompt: int = 0
     cached: int = 0
     completion: int = 0
@@ -35,9 +33,9 @@ class Tokens(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One question's outcome. Ranks count from 1 and are None when no expected page was found in the first three.
+    """One question's outcome. Ranks count from 1 and are None if no expected page is among the first three.
 
-    ``asked`` is false when retrieval alone was scored; ``error`` tells why there is no answer.
+    ``asked`` is false if only retrieval was scored; ``error`` says why there is no answer.
     """
 
     id: str
@@ -61,7 +59,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def right(self) -> bool:
-        """Every fact there, or a refusal where nothing else is right; of retrieval alone, an expected page found."""
+        """Whether all facts are there, or a refusal is right; for retrieval only, an expected page is found."""
         if self.error:
             return False
         if not self.asked:
@@ -69,10 +67,18 @@ class Row(Struct, frozen=True, kw_only=True):
         return self.facts == self.facts_wanted if self.answerable else self.refused
 
 
+def total_by_step(costs: Iterable[tuple[str, Tokens]]) -> dict[str, Tokens]:
+    """Sum costs by step of the flow."""
+    steps: dict[str, Tokens] = {}
+    for step, cost in costs:
+        steps[step] = steps.get(step, Tokens()) + cost
+    return steps
+
+
 def score(
     row: Row, question: Question, result: AskResult, cited: Mapping[str, Page], found: Sequence[str]
 ) -> Row:
-    """``row`` with the scores of an answer. ``found`` are titles by the model's terms, ``cited`` the cited pages."""
+    """Add the scores of an answer. ``found`` are titles by the model's terms, ``cited`` the cited pages."""
     return msgspec.structs.replace(
         row,
         answer=result.answer,
@@ -88,12 +94,12 @@ def score(
 
 
 def rank(titles: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """The place of the first expected page among the first three, from 1."""
+    """Return the place of the first expected page among the first three titles, from 1."""
     return next((place for place, title in enumerate(titles[:3], 1) if title in wanted), None)
 
 
 def _valid(answer: str, cited: Citation, page: Page | None) -> bool:
-    """Whether each sentence that carries the marker has its key terms and numbers in the cited section or the lead."""
+    """Whether the cited section or the lead has the key terms and numbers of each sentence with the marker."""
     if page is None:
         return False
     texts = [section.text for section in page.sections if section.heading in ("", cited.section)]

@@ -39,8 +39,9 @@ from gateway.api.openapi import openapi
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
-from gateway.ask.background.cache import CompactionCache
+from gateway.ask.background.compact import CompactionCache
 from gateway.ask.flow import AskFlow
+from gateway.ask.run import FlowParts
 from gateway.ask.types import AskResult
 from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
@@ -195,16 +196,18 @@ async def _open(
         embedding=embedding,
         search=search,
         ask=AskFlow(
-            settings.ask,
-            measured,
-            wiki,
-            prompts,
-            model_name=model.name,
-            defaults=model.defaults,
-            notice=model.notice,
-            fetch_timeout=settings.wiki.fetch_timeout_seconds,
-            record=record,
-            cache=CompactionCache(opened),
+            FlowParts(
+                settings=settings.ask,
+                inference=measured,
+                wiki=wiki,
+                prompts=prompts,
+                model_name=model.name,
+                defaults=model.defaults,
+                notice=model.notice,
+                fetch_timeout=settings.wiki.fetch_timeout_seconds,
+                cache=CompactionCache(opened),
+            ),
+            record,
         ),
         wiki=wiki,
         conversations=memory,

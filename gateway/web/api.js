@@ -1,25 +1,25 @@
-// Requests to the server that served this page, with the key, and errors as the API gives them.
+// Requests to this page's server, with the key, and the API's errors.
 
 import { askForKey, key, timesDeclined } from "./key.js";
 import { events } from "./sse.js";
 
-/** An error to show. `status` 0: no reply at all; `retryAfter` in seconds, null when the server names no time. */
+/** An error to show. `status` is 0 without a reply; `retryAfter` is in seconds, null if the server names no time. */
 export class ApiError extends Error {
   constructor(message, { status = 0, code = "", requestId = "", retryAfter = null } = {}) {
     super(message);
     Object.assign(this, { status, code, requestId, retryAfter });
   }
 
-  /** Whether the same request can do better later: never what is wrong in itself. */
+  /** Whether the same request can succeed later. */
   get canRetry() {
     return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
   }
 }
 
 const GONE = "The server cannot be reached. It may be stopped or restarting.";
-const BROKEN = "The connection broke off before the end.";
+const BROKEN = "The connection was lost before the end.";
 
-/** The reply of a request that went well. Asks for a key where one is wanted, unless `quiet`. Throws ApiError. */
+/** The reply of a successful request. Asks for a key if the server wants one, unless `quiet`. Throws ApiError. */
 async function reply(method, path, { body, signal, accept = "application/json", quiet = false } = {}) {
   for (;;) {
     const [used, declined] = [key(), timesDeclined()];
@@ -31,8 +31,8 @@ async function reply(method, path, { body, signal, accept = "application/json", 
     if (found.ok) return found;
     const error = await refusal(found);
     if (found.status !== 401 || quiet) throw error;
-    // Another request may have got a new key meanwhile, or the answer that there is none.
-    const reason = used === null ? "This server answers those who have one." : sentence(error.message);
+    // Another request may have asked for the key meanwhile.
+    const reason = used === null ? "This server needs a key." : sentence(error.message);
     if (key() !== used) continue;
     if (timesDeclined() !== declined || !(await askForKey(reason))) throw error;
   }
@@ -44,7 +44,7 @@ export async function call(method, path, options = {}) {
   return connected(() => found.json(), BROKEN);
 }
 
-/** Yields the {event, data} of a streamed reply. An `error` event and a broken connection throw ApiError. */
+/** Yields the {event, data} of a streamed reply. Throws ApiError for an `error` event and a lost connection. */
 export async function* stream(method, path, options = {}) {
   const found = await reply(method, path, { ...options, accept: "text/event-stream" });
   const incoming = events(found.body);
@@ -52,7 +52,7 @@ export async function* stream(method, path, options = {}) {
     for (;;) {
       const { done, value } = await connected(() => incoming.next(), BROKEN);
       if (done) return;
-      if (value.event === "error") throw told(value.data.error, 500);
+      if (value.event === "error") throw apiError(value.data.error, 500);
       yield value;
     }
   } finally {
@@ -60,7 +60,7 @@ export async function* stream(method, path, options = {}) {
   }
 }
 
-/** Runs `work`; what fails there is the network, but for an abort, which stays what it is. */
+/** Runs `work` and turns its errors, except an abort, into network errors. */
 async function connected(work, message) {
   try {
     return await work();
@@ -75,15 +75,14 @@ async function refusal(found) {
   const retryAfter = Number.isNaN(seconds) ? null : seconds;
   const document = await found.json().catch(() => null);
   const error = document?.error ?? { message: `The server answered ${found.status} ${found.statusText}.` };
-  return told(error, found.status, retryAfter);
+  return apiError(error, found.status, retryAfter);
 }
 
-function told(error, status, retryAfter = null) {
+function apiError(error, status, retryAfter = null) {
   const { message, code, request_id: requestId, retry_after: wait = null } = error;
-  // In a stream there is no status; what kind of error it is says whether trying again can help.
+  // A stream has no status; the type of the error says whether a retry can help.
   const real = error.type === "invalid_request_error" && status === 500 ? 400 : status;
   return new ApiError(String(message), { status: real, code, requestId, retryAfter: retryAfter ?? wait });
 }
 
-/** The message as a sentence of its own. */
 export const sentence = (message) => message.charAt(0).toUpperCase() + message.slice(1) + (/[.!?…]$/.test(message) ? "" : ".");

@@ -1,4 +1,4 @@
-// The page's beginning: the head, and the view that the address names: #/ask, #/chat or #/chat/ID.
+// Entry point: the header, and the view that the address names: #/ask, #/chat or #/chat/ID.
 
 import { focusAsk, setUpAsk } from "./ask.js";
 import { leave, openTalk, setUpChat } from "./chat.js";
@@ -9,7 +9,7 @@ import { look, setUpStatus, showModel } from "./status.js";
 
 function route() {
   const [, view, id] = /^#\/(ask|chat)(?:\/(.+))?$/.exec(location.hash) ?? [];
-  if (view === undefined && location.hash.length > 1) return; // a place on the page, such as a source
+  if (view === undefined && location.hash.length > 1) return; // an anchor, such as a source
   const chat = view === "chat";
   byId("ask").hidden = chat;
   byId("chat").hidden = !chat;

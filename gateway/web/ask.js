@@ -1,4 +1,4 @@
-// Questions to the wiki: stages while they are worked on, the answer as it is written, then its sources.
+// Questions to the wiki: progress, the streamed answer, its sources.
 
 import { ApiError, stream } from "./api.js";
 import { Composer } from "./composer.js";
@@ -9,15 +9,13 @@ import { replaces, stageText } from "./stages.js";
 import { look, setLoading } from "./status.js";
 
 let composer;
-let stopping = null; // of the question that runs
-let asked = 0; // makes the ids of sources
+let stopping = null; // AbortController of the running question
+let asked = 0; // makes the ids of sources unique
 
-/** Sets the view up. */
 export function setUpAsk() {
   composer = new Composer(byId("ask").querySelector("form"), { send: ask, stop: () => stopping?.abort() });
 }
 
-/** Puts the cursor where a question is written. */
 export const focusAsk = () => composer.box.focus();
 
 async function ask(question) {
@@ -40,7 +38,7 @@ async function run(shown) {
   } catch (error) {
     if (error.name === "AbortError") shown.stopped();
     else shown.failed(error);
-    // What was wrong with the question can be mended.
+    // The user can correct the question.
     if (error instanceof ApiError && [400, 413].includes(error.status)) composer.giveBack(shown.question);
   } finally {
     shown.rest();
@@ -61,7 +59,7 @@ async function follow(shown, signal) {
   throw new ApiError("The server ended the answer early.");
 }
 
-/** One question and what became of it. */
+/** One question with its progress and answer. */
 class Answer {
   constructor(question, onAgain) {
     this.question = question;
@@ -108,7 +106,7 @@ class Answer {
     const unsourced = result.citations.length === 0;
     this.element.classList.toggle("unsourced", unsourced);
     this.end.append(
-      unsourced ? h("p", { class: "remark" }, "No source: nothing that was read supports an answer.") : this.sources(result.citations),
+      unsourced ? h("p", { class: "remark" }, "No source: none of the pages supports an answer.") : this.sources(result.citations),
       ...result.skipped.map((page) => h("p", { class: "remark" }, `Not used: ${page.title} (${page.reason})`)),
       copyButton(() => asText(result)),
     );
@@ -116,8 +114,8 @@ class Answer {
 
   stopped() {
     this.summary.textContent = "Stopped";
-    const what = this.text ? "Stopped: the answer is incomplete, and its sources are unknown." : "Stopped.";
-    this.end.append(h("p", { class: "remark" }, what), h("button", { type: "button", class: "quiet", onclick: this.onAgain }, "Ask again"));
+    const remark = this.text ? "Stopped: the answer is incomplete, and its sources are unknown." : "Stopped.";
+    this.end.append(h("p", { class: "remark" }, remark), h("button", { type: "button", class: "quiet", onclick: this.onAgain }, "Ask again"));
   }
 
   failed(error) {
@@ -145,7 +143,7 @@ class Answer {
 const place = (source) => (source.section ? `${source.title}, ${source.section}` : source.title);
 
 function budgetText(budget) {
-  const cached = budget.cached_tokens ? `, ${budget.cached_tokens} of them known already` : "";
+  const cached = budget.cached_tokens ? `, ${budget.cached_tokens} of them cached` : "";
   return `${budget.prompt_tokens} of ${budget.prompt_limit} tokens read${cached}; ${budget.answer_tokens} of ${budget.answer_limit} written.`;
 }
 

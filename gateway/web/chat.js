@@ -1,4 +1,4 @@
-// Conversations: the list, the one that is open, and the box to write in.
+// Conversations: the list, the open one, and its input box.
 
 import { call } from "./api.js";
 import { Composer } from "./composer.js";
@@ -10,12 +10,11 @@ import { Talk } from "./talk.js";
 let composer;
 let list;
 let shown = null; // the talk on the page
-const running = new Map(); // talks by id that leaving does not end: one is being answered, or has an unsent message
+const running = new Map(); // talks by id that outlive their view: being answered, or with an unsent message
 let opening = 0;
 
 const on = { changed, giveBack, erased };
 
-/** Sets the view up. */
 export function setUpChat() {
   list = new ConversationList();
   composer = new Composer(byId("chat").querySelector("form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
@@ -24,12 +23,12 @@ export function setUpChat() {
   document.addEventListener("visibilitychange", () => shown?.listen(document.visibilityState === "visible"));
 }
 
-/** Shows the conversation of this id, a new one with null. */
+/** Shows the conversation with this id, or a new one for null. */
 export async function openTalk(id) {
   openDrawer(false);
   if (list.current === undefined) list.fetch();
   list.mark(id);
-  if (shown !== null && shown.conversation?.id === id) return; // it has just got its id
+  if (shown !== null && shown.conversation?.id === id) return; // a new one that was just stored
   const turn = ++opening;
   leave();
   if (id === null) return show(new Talk(null, on));
@@ -65,12 +64,12 @@ function show(talk) {
   composer.box.focus({ preventScroll: true });
 }
 
-/** What the head, the box and the budget tell of the open conversation. */
+/** Updates header, input box and budget for the open conversation. */
 function draw() {
   const { conversation, budget } = shown;
   byId("talk-head").hidden = conversation === null;
   const title = conversation === null ? "" : titleOf(conversation);
-  Object.assign(byId("talk-title"), { textContent: title, title }); // a long one is shown in part
+  Object.assign(byId("talk-title"), { textContent: title, title }); // long titles are clipped
   composer.setRunning(shown.running);
   byId("budget").replaceChildren(...(budget === null ? [] : budgetNodes(budget)));
 }
@@ -78,7 +77,7 @@ function draw() {
 function budgetNodes({ total, limit, ceiling, left_out: leftOut }) {
   const noRoom = leftOut.filter((each) => each.why.startsWith("no room")).length;
   const text = `${total} of ${limit} tokens` + (noRoom ? `, ${noRoom} parts left out for lack of room` : "");
-  const title = `The next prompt; older messages are compacted over ${ceiling} tokens`;
+  const title = `The next prompt; above ${ceiling} tokens, older messages are compacted`;
   return [h("meter", { min: 0, max: limit, high: ceiling, value: total, title, "aria-label": "Prompt" }), ` ${text}`];
 }
 
@@ -121,7 +120,7 @@ async function erase() {
 async function confirmErase(title) {
   const dialog = byId("confirm-dialog");
   byId("confirm-title").textContent = "Delete this conversation?";
-  byId("confirm-text").textContent = `“${title}” goes with its messages and everything learned from it. It cannot be brought back.`;
+  byId("confirm-text").textContent = `“${title}” is deleted with its messages and everything learned from it. This cannot be undone.`;
   dialog.returnValue = "";
   dialog.showModal();
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));

@@ -1,8 +1,8 @@
-// A box to write in with a button to send and one to stop: Enter sends, Shift+Enter begins a new line, Esc stops.
+// An input box with buttons to send and to stop. Enter sends, Shift+Enter starts a new line, Esc stops.
 
 import { wake } from "./status.js";
 
-/** Drives a form of class `composer`. `send(text)` gets what was written, `stop()` ends what is running. */
+/** Drives a form of class `composer`. `send(text)` gets the text, `stop()` ends the running request. */
 export class Composer {
   constructor(form, { send, stop }) {
     [this.box, this.sendButton, this.stopButton] = ["textarea", ".send", ".stop"].map((name) => form.querySelector(name));
@@ -19,7 +19,7 @@ export class Composer {
       wake();
     });
     this.box.addEventListener("keydown", (event) => {
-      // While a word is being composed (Vietnamese, Chinese, …), Enter belongs to the input method.
+      // During composition (Vietnamese, Chinese, …), Enter belongs to the input method.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       this.submit();
@@ -38,7 +38,7 @@ export class Composer {
     this.send(text);
   }
 
-  /** Whether something runs that can be stopped; what is written meanwhile waits in the box. */
+  /** Shows the stop button while a request runs; text written meanwhile stays in the box. */
   setRunning(running) {
     const hadFocus = [this.sendButton, this.stopButton].includes(document.activeElement);
     this.running = running;
@@ -47,14 +47,14 @@ export class Composer {
     if (hadFocus) this.box.focus();
   }
 
-  /** Gives a text back that was not taken, unless something new is written already. */
+  /** Puts back a rejected text, unless the box has a new one. */
   giveBack(text) {
     if (this.box.value !== "") return;
     this.box.value = text;
     this.fit();
   }
 
-  /** The box grows with its text; where the style sheet sets its bounds. */
+  /** Grows the box with its text, within the bounds of the style sheet. */
   fit() {
     this.box.style.height = "auto";
     this.box.style.height = `${this.box.scrollHeight + 2}px`;

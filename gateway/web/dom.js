@@ -1,6 +1,6 @@
-// Elements are made from names and values. Text from anywhere becomes a text node, never markup.
+// Builds elements. Text becomes a text node, never markup.
 
-/** An element; attributes that are null, undefined or false are left out, `onNAME` is a listener. */
+/** Makes an element; null, undefined and false attributes are omitted, `onNAME` is a listener. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,14 +14,14 @@ export function h(tag, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** A link to another site in a tab of its own; plain text when the address is neither http nor https. */
+/** A link that opens in a new tab; plain text unless the address is http or https. */
 export function outside(address, text) {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol)) return h("span", {}, text);
   return h("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, text);
 }
 
-/** A moment as the reader's own clock and language have it; `seconds` since 1970. */
+/** A Unix time in the reader's time zone and language. */
 export function moment(seconds) {
   const date = new Date(seconds * 1000);
   const today = date.toDateString() === new Date().toDateString();
@@ -29,7 +29,7 @@ export function moment(seconds) {
   return h("time", { datetime: date.toISOString() }, date.toLocaleString([], shown));
 }
 
-/** Runs `change` and keeps the end of the page in view if it was in view before. */
+/** Runs `change` and keeps the end of the page in view if it was visible. */
 export function keepingEnd(change) {
   const page = document.documentElement;
   const atEnd = page.scrollHeight - page.scrollTop - page.clientHeight < 80;
@@ -37,7 +37,7 @@ export function keepingEnd(change) {
   if (atEnd) page.scrollTop = page.scrollHeight;
 }
 
-/** Copies text; true when that worked. Pages that did not come over HTTPS or from this machine have no clipboard. */
+/** Copies text; true on success. Only pages over HTTPS or from localhost have the clipboard API. */
 export async function copy(text) {
   if (navigator.clipboard) {
     return navigator.clipboard.writeText(text).then(() => true, () => false);
@@ -51,7 +51,7 @@ export async function copy(text) {
   return copied;
 }
 
-/** A button that copies what `text()` gives and says whether it did. */
+/** A button that copies `text()` and shows whether that worked. */
 export function copyButton(text) {
   const button = h("button", { type: "button", class: "quiet copy" }, "Copy");
   button.addEventListener("click", async () => {

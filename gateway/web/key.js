@@ -1,24 +1,23 @@
-// The API key: in this tab's session storage and nowhere else.
+// The API key, kept only in this tab's session storage.
 
 import { byId } from "./dom.js";
 
 const NAME = "hearth.key";
-let asking = null; // the promise of the open dialog: requests that fail together ask once
-let wanted = false; // the server has refused a request without a key
-let declined = 0; // how often the dialog was closed without one
+let asking = null; // the promise of the open dialog, shared by concurrent requests
+let wanted = false; // the server has rejected a request without a key
+let declined = 0; // number of times the dialog was closed without a key
 
 export const key = () => sessionStorage.getItem(NAME);
 
-/** A number that is another one after the dialog was closed without a key. */
 export const timesDeclined = () => declined;
 
-/** Forgets the key, and with a fresh page all that it has fetched. */
+/** Forgets the key, and reloads the page to discard everything fetched with it. */
 export function forgetKey() {
   sessionStorage.removeItem(NAME);
   location.reload();
 }
 
-/** Asks for a key and says why; true when there is a new one. */
+/** Asks for a key and shows `reason`; true if a new one was given. */
 export function askForKey(reason) {
   wanted = true;
   asking ??= ask(reason).finally(() => {
@@ -41,8 +40,8 @@ async function ask(reason) {
     declined += 1;
     return false;
   }
-  // Anything else is no header value, and fetch would call it a network error.
-  if (!/^[\x21-\x7e]+$/.test(given)) return ask("A key has neither blanks nor accents; look at it again.");
+  // fetch reports other characters in a header as a network error.
+  if (!/^[\x21-\x7e]+$/.test(given)) return ask("A key has neither spaces nor accented letters. Check it.");
   sessionStorage.setItem(NAME, given);
   return true;
 }
@@ -53,13 +52,13 @@ function showKeyButton() {
   button.textContent = key() === null ? "Enter a key" : "Forget the key";
 }
 
-/** The button in the head: enters a key where one is wanted, forgets the one that is there. */
+/** The header's button: enters a key if one is needed, or forgets the present one. */
 export function setUpKey() {
   byId("key-button").addEventListener("click", async () => {
     if (key() !== null) forgetKey();
-    else if (await askForKey("The server wants to know who is asking.")) location.reload();
+    else if (await askForKey("This server needs a key.")) location.reload();
   });
-  // In a form, Enter presses the first button, which is Cancel.
+  // Enter would press the form's first button, Cancel.
   byId("key").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();

@@ -1,4 +1,4 @@
-// The list of conversations, last used first.
+// The list of conversations, most recently used first.
 
 import { call } from "./api.js";
 import { byId, h, moment } from "./dom.js";
@@ -6,11 +6,9 @@ import { problem } from "./problem.js";
 
 const PAGE = 30;
 
-/** What a conversation is called. */
 export const titleOf = (conversation) =>
   conversation.title || `Conversation of ${new Date(conversation.created_at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`;
 
-/** The list on the page. */
 export class ConversationList {
   constructor() {
     this.rows = byId("conversations");
@@ -19,7 +17,7 @@ export class ConversationList {
     this.button.addEventListener("click", () => this.fetch(true));
   }
 
-  /** Fetches the list anew, or the page after what is shown. Errors are shown with it. */
+  /** Fetches the first page again, or the next one. Shows errors itself. */
   async fetch(further = false) {
     try {
       const before = further ? `&before=${encodeURIComponent(this.next)}` : "";
@@ -35,7 +33,7 @@ export class ConversationList {
     }
   }
 
-  /** Marks the conversation that is open. */
+  /** Marks the open conversation. */
   mark(id) {
     this.current = id;
     for (const link of this.rows.querySelectorAll("a")) {
@@ -44,7 +42,7 @@ export class ConversationList {
     }
   }
 
-  /** Puts a conversation at the top. */
+  /** Moves a conversation to the top. */
   first(conversation) {
     this.remove(conversation.id);
     this.rows.prepend(this.row(conversation));

@@ -1,4 +1,4 @@
-// The messages of a conversation on the page, the earlier ones fetched as they are wanted.
+// The messages of a conversation; earlier ones are fetched on demand.
 
 import { call } from "./api.js";
 import { h, keepingEnd } from "./dom.js";
@@ -7,7 +7,7 @@ import { problem } from "./problem.js";
 
 const PAGE = 30;
 
-/** A conversation's log; `path()` is its address in the API. */
+/** A conversation's log; `path()` returns its path in the API. */
 export class MessageLog {
   constructor(path) {
     this.path = path;
@@ -21,7 +21,7 @@ export class MessageLog {
     new IntersectionObserver((seen) => seen.at(-1).isIntersecting && this.more()).observe(this.earlier);
   }
 
-  /** Shows the newest messages as the server has them, and nothing else. Throws ApiError. */
+  /** Replaces everything by the server's newest messages. Throws ApiError. */
   async latest() {
     const page = await call("GET", `${this.path()}/messages?limit=${PAGE}`);
     this.messages = page.data;
@@ -30,7 +30,7 @@ export class MessageLog {
     this.changed();
   }
 
-  /** Adds the page before the first message, and keeps what is being read where it is. */
+  /** Adds the page before the first message without moving the text in view. */
   async more() {
     if (this.fetching || this.next === null) return;
     this.fetching = true;
@@ -51,7 +51,7 @@ export class MessageLog {
     }
   }
 
-  /** Shows a stored message: in the place of `instead`, or of what is shown of it already, else at the end. */
+  /** Shows a stored message: updates the one with its number, or replaces `instead`, or appends. */
   put(message, instead = null) {
     const known = this.messages.findIndex((each) => each.seq === message.seq);
     const element = messageElement(message);
@@ -72,7 +72,7 @@ export class MessageLog {
     keepingEnd(() => this.list.append(element));
   }
 
-  /** The last message when it is a person's that nobody has answered, or the one that a broken reply was to. */
+  /** The last user message if it has no complete reply, else null. */
   get unanswered() {
     const last = this.messages.at(-1);
     if (last === undefined || (last.role === "assistant" && !last.failed)) return null;

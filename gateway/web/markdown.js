@@ -1,5 +1,5 @@
-// The little Markdown that models write, as DOM nodes: paragraphs, headings, lists, fenced and inline code, bold.
-// Everything else, HTML and links included, stays the text that it is.
+// Renders a subset of Markdown as DOM nodes: paragraphs, headings, lists, fenced and inline code, bold.
+// Everything else, including HTML and links, stays plain text.
 
 import { h } from "./dom.js";
 
@@ -9,7 +9,7 @@ const NUMBER = /^\s{0,3}(\d{1,9})[.)]\s+(.*)$/;
 const HEADING = /^\s{0,3}#{1,6}\s+(.*)$/;
 const INLINE = /``([^\n]+?)``|`([^`\n]+)`|\*\*(?=\S)([^*\n]+)\*\*|\[(\d{1,3})\]/g;
 
-/** Nodes for a text. `cite(n)` makes the node of a marker `[n]`; null leaves the marker as text. */
+/** Renders a text. `cite(n)` makes the node of a marker `[n]`; null leaves the marker as text. */
 export function render(text, cite = () => null) {
   const nodes = document.createDocumentFragment();
   const lines = text.replaceAll("\r\n", "\n").split("\n");
@@ -21,7 +21,7 @@ export function render(text, cite = () => null) {
   return nodes;
 }
 
-/** The block that begins at a line, and the line after it. */
+/** The block that begins at a line, and the index of the line after it. */
 function block(lines, at, cite) {
   const line = lines[at];
   if (line.trim() === "") return [null, at + 1];
@@ -41,7 +41,7 @@ function begins(line) {
   return line.trim() === "" || [FENCE, BULLET, NUMBER, HEADING].some((form) => form.test(line));
 }
 
-/** Code up to the closing fence; while it is still being written, up to the end. */
+/** Code up to the closing fence, or up to the end while it is incomplete. */
 function fenced(lines, at) {
   const fence = FENCE.exec(lines[at])[1];
   const isEnd = (line) => line.trim().startsWith(fence) && line.trim().replaceAll(fence[0], "") === "";
@@ -50,7 +50,7 @@ function fenced(lines, at) {
   return [h("pre", { tabindex: "0" }, h("code", {}, lines.slice(at + 1, end).join("\n"))), end + 1];
 }
 
-/** Items of one kind; an indented line goes on with its item. */
+/** Items of one kind; an indented line continues its item. */
 function list(lines, at, form, make, cite) {
   const element = make();
   let end = at;

@@ -1,9 +1,9 @@
-// One message of a conversation as it is stored.
+// Messages of a conversation: stored, pending, and streaming.
 
 import { copyButton, h, moment } from "./dom.js";
 import { render } from "./markdown.js";
 
-/** The element of a stored message. People's text is shown as it was written, the model's with its Markdown. */
+/** The element of a stored message. User text is shown verbatim, the model's as Markdown. */
 export function messageElement(message) {
   const mine = message.role === "user";
   const text = mine ? h("div", { class: "text plain" }, message.text) : h("div", { class: "text" }, render(message.text));
@@ -20,16 +20,15 @@ export function messageElement(message) {
 function remarks(message) {
   const count = message.redactions;
   return [
-    message.failed ? "broken off, and not remembered" : null,
-    count ? `${count} ${count === 1 ? "secret" : "secrets"} taken out` : null,
+    message.failed ? "incomplete, and not remembered" : null,
+    count ? `${count} ${count === 1 ? "secret" : "secrets"} removed` : null,
   ].filter(Boolean);
 }
 
-/** A message that is on its way to the server. */
 export const pendingElement = (text) =>
   h("article", { class: "message user pending" }, h("h3", { class: "hidden" }, "You"), h("div", { class: "text plain" }, text), h("p", { class: "hint" }, "Sending…"));
 
-/** A reply that is being written: `say` tells what is happening, `add` takes more of its text. */
+/** A streaming reply: `say` shows its status, `add` appends text. */
 export class LiveReply {
   constructor() {
     this.text = "";

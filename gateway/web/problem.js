@@ -1,9 +1,9 @@
-// An error on the page: what is wrong and what to do, the id to ask the operator about, and a way to try again.
+// An error on the page: its message, code and request id, and a button to retry.
 
 import { sentence } from "./api.js";
 import { h } from "./dom.js";
 
-/** Shows an error; with `again`, a button does that, at the earliest when the server said so. */
+/** Shows an error; a button calls `again`, not before the server's retry time. */
 export function problem(error, again = null) {
   const details = [error.code, error.requestId && `request ${error.requestId}`].filter(Boolean).join(" · ");
   return h(
@@ -26,7 +26,7 @@ function retryButton(seconds, again) {
   };
   const timer = setInterval(show, 250);
   button.addEventListener("click", again, { once: true });
-  // The first look comes before the button is on the page.
+  // The first tick comes after the button is on the page.
   button.textContent = seconds > 0 ? `Try again in ${seconds} s` : "Try again";
   button.disabled = seconds > 0;
   return button;

@@ -1,6 +1,6 @@
-// Server-sent events from a reply's body. The browser's EventSource can neither post nor send a key.
+// Server-sent events from a reply's body: EventSource can neither post nor send a key.
 
-const LONGEST_LINE = 64 * 1024 * 1024; // characters; a broken server must not fill the memory
+const LONGEST_LINE = 64 * 1024 * 1024; // characters; limits the memory that a broken server can use
 
 /** Yields {event, data} with `data` parsed from JSON; comments are skipped. */
 export async function* events(body) {
@@ -32,6 +32,6 @@ async function* lines(body) {
       for (const part of parts) yield part.replace(/\r$/, "");
     }
   } finally {
-    await reader.cancel().catch(() => {}); // a reader that stops early closes the connection
+    await reader.cancel().catch(() => {}); // closes the connection if the reader stops early
   }
 }

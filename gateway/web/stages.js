@@ -1,51 +1,36 @@
-// What is happening, in words: the stages of a question, and waiting for the model.
+// Progress as text: the stages of a question, and waiting for the model.
 
-/** A `stage` event as a line. One that this page does not know is shown as it is. */
-export function stageText({ stage, detail }) {
-  switch (stage) {
-    case "queued":
-      if (detail.position !== undefined) return queueText(detail);
-      return detail.waiting ? `Waiting: ${detail.waiting} before this one` : "Asking";
-    case "loading":
-      return loadingText(detail);
-    case "terms":
-      return detail.terms ? `Search terms: ${detail.terms.join(", ")}` : "Looking for search terms";
-    case "search":
-      return searchText(detail);
-    case "fetch":
-      return `Reading ${detail.title}`;
-    case "compact":
-      return `Summarizing ${detail.title} in ${detail.words} words`;
-    case "answer":
-      return detail.pages ? `Answering from ${detail.pages.join(", ")}` : `Answering: ${detail.note}`;
-    case "check":
-      return checkText(detail);
-    default:
-      return [stage, ...Object.entries(detail).map(([name, value]) => `${name}=${value}`)].join(" ");
-  }
-}
+const STAGES = new Map(Object.entries({
+  queued: (detail) => (detail.position === undefined ? startText(detail) : queueText(detail)),
+  loading: (detail) => loadingText(detail),
+  terms: ({ terms }) => (terms ? `Search terms: ${terms.join(", ")}` : "Choosing search terms"),
+  search: ({ term, pages, without, note }) => {
+    const remarks = [without, note].filter(Boolean).map((text) => ` (${text})`);
+    return `Searching “${term}”: ${pages.join(", ") || "nothing found"}${remarks.join("")}`;
+  },
+  fetch: ({ title }) => `Reading ${title}`,
+  compact: ({ title, words }) => `Summarizing ${title} in ${words} words`,
+  answer: ({ pages, note }) => (pages ? `Answering from ${pages.join(", ")}` : `Answering: ${note}`),
+  check: ({ unsupported, corrected }) => {
+    const parts = [];
+    if (unsupported) parts.push(`${unsupported} ${unsupported === 1 ? "sentence" : "sentences"} without support in the pages`);
+    if (corrected) parts.push(`${corrected} corrected`);
+    return parts.length ? `Citations checked: ${parts.join(", ")}` : "Citations checked";
+  },
+}));
 
-/** Whether a line takes the place of the one before it: the same thing has got further. */
+const startText = ({ waiting }) => (waiting ? `Waiting: ${waiting} before this one` : "Asking");
+
+/** A `stage` event as a line of text. An unknown stage is shown with its raw details. */
+export const stageText = ({ stage, detail }) =>
+  STAGES.get(stage)?.(detail) ?? [stage, ...Object.entries(detail).map(([name, value]) => `${name}=${value}`)].join(" ");
+
+/** Whether a stage only updates the one before it and replaces its line. */
 export const replaces = (stage, before) =>
   before !== null && stage.stage === before.stage && ["queued", "loading", "terms"].includes(stage.stage);
 
-/** A place in the model's queue. */
 export function queueText({ position, wait_seconds: seconds }) {
   return `Waiting in the queue: place ${position}` + (seconds ? `, about ${Math.ceil(seconds)} s` : "");
 }
 
-/** How far the model is loaded. */
 export const loadingText = ({ fraction }) => `Starting the model: ${Math.round(fraction * 100)} %`;
-
-function searchText({ term, pages, without, note }) {
-  const remarks = [without, note].filter(Boolean).map((text) => ` (${text})`);
-  return `Searching “${term}”: ${pages.join(", ") || "nothing found"}${remarks.join("")}`;
-}
-
-function checkText({ unsupported, corrected }) {
-  const parts = [
-    unsupported ? `${unsupported} ${unsupported === 1 ? "sentence" : "sentences"} without support in the pages` : null,
-    corrected ? `${corrected} corrected` : null,
-  ].filter(Boolean);
-  return parts.length ? `Citations checked: ${parts.join(", ")}` : "Citations checked";
-}

@@ -1,20 +1,20 @@
-// The head of the page: which model answers, what its catalog row remarks, and how it is.
+// The page's header: the model's name, its notice from the catalog, and its state.
 
 import { call, sentence } from "./api.js";
 import { byId } from "./dom.js";
 import { render } from "./markdown.js";
 import { loadingText } from "./stages.js";
 
-const LOOK_SECONDS = 20;
-const STARTING_LOOKS = 120; // a second apart, while the model that was woken starts
+const POLL_SECONDS = 20;
+const STARTING_POLLS = 120; // one per second while the model starts
 const KEY_NEEDED = new Set([401, 403]);
 
-let known = "Connecting…"; // as last seen
+let known = "Connecting…"; // the last known state
 let ready = false;
 let waking = false;
-let loading = null; // fraction of a start that a running request tells of
+let loading = null; // progress that a running request reports
 
-/** Names the model and shows its notice; asks for a key where the server wants one. Throws ApiError. */
+/** Shows the model's name and notice; asks for a key if the server wants one. Throws ApiError. */
 export async function showModel() {
   const { data } = await call("GET", "/v1/models");
   const model = data[0];
@@ -24,30 +24,30 @@ export async function showModel() {
   return model.id;
 }
 
-/** Looks now how the server is. That does not wake the model. */
+/** Polls the server's state, without waking the model. */
 export async function look() {
   known = await stateText();
   show();
 }
 
-/** Somebody has begun to write: a model that was let go is loaded meanwhile. */
+/** Starts loading an unloaded model when the user begins to type. */
 export async function wake() {
   if (ready || waking) return;
   waking = true;
   try {
     await call("POST", "/v1/typing", { quiet: true });
-    for (let looks = 0; looks < STARTING_LOOKS && !ready; looks += 1) {
+    for (let looks = 0; looks < STARTING_POLLS && !ready; looks += 1) {
       await look();
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   } catch {
-    // The message itself will tell what is wrong.
+    // The message itself will show the error.
   } finally {
     waking = false;
   }
 }
 
-/** Takes over what a running request tells: that the model is being started. Null: it is not. */
+/** Sets the loading progress that a running request reports, null for none. */
 export function setLoading(fraction) {
   loading = fraction;
   show();
@@ -56,7 +56,7 @@ export function setLoading(fraction) {
 function show() {
   const text = loading === null ? known : loadingText({ fraction: loading });
   const line = byId("state");
-  // A live region is read out whenever it changes.
+  // Screen readers announce every change of a live region.
   if (line.textContent !== text) line.textContent = text;
 }
 
@@ -75,8 +75,8 @@ async function stateText() {
   }
 }
 
-/** Looks again every so often while the page is seen. */
+/** Polls while the page is visible. */
 export function setUpStatus() {
-  setInterval(() => document.visibilityState === "visible" && look(), LOOK_SECONDS * 1000);
+  setInterval(() => document.visibilityState === "visible" && look(), POLL_SECONDS * 1000);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && look());
 }

@@ -1,4 +1,4 @@
-// One conversation: its log, the message that is being answered, and what became of it.
+// One conversation: its log, and the message being answered.
 
 import { ApiError, call, stream } from "./api.js";
 import { h, keepingEnd } from "./dom.js";
@@ -10,17 +10,17 @@ import { loadingText, queueText } from "./stages.js";
 import { look, setLoading } from "./status.js";
 
 const TITLE_LENGTH = 80;
-// A reply that was stopped is stored once the model has let go of it: looked for so often, this far apart.
-const LOOKS = 12;
-const LOOK_MILLISECONDS = 250;
+// A stopped reply is stored with a short delay. Number and interval of the polls for it:
+const POLLS = 12;
+const POLL_MILLISECONDS = 250;
 
 const EMPTY = "A new conversation. It is kept on the server, and older messages are summarized when they no longer fit.";
 
 const LIST = "/v1/conversations";
 
-/** A conversation on the page; `conversation` is null for one that begins with its first message.
- *  `on.changed(talk)` hears of every change, `on.giveBack(talk, text)` gets a text that the server did not take,
- *  `on.erased(talk)` hears that it is gone from the server. */
+/** A conversation on the page; `conversation` is null until its first message is sent.
+ *  Callbacks: `on.changed(talk)` after every change, `on.giveBack(talk, text)` for a text that the server did not
+ *  store, `on.erased(talk)` after its deletion on the server. */
 export class Talk {
   constructor(conversation, on) {
     this.conversation = conversation;
@@ -44,7 +44,6 @@ export class Talk {
     return this.stopping !== null;
   }
 
-  /** Shows what the server has. */
   async load() {
     try {
       await this.log.latest();
@@ -55,7 +54,7 @@ export class Talk {
     }
   }
 
-  /** Listens to the conversation's news while it is on the page. Open streams are few in a browser: hidden tabs have none. */
+  /** Follows the conversation's events while it is visible: browsers limit the number of open streams. */
   listen(wanted) {
     if (!wanted || this.conversation === null) {
       this.listening?.abort();
@@ -134,7 +133,7 @@ export class Talk {
     else if (event === "queued") live.say(queueText(data));
     else if (event === "compacting") live.say(`Compacting ${data.tokens} tokens of older messages first…`);
     else if (event === "loading") live.say(loadingText(data));
-    else if (event === "budget") this.tellBudget(data);
+    else if (event === "budget") this.showBudget(data);
     setLoading(event === "loading" ? data.fraction : null);
   }
 
@@ -145,16 +144,16 @@ export class Talk {
   done(turn, { message, budget, compaction }) {
     this.unsent = null;
     if (message !== null) this.log.put(message, turn.live.element);
-    if (budget !== null) this.tellBudget(budget);
-    if (compaction === "queued") this.note.textContent = "Older messages are compacted now";
+    if (budget !== null) this.showBudget(budget);
+    if (compaction === "queued") this.note.textContent = "Compacting older messages";
   }
 
-  tellBudget(report) {
+  showBudget(report) {
     this.budget = report;
     this.on.changed(this);
   }
 
-  /** After a stop or an error: what the server has stored is what counts. */
+  /** After a stop or an error, shows what the server has stored. */
   async settle(turn, error) {
     const stopped = error.name === "AbortError";
     if (this.conversation !== null && !(await this.reload(turn))) return;
@@ -170,27 +169,27 @@ export class Talk {
     }
     if (!stopped) this.end.replaceChildren(problem(error, again));
     else if (stored) this.offerReply();
-    else this.end.replaceChildren(h("p", { class: "remark" }, "Stopped before the message was stored: it is back in the box."));
+    else this.end.replaceChildren(h("p", { class: "remark" }, "Stopped before the message was stored. Its text is back in the box."));
   }
 
-  /** Fetches the log until the broken reply is in it, if one was begun. False when that failed, which is shown. */
+  /** Fetches the log until it has the incomplete reply, if there is one. False after an error, which is shown. */
   async reload(turn) {
     const last = () => this.log.messages.at(-1)?.seq ?? 0;
     try {
-      for (let looks = 0; looks < LOOKS; looks += 1) {
-        if (looks > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_MILLISECONDS));
+      for (let looks = 0; looks < POLLS; looks += 1) {
+        if (looks > 0) await new Promise((resolve) => setTimeout(resolve, POLL_MILLISECONDS));
         await this.log.latest();
         if (turn.live.text === "" || last() > turn.seq) break;
       }
       return true;
     } catch (error) {
-      const unknown = h("p", { class: "remark" }, "Whether the message was stored is not known.");
-      this.end.replaceChildren(unknown, problem(error, () => this.settle(turn, new ApiError("The connection broke off."))));
+      const unknown = h("p", { class: "remark" }, "It is unknown whether the message was stored.");
+      this.end.replaceChildren(unknown, problem(error, () => this.settle(turn, new ApiError("The connection was lost."))));
       return false;
     }
   }
 
-  /** A message without a reply can get one. In a channel not every line wants one. */
+  /** Offers a reply to an unanswered message, except in channels, where many lines need none. */
   offerReply() {
     const open = this.log.unanswered;
     if (open === null || this.conversation?.kind === "channel") return;
@@ -202,7 +201,7 @@ export class Talk {
   }
 }
 
-/** 128 random bits. `crypto.randomUUID` is there for HTTPS and this machine only. */
+/** 128 random bits. `crypto.randomUUID` needs HTTPS or localhost. */
 function newId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -14,7 +14,7 @@ _HEADER = re.compile(r"\[(\d+)\] (.+)")
 
 def evidence(background: str) -> Evidence:
     """The pages of a background as `articles.background` writes it: header lines, passages that end with `[n]`."""
-    parts: list[Evidence] = []
+    pages: list[tuple[int, Page, list[Passage]]] = []
     for number, block in enumerate(background.split("\n\n"), 1):
         header, _, text = block.partition("\n")
         match = _HEADER.fullmatch(header)
@@ -28,8 +28,8 @@ def evidence(background: str) -> Evidence:
             if passage.strip()
         ]
         page = Page(match[2], 1, "", [Section("", "", 1, text)])
-        parts.append(Evidence.of_page(number, page, passages))
-    return Evidence.together(parts)
+        pages.append((number, page, passages))
+    return Evidence.of(pages)
 
 
 def checked(answer: str, background: str) -> str:

@@ -1,31 +1,61 @@
-"""Summaries of pages that do not fit, made for the question by the model."""
+"""Summaries of pages that do not fit, made by the model for the question and cached."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from gateway.ask.background.cache import CompactionCache, compaction_key
 from gateway.ask.background.draft import PageDraft, passage_line
 from gateway.ask.background.fit import How, Summarize
 from gateway.ask.background.sections import pick_passages
 from gateway.ask.checking.evidence import Evidence, claim, supporting
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
+from gateway.ask.limits import Limits
 from gateway.ask.text.passages import Passage, TextUnit, group
 from gateway.ask.text.sentences import split_units
 from gateway.base.errors import HearthError
 from gateway.models.prompts import Prompt
+from gateway.store.compactions import get_compaction, put_compaction, touch_compaction
+from gateway.store.db import Database
 
 _NOTHING = "nothing relevant"
-# Room to finish a sentence that runs over; what does not fit is cut afterwards.
+# Room to finish the last sentence; sentences that do not fit are cut afterwards.
 _SLACK = 1.25
 _LEAST_OUTPUT = 32
 
 
+class CompactionCache:
+    """Summaries by key, in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, key: bytes) -> str | None:
+        now = time.time()
+        found = await self._database.read(lambda c: get_compaction(c, key, now))
+        if found is None:
+            return None
+        text, stale = found
+        if stale:
+            await self._database.write(lambda c: touch_compaction(c, key, now))
+        return text
+
+    async def put(self, key: bytes, text: str) -> None:
+        await self._database.write(lambda c: put_compaction(c, key, text, time.time()))
+
+
+def compaction_key(parts: Sequence[str]) -> bytes:
+    """Hash everything that a summary depends on."""
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=24).digest()
+
+
 class PageSummary(Struct, frozen=True):
-    """What takes the page's place, and how it came about. No passages: ``reason`` says why."""
+    """The passages shown instead of the page, and how they were made; ``reason`` says why there are none."""
 
     passages: list[Passage]
     how: How
@@ -33,34 +63,29 @@ class PageSummary(Struct, frozen=True):
 
 
 class PageCompactor:
-    """Summarizes pages for one question. ``prompt_limit`` and ``context`` are tokens."""
+    """Summarizes pages for one question. ``fingerprint`` identifies the model's weights."""
 
     def __init__(
         self,
         model: Model,
         journal: Journal,
         prompt: Prompt,
-        *,
-        prompt_limit: int,
-        context: int,
-        cache: CompactionCache | None = None,
-        fingerprint: str = "",
+        limits: Limits,
+        cache: CompactionCache | None,
+        fingerprint: str,
     ) -> None:
         self._model = model
         self._journal = journal
         self._prompt = prompt
-        self._prompt_limit = prompt_limit
-        self._context = context
-        self._cache = (
-            cache if fingerprint else None
-        )  # without a name for the weights nothing can be known again
+        self._limits = limits
+        self._cache = cache if fingerprint else None  # another model's summaries must not be found
         self._fingerprint = fingerprint
 
-    async def run(self, step: Summarize, query: str, n: int, passage_tokens: int) -> PageSummary:
-        """The page's summary, checked against the page and cut to the step's tokens.
+    async def run(self, step: Summarize, query: str, n: int) -> PageSummary:
+        """Summarize the page, check the summary against the page, and cut it to the step's tokens.
 
-        Falls back to the page's best-matching passages when the model fails or says nothing that the page
-        supports. ``n`` is the number that the page will have, to count its lines.
+        Falls back to the passages that match ``query`` best if the model fails or writes nothing that the page
+        supports. ``n`` is the page's number in the background, needed to count its lines.
         """
         title = step.draft.page.title
         self._journal.stage("compact", title=title, words=step.words)
@@ -73,22 +98,27 @@ class PageCompactor:
         kept = self._supported(step.draft, [unit.body for unit in split_units(output)], finished)
         if not kept:
             return self._extract(step, query, "the summary says nothing that the page supports")
-        return await self._fitted(step, query, n, kept, passage_tokens)
+        return await self._fitted(step, query, n, kept)
 
     async def _summary(self, step: Summarize) -> tuple[str, bool]:
-        """The raw summary and whether the model finished it. Source text over the prompt limit is left out."""
+        """Return the raw summary and whether the model finished it.
+
+        Passages over the prompt limit are left out of its source, which the journal notes.
+        """
         chosen = list(step.selection.passages)
         while True:
             values = self._values(step, chosen)
             tokens = await self._model.count_prompt(self._prompt.render(**values))
-            if tokens <= self._prompt_limit or not chosen:
+            if tokens <= self._limits.prompt or not chosen:
                 break
-            excess = tokens - self._prompt_limit
+            excess = tokens - self._limits.prompt
             while excess > 0 and chosen:
                 excess -= step.draft.costs[chosen.pop()]
         if not chosen:
             raise HearthError("no passage of the page fits the prompt")
-        self._report_left_out(step, len(chosen))
+        if left_out := len(step.draft.passages) - len(chosen):
+            remark = {"title": step.draft.page.title, "passages": left_out, "of": "the summary's source"}
+            self._journal.note("left_out", remark)
         longest = max(_LEAST_OUTPUT, int((step.tokens - step.draft.head) * _SLACK))
         key = self._key(step, values)
         known = await self._cache.get(key) if self._cache else None
@@ -101,14 +131,18 @@ class PageCompactor:
             self._prompt,
             values,
             shared=("title", "text"),
-            max_tokens=max(1, min(longest, self._context - tokens)),
+            max_tokens=max(1, min(longest, self._limits.context - tokens)),
         )
         if self._cache is not None and not generated.cut and generated.text.strip():
             await self._cache.put(key, generated.text)
         return generated.text, not generated.cut
 
     def _key(self, step: Summarize, values: Mapping[str, str]) -> bytes:
-        """Everything that the summary depends on; blanks and case of the question are not among it."""
+        """Key the summary by all that it depends on; white space and case of the question do not matter.
+
+        It depends on the question's exact words. The owner is part of the key, so that no owner learns from an
+        answer's speed what another one has asked.
+        """
         question = " ".join(values["question"].split()).casefold()
         page, prompt, asked = step.draft.page, self._prompt, self._journal.call
         return compaction_key(
@@ -134,36 +168,26 @@ class PageCompactor:
             "text": article_text(step.draft, chosen),
         }
 
-    def _report_left_out(self, step: Summarize, used: int) -> None:
-        left_out = len(step.draft.passages) - used
-        if left_out:
-            self._journal.note(
-                "left_out",
-                {"title": step.draft.page.title, "passages": left_out, "of": "the summary's source"},
-            )
-
     def _supported(self, draft: PageDraft, sentences: list[str], finished: bool) -> list[str]:
-        """Sentences that the page's own text supports; an unfinished last one is dropped."""
-        whole = sentences if finished else sentences[:-1]
-        evidence = Evidence.of_page(0, draft.page, draft.passages)
-        kept = [each for each in whole if supporting(claim(each, evidence.ordinary), evidence).pages]
+        """Keep the sentences that the page's own text supports, and drop an unfinished last one."""
+        complete = sentences if finished else sentences[:-1]
+        evidence = Evidence.of([(0, draft.page, draft.passages)])
+        kept = [each for each in complete if supporting(claim(each, evidence.ordinary), evidence).pages]
         dropped = [each for each in sentences if each not in kept]
         if dropped:
             self._journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})
         return kept
 
-    async def _fitted(
-        self, step: Summarize, query: str, n: int, kept: list[str], passage_tokens: int
-    ) -> PageSummary:
-        """As many sentences of the summary as the step's tokens hold."""
+    async def _fitted(self, step: Summarize, query: str, n: int, kept: list[str]) -> PageSummary:
+        """Show as many sentences of the summary as the step's tokens hold."""
         counts = await self._model.count([f" {sentence}" for sentence in kept])
         space = step.tokens - step.draft.head
         fitting = len(kept)
         while fitting:
             if sum(counts[:fitting]) <= space:
                 units = [(TextUnit(kept[i], False), counts[i]) for i in range(fitting)]
-                # A section's heading is for its own text; a summary stands for several sections.
-                shown = [Passage(0, p.text, False, False) for p in group(0, units, passage_tokens)]
+                # A heading names one section, but a summary covers several, so none is shown.
+                shown = [Passage(0, p.text, False, False) for p in group(0, units, self._limits.passage)]
                 lines = await self._model.count([passage_line(n, "", passage) + "\n" for passage in shown])
                 if sum(lines) <= space:
                     break
@@ -185,7 +209,7 @@ class PageCompactor:
 
 
 def article_text(draft: PageDraft, chosen: Sequence[int]) -> str:
-    """The chosen passages as plain text with ``== Heading ==`` lines."""
+    """Render the chosen passages as plain text with ``== Heading ==`` lines."""
     blocks: list[str] = []
     section = -1
     for index in chosen:

@@ -1,4 +1,4 @@
-"""Which pages go into the background whole, in parts, or summarized. Pure functions over token counts."""
+"""The plan for the background: which pages go in whole, in part, or summarized. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ How = Literal["whole", "sections", "truncated", "summary", "passages"]
 class Room(Struct, frozen=True, kw_only=True):
     """Space for the background in tokens.
 
-    ``empty`` is what an answer prompt without any page leaves, ``left`` what is left now. Below ``min_space``
-    no page is added. A summary has at most ``most_words`` words (0: no cap) and ``most_summary`` tokens.
+    ``empty`` is the space in a prompt without any page, ``left`` the space left now. No page is added to less
+    than ``min_space``. A summary has at most ``most_words`` words (0: no cap) and ``most_summary`` tokens.
     """
 
     empty: int
@@ -30,7 +30,7 @@ class Room(Struct, frozen=True, kw_only=True):
 
 
 class Show(Struct, frozen=True):
-    """Put these passages into the background as they are."""
+    """Show these passages unchanged."""
 
     draft: PageDraft
     selection: Selection
@@ -38,7 +38,7 @@ class Show(Struct, frozen=True):
 
 
 class Summarize(Struct, frozen=True):
-    """Have these passages summarized in ``words`` words; header and summary may take ``tokens`` tokens."""
+    """Summarize these passages in ``words`` words; header and summary may take ``tokens`` tokens."""
 
     draft: PageDraft
     selection: Selection
@@ -47,19 +47,19 @@ class Summarize(Struct, frozen=True):
 
 
 class FitPlan(Struct, frozen=True):
-    """What to do now, and the pages for which there is no space unless a summary comes out smaller."""
+    """The steps to take now, and the pages that fit only if a summary turns out shorter than planned."""
 
     steps: list[Show | Summarize]
     waiting: list[PageDraft]
 
 
 def plan(drafts: Sequence[PageDraft], queries: Sequence[str], room: Room) -> FitPlan:
-    """Give the space to the pages in order.
+    """Assign the space to the pages in order. ``queries`` are by term.
 
-    A page goes in whole if it fits. One that is too long even for an empty prompt is cut to the sections that
-    match its term's query. What still does not fit is summarized; it gets half of the space while more pages
-    follow. For each later term, up to an equal share of the prompt is kept free for its first page, so that
-    the pages of one term do not crowd out another's. ``queries`` are by term.
+    A page goes in whole if it fits. A page too long even for an empty prompt is cut to the sections that match
+    its term's query. A page that still does not fit is summarized, in half of the space while more pages follow.
+    Each later term has up to an equal share of the prompt reserved for its first page, so that the pages of one
+    term do not crowd out another's.
     """
     steps: list[Show | Summarize] = []
     waiting: list[PageDraft] = []
@@ -68,8 +68,8 @@ def plan(drafts: Sequence[PageDraft], queries: Sequence[str], room: Room) -> Fit
         if left < room.min_space:
             waiting.append(draft)
             continue
-        kept_free = _kept_free(draft, drafts[index + 1 :], room.empty // max(1, len(queries)))
-        space = max(left - kept_free, room.min_space)
+        reserved = _reserved(draft, drafts[index + 1 :], room.empty // max(1, len(queries)))
+        space = max(left - reserved, room.min_space)
         step = _place(draft, queries[draft.term], room, space, last=index + 1 == len(drafts))
         if step is None:
             waiting.append(draft)
@@ -79,7 +79,7 @@ def plan(drafts: Sequence[PageDraft], queries: Sequence[str], room: Room) -> Fit
     return FitPlan(steps, waiting)
 
 
-def _kept_free(draft: PageDraft, following: Sequence[PageDraft], share: int) -> int:
+def _reserved(draft: PageDraft, following: Sequence[PageDraft], share: int) -> int:
     first_of: dict[int, int] = {}
     for other in following:
         if other.term > draft.term:
@@ -99,16 +99,14 @@ def _place(draft: PageDraft, query: str, room: Room, space: int, last: bool) -> 
             return Show(draft, selected, "truncated" if selected.cut else "sections")
     if draft.head >= space:
         return None
-    return summary_step(draft, selected, room, space if last else max(space // 2, room.min_space))
+    return _summary_step(draft, selected, room, space if last else max(space // 2, room.min_space))
 
 
-def summary_step(draft: PageDraft, selected: Selection, room: Room, space: int) -> Summarize:
-    """The number of words that ``space`` tokens hold, by the page's own tokens per word; at least 20."""
-    text = [draft.passages[index].text for index in selected.passages]
-    words = sum(len(each.split()) for each in text)
+def _summary_step(draft: PageDraft, selected: Selection, room: Room, space: int) -> Summarize:
+    """Ask for the words that ``space`` tokens hold at the page's own tokens per word, at least 20."""
+    words = sum(len(draft.passages[index].text.split()) for index in selected.passages)
     per_word = max(0.1, (selected.tokens - draft.head) / max(1, words))
-    within = min(space - draft.head, room.most_summary)
-    wanted = int(within / per_word)
+    wanted = int(min(space - draft.head, room.most_summary) / per_word)
     if room.most_words:
         wanted = min(wanted, room.most_words)
     wanted = max(wanted, _LEAST_WORDS)

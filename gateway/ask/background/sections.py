@@ -1,4 +1,4 @@
-"""Choosing what of a page matters to a question, by the words they share. Pure functions."""
+"""Selects the parts of a page that share words with a question. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.text.words import content_words
 
-# A match in the heading counts as this many in the text; more matches than this in the text add nothing.
+# A match in the heading counts as 3 in the text; a word's matches beyond the third in the text add nothing.
 _HEADING_WEIGHT = 3.0
 _MATCHES_COUNTED = 3
-# Sections below this share of the best one's score are left out; the lead is never scored lower than its share.
+# Sections below this share of the best score are left out; the lead scores at least its share of the best.
 _LEAST_SHARE = 0.25
 _LEAD_SHARE = 0.5
 
 
 class Selection(Struct, frozen=True):
-    """Passages of a draft (indices, ascending) and their tokens with the header.
+    """Passages of a draft as ascending indices, and their tokens with the header.
 
-    ``left_out`` are the headings of sections with a passage that is not shown; ``cut`` tells that a section
-    is shown in part.
+    ``left_out`` lists the headings of sections with a passage left out; ``cut`` is true if a section is split.
     """
 
     passages: tuple[int, ...]
@@ -33,22 +32,20 @@ class Selection(Struct, frozen=True):
 
 
 def everything(draft: PageDraft) -> Selection:
-    """The whole page."""
     return Selection(tuple(range(len(draft.passages))), draft.whole)
 
 
-def selection(draft: PageDraft, chosen: Sequence[int]) -> Selection:
-    """These passages, with what that leaves out."""
-    kept = tuple(sorted(set(chosen)))
+def _selection(draft: PageDraft, chosen: Sequence[int]) -> Selection:
+    kept = tuple(sorted(chosen))
     shown = {draft.passages[index].section for index in kept}
-    missing = [draft.passages[i].section for i in range(len(draft.passages)) if i not in set(kept)]
+    missing = [passage.section for i, passage in enumerate(draft.passages) if i not in set(kept)]
     headings = tuple(draft.page.sections[section].heading for section in dict.fromkeys(missing))
     tokens = draft.head + sum(draft.costs[index] for index in kept)
     return Selection(kept, tokens, headings, bool(shown & set(missing)))
 
 
-def word_weights(words: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Weight of each query word: rare among ``texts`` weighs more, in all of them next to nothing."""
+def _word_weights(words: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Weigh query words by inverse document frequency: a word in all ``texts`` weighs next to nothing."""
     total = len(texts)
     contained = Counter(word for text in texts for word in set(text))
     return {
@@ -58,14 +55,14 @@ def word_weights(words: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[s
     }
 
 
-def section_scores(draft: PageDraft, query: str) -> list[float]:
-    """How well each section matches, 0 for not at all. The title's words do not tell sections apart."""
+def _section_scores(draft: PageDraft, query: str) -> list[float]:
+    """Score each section's match, 0 for none. The title's words are ignored: they do not tell sections apart."""
     sections = draft.page.sections
     headings = [content_words(section.heading) for section in sections]
     texts = [content_words(section.text) for section in sections]
     title = set(content_words(draft.page.title))
     wanted = [word for word in content_words(query) if word not in title]
-    weights = word_weights(wanted, [h + t for h, t in zip(headings, texts, strict=True)])
+    weights = _word_weights(wanted, [h + t for h, t in zip(headings, texts, strict=True)])
     scores = []
     for heading, text in zip(headings, texts, strict=True):
         counts = Counter(text)
@@ -78,9 +75,9 @@ def section_scores(draft: PageDraft, query: str) -> list[float]:
 
 
 def pick_sections(draft: PageDraft, query: str, limit: int) -> Selection:
-    """Sections that match ``query``, best first, within ``limit`` tokens; in page order when none matches.
+    """Pick sections that match ``query``, best first, up to ``limit`` tokens; in page order if none matches.
 
-    When not even the best one fits, as many of its first passages as do. May be empty.
+    If not even the best one fits, pick as many of its first passages as fit, possibly none.
     """
     left = limit - draft.head
     chosen: list[int] = []
@@ -96,11 +93,11 @@ def pick_sections(draft: PageDraft, query: str, limit: int) -> Selection:
                     break
                 chosen.append(index)
                 left -= draft.costs[index]
-    return selection(draft, chosen)
+    return _selection(draft, chosen)
 
 
 def _ranked(draft: PageDraft, query: str) -> list[int]:
-    scores = section_scores(draft, query)
+    scores = _section_scores(draft, query)
     filled = sorted({passage.section for passage in draft.passages})
     best = max((scores[section] for section in filled), default=0.0)
     if best <= 0.0:
@@ -113,10 +110,10 @@ def _ranked(draft: PageDraft, query: str) -> list[int]:
 
 
 def pick_passages(draft: PageDraft, query: str, limit: int) -> Selection:
-    """Single passages that match ``query`` best, within ``limit`` tokens; the first ones when none matches."""
+    """Pick the passages that match ``query`` best, up to ``limit`` tokens; the first ones if none matches."""
     headings = [section.heading for section in draft.page.sections]
     texts = [content_words(f"{headings[p.section]} {p.text}") for p in draft.passages]
-    weights = word_weights(content_words(query), texts)
+    weights = _word_weights(content_words(query), texts)
     scores = [sum(weights.get(word, 0.0) for word in set(text)) for text in texts]
     order = sorted(range(len(texts)), key=lambda index: (-scores[index], index))
     matching = [index for index in order if scores[index] > 0.0] or order
@@ -126,4 +123,4 @@ def pick_passages(draft: PageDraft, query: str, limit: int) -> Selection:
         if draft.costs[index] <= left:
             chosen.append(index)
             left -= draft.costs[index]
-    return selection(draft, chosen)
+    return _selection(draft, chosen)

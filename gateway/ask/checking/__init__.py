@@ -1,1 +1,1 @@
-"""The check of an answer against its pages: evidence, citations, unsafe text."""
+"""Checks of an answer against its pages: evidence, citations, unsafe text."""

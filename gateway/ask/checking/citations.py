@@ -1,11 +1,9 @@
-"""The citation check: every sentence of an answer against the pages, whatever the model says about itself.
+"""The citation check: compares every sentence of an answer with the pages.
 
-A sentence that the pages support keeps the markers that are right; a wrong one is replaced by the best page's,
-a missing one is added behind the sentence. A sentence that no page supports keeps none. Markers inside code
-are code. The checked answer is what streams and what the reply carries: sentences are held back until the
-first one that the pages support, and an answer without any is replaced by :data:`REFUSAL`, so nothing that
-was streamed is ever taken back. What pages may not bring into an answer (:mod:`gateway.ask.checking.clean`) is taken
-out on the way; links stay when they lead to a page that is cited.
+A supported sentence keeps its correct markers; if it has none, it gets the best page's. An unsupported sentence
+keeps no marker. Markers inside code are code. Sentences are held back until the first supported one, and an answer
+without any is replaced by :data:`REFUSAL`, so nothing streamed is ever retracted. Unsafe text is removed on the way
+(:mod:`gateway.ask.checking.clean`); links to cited pages stay.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
 
-_LEAST_CODE = 3  # characters of a line of code that say where it is from
+_LEAST_CODE = 3  # characters of a line of code that identify its source
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
@@ -38,7 +36,7 @@ Verdict = Literal["supported", "unsupported", "refusal", "neutral"]
 
 
 class Checked(Struct, frozen=True):
-    """A unit after the check. ``text`` is without its leading space, ``changed`` tells about its markers."""
+    """A checked unit. ``text`` lacks its leading space; ``changed`` is true if its markers were changed."""
 
     text: str
     verdict: Verdict
@@ -47,23 +45,23 @@ class Checked(Struct, frozen=True):
 
 
 class AnswerChecker:
-    """Checks an answer while it is written."""
+    """Checks an answer while it is generated."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._splitter = Splitter()
-        self._held: list[str] | None = []  # None once something supported has been given out
+        self._held: list[str] | None = []  # None once a supported sentence was emitted
         self.unsupported: list[str] = []
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
 
     def feed(self, text: str) -> str:
-        """Checked text that may be shown now."""
+        """Add raw text and return the checked text that may be shown now."""
         return self._shown(self._splitter.feed(visible(text)))
 
     def end(self, cut: bool = False) -> str:
-        """The rest of the checked text. An answer that the token limit has ``cut`` ends in an ellipsis."""
+        """Return the rest of the checked text. An answer ``cut`` by the token limit ends in an ellipsis."""
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = self._shown(units + self._splitter.end())
         if self._held is None:
@@ -98,12 +96,12 @@ class AnswerChecker:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the sentence says that the wiki has no answer."""
+    """Whether a sentence says that the wiki has no answer."""
     return _REFUSAL.match(text.strip()) is not None
 
 
 def check_unit(unit: Unit, evidence: Evidence) -> Checked:
-    """One sentence, or one line of code, against the evidence."""
+    """Check one sentence or one line of code."""
     if unit.code:
         return _check_code(unit, evidence)
     bare, marked = _take_markers(unit.body)
@@ -124,7 +122,7 @@ def check_unit(unit: Unit, evidence: Evidence) -> Checked:
 
 
 def _citable(found: Backing, marked: list[int]) -> list[int]:
-    """The marked pages that are right, or else the best one; all pages when they support the claim together."""
+    """Choose the correctly marked pages, or else the best one; all if they support the claim together."""
     if found.together:
         return list(found.pages)
     right = [n for n in marked if n in found.pages]
@@ -132,7 +130,7 @@ def _citable(found: Backing, marked: list[int]) -> list[int]:
 
 
 def _check_code(unit: Unit, evidence: Evidence) -> Checked:
-    """A line of code is supported when a page has it character for character; it gets no marker."""
+    """A line of code is supported if a page contains it verbatim; it gets no marker."""
     line = unit.body.strip("`").strip()
     if len(line) >= _LEAST_CODE:
         for source in evidence.sources:
@@ -142,7 +140,7 @@ def _check_code(unit: Unit, evidence: Evidence) -> Checked:
 
 
 def _take_markers(body: str) -> tuple[str, list[int]]:
-    """The text without markers, and their numbers; markers inside inline code stay."""
+    """Split off the markers and return their numbers; markers inside inline code stay."""
     numbers: list[int] = []
     while matches := _markers(body):
         pieces: list[str] = []
@@ -151,7 +149,7 @@ def _take_markers(body: str) -> tuple[str, list[int]]:
             pieces.append(body[at : match.start()].rstrip())
             at = match.end()
             numbers += [int(digits[:9]) for digits in re.findall("[0-9]+", match[0])]
-        # What was around a marker may now be one: [[1]2].
+        # Removing a marker can form another one: [[1]2].
         body = "".join([*pieces, body[at:]])
     return body.strip(), list(dict.fromkeys(numbers))
 
@@ -163,5 +161,5 @@ def _markers(body: str) -> list[re.Match[str]]:
 
 
 def _ellipsis(pending: str) -> str:
-    """What shows behind ``pending`` that more was to come."""
+    """Return what marks ``pending`` as incomplete."""
     return " …" if not pending or pending[-1] in ".!?… \n" else "…"

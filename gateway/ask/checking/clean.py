@@ -1,8 +1,7 @@
-"""What a page may not bring into an answer: invisible characters, control tokens, tool calls, foreign links.
+"""Removes invisible characters, control tokens, tool calls and foreign links from answers.
 
-Pages are written by anybody, and a model may repeat what it reads. Whoever shows an answer (a chat client, a
-terminal, another model) must not be steered by it. Everything here takes away or writes out; nothing is added
-but :data:`REMOVED`.
+Anybody can write a page, and a model may repeat what it reads. An answer must not steer the program that shows it:
+a chat client, a terminal, another model. These functions remove text or spell it out; they add only :data:`REMOVED`.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from gateway.base.visible import visible
 
 REMOVED = "(link removed)"
 
-# Joiners stay where scripts need them.
+# Joiners between non-ASCII characters stay: scripts and emoji need them.
 _JOINER = re.compile("(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])")
 
-# Names in angle brackets that chat templates use; `<|…|>`, `<|…>` and `<…|>` with any name.
+# Names that chat templates use in angle brackets; `<|…|>`, `<|…>` and `<…|>` match with any name.
 _NAMES = (
     "(?:start|end)_of_(?:turn|image|audio|text)|(?:start|end)_function_[a-z]+|(?:image|audio)_soft_token|"
     "tool_(?:calls?|code|responses?|results?|outputs?)|tools|functions?(?:_calls?|_results?|_responses?)?|"
@@ -34,7 +33,7 @@ _TOKEN = re.compile(
     r"IMG|IMG_BREAK|IMG_END|PREFIX|SUFFIX|MIDDLE|THINK|gMASK)\]",
     re.IGNORECASE,
 )
-# A call without its tokens: JSON with its arguments, or the form of Gemma.
+# A call without its tokens: JSON with arguments, or Gemma's form.
 _CALL = re.compile(
     r"""[\[{]*\s*["'](?:name|function|tool|type)["']\s*:.*|["'](?:arguments|parameters)["']\s*:.*"""
     r"|\bcall:[\w.]+\s*\{.*",
@@ -48,7 +47,7 @@ _ACTIVE = re.compile(
     re.IGNORECASE,
 )
 
-# Where a name with a path is a link even without a scheme; "node.js/express" is none.
+# Domains that make a name with a path a link even without a scheme, unlike "node.js/express".
 _DOMAINS = (
     "com|net|org|info|biz|io|dev|app|ai|xyz|top|site|online|shop|club|live|me|co|tv|cc|ly|gg|to|ru|cn|su|tk|pw|eu|"
     "de|uk|fr|nl|onion|example|test"
@@ -68,17 +67,14 @@ _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\](?:\(\s*<?([^()\s<>]*[:/.#][^()\s<>]*
 _DIGITS = re.compile(r"[0-9, ]+")
 _KEPT = re.compile("\x00([0-9]+)\x00")
 _PLACE = re.compile("(\x00[0-9]+\x00|\x01)")
-# What stand for an allowed address and for a link that is gone; cleaned text has no such characters.
+# Placeholders for an allowed address and for a removed link; cleaned text has no such characters.
 _OWN, _GONE = "\x00{}\x00", "\x01"
 
 
 def without_markup(text: str, code: bool = False) -> str:
-    """A sentence or line of :func:`visible` text without control tokens, calls of tools, and active HTML.
-
-    HTML stays in ``code``.
-    """
+    """Remove control tokens, tool calls and, outside ``code``, active HTML from :func:`visible` text."""
     text = _JOINER.sub("", text)
-    while (less := _without_markup(text, code)) != text:  # what was around one may now be another
+    while (less := _without_markup(text, code)) != text:  # a removal can form another token
         text = less
     return text
 
@@ -91,7 +87,7 @@ def _without_markup(text: str, code: bool) -> str:
 
 
 def without_links(text: str, own: Collection[str], code: bool = False) -> str:
-    """A sentence or line whose only links are addresses in ``own``, with any fragment; and no markup either."""
+    """Remove markup, and all links except addresses in ``own`` with any fragment."""
     while (less := without_markup(_without_links(text, own), code)) != text:  # a link may hide half a token
         text = less
     return text
@@ -115,25 +111,25 @@ def _without_links(text: str, own: Collection[str]) -> str:
 
 
 def _folded(text: str) -> str:
-    """With entities and look-alikes written out; what stands for an own address stays."""
+    """Spell out entities and look-alike letters; placeholders stay."""
     folded = unicodedata.normalize("NFKC", html.unescape(text))
-    pieces = _PLACE.split(folded)  # text, what stands for something, text, ...
+    pieces = _PLACE.split(folded)  # text, placeholder, text, …
     pieces[::2] = [without_markup(visible(piece)) for piece in pieces[::2]]
     return "".join(pieces)
 
 
 def _bare(match: re.Match[str]) -> str:
-    """The text of a Markdown link; a citation's number stays one."""
+    """Return the text of a Markdown link; the number of a citation stays one."""
     if match[2].startswith("\x00"):
         return match[0]
     return f"[{match[1]}]" if _DIGITS.fullmatch(match[1]) else match[1]
 
 
 def label(text: str) -> str:
-    """A title or heading as one line that is nothing but text."""
+    """Reduce a title or heading to one line of plain text."""
     return " ".join(without_links(without_markup(visible(text)), ()).split())
 
 
 def address(url: str) -> str:
-    """An address in the characters that addresses have, everything else percent-encoded."""
+    """Percent-encode all characters that a URL may not contain."""
     return quote(url, safe="%/:?#[]@!$&'()*+,;=~")

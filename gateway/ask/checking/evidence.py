@@ -1,8 +1,8 @@
-"""What the wiki's pages say, in a form that claims can be compared with.
+"""Evidence: the wiki's pages in a form that claims can be compared with.
 
-A passage supports a claim when it has every number and every name of the claim (its own text, its section's
-heading and its page's title count) and at least half of the claim's telling words, names and numbers counting
-double. This finds invented names, dates and subjects; it cannot tell a statement from its negation.
+A passage supports a claim if it contains every number and name of the claim and at least half of the claim's
+content words, names and numbers counting double. Its section's heading and its page's title count as its words.
+This finds invented names, dates and subjects; it cannot tell a statement from its negation.
 """
 
 from __future__ import annotations
@@ -36,10 +36,7 @@ class EvidencePassage(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """Passages of the pages in the prompt, and the pages' addresses.
-
-    ``ordinary`` stems occur in lower case somewhere in them.
-    """
+    """Passages of the pages in the prompt; ``ordinary`` stems occur in lower case in some of them."""
 
     sources: list[EvidencePassage]
     titles: dict[int, frozenset[str]]  # stems of each page's title, without a part in parentheses
@@ -47,56 +44,47 @@ class Evidence(Struct, frozen=True):
     urls: dict[int, str]
 
     @classmethod
-    def of_page(cls, n: int, page: Page, passages: Sequence[Passage]) -> Self:
-        """Evidence from one page."""
-        title = frozenset(content_words(page.title))
-        sources = []
-        for passage in passages:
-            heading = page.sections[passage.section].heading
-            words = features(f"{heading}\n{passage.text}").words | title
-            sources.append(EvidencePassage(n, passage.section, words, passage.text))
-        bare = frozenset(content_words(_PARENTHESES.sub("", page.title))) or title
-        ordinary = frozenset().union(*(lower_case_stems(passage.text) for passage in passages))
-        return cls(sources, {n: bare}, ordinary, {n: page.url})
-
-    @classmethod
-    def together(cls, parts: Iterable[Evidence]) -> Self:
-        """Evidence from several pages."""
+    def of(cls, pages: Iterable[tuple[int, Page, Sequence[Passage]]]) -> Self:
+        """Build evidence from numbered pages and the passages that they are cut into."""
         sources: list[EvidencePassage] = []
         titles: dict[int, frozenset[str]] = {}
-        ordinary: frozenset[str] = frozenset()
         urls: dict[int, str] = {}
-        for part in parts:
-            sources += part.sources
-            titles |= part.titles
-            ordinary |= part.ordinary
-            urls |= part.urls
-        return cls(sources, titles, ordinary, urls)
+        ordinary: set[str] = set()
+        for n, page, passages in pages:
+            title = frozenset(content_words(page.title))
+            titles[n] = frozenset(content_words(_PARENTHESES.sub("", page.title))) or title
+            urls[n] = page.url
+            for passage in passages:
+                heading = page.sections[passage.section].heading
+                words = features(f"{heading}\n{passage.text}").words | title
+                sources.append(EvidencePassage(n, passage.section, words, passage.text))
+                ordinary |= lower_case_stems(passage.text)
+        return cls(sources, titles, frozenset(ordinary), urls)
 
 
 class Support(Struct, frozen=True):
-    """A page that supports a claim: how well (0 to 1), and the section that does it best."""
+    """How well a page supports a claim (0 to 1), and the section that supports it best."""
 
     share: float
     section: int
 
 
 class Backing(Struct, frozen=True):
-    """The pages behind a claim, none when it is unsupported; ``together`` when it takes them all."""
+    """The pages that support a claim; ``together`` if only all of them do."""
 
     pages: dict[int, Support] = {}
     together: bool = False
 
 
 def claim(text: str, ordinary: frozenset[str] = frozenset()) -> Features:
-    """What a sentence claims; markers and the number of a list item are no part of it."""
+    """Extract what a sentence claims, ignoring its markers and the number of a list item."""
     return features(_ITEM_NUMBER.sub("", MARKER.sub(" ", text), count=1), ordinary)
 
 
 def supporting(claimed: Features, evidence: Evidence) -> Backing:
-    """The pages that support a claim, each by one passage; else those that do so together; else none.
+    """Find the pages of which one passage supports the claim, or else pages that support it together.
 
-    Passages support a claim together (three at most) when they are of one page, or when the claim names every
+    Up to three passages can support a claim together if they come from one page, or if the claim names every
     page involved, as a comparison does.
     """
     found: dict[int, Support] = {}
@@ -119,7 +107,7 @@ def _together(claimed: Features, evidence: Evidence) -> Backing:
 
 
 def _cover(claimed: Features, sources: Sequence[EvidencePassage]) -> list[EvidencePassage]:
-    """Up to three passages that have enough of the claim, the one that adds most first; [] if there are none."""
+    """Choose up to three passages greedily until they support the claim; [] if they do not."""
     covered: frozenset[str] = frozenset()
     chosen: list[EvidencePassage] = []
     while sources and len(chosen) < _MOST_TOGETHER:
@@ -148,6 +136,5 @@ def _share(claimed: Features, words: frozenset[str]) -> float:
 
 
 def _weight(claimed: Features, words: frozenset[str]) -> float:
-    """Weight of the claim's words that are among ``words``."""
     doubled = claimed.names | claimed.numbers
     return float(len(claimed.words & words) + len(doubled & words))

@@ -1,1 +1,1 @@
-"""Passages, sentences and words of pages and answers. Pure functions; imports only `store.fts`."""
+"""Passages, sentences and words of pages and answers: pure functions that import only `store.fts`."""

@@ -1,6 +1,6 @@
-"""Page text cut into passages: the unit that is shown, cited, dropped, and checked against.
+"""Cuts page text into passages, the units that are shown, cited, dropped and checked against.
 
-Prose is cut between sentences. Code, tables and lists stay line by line, white space and blank lines included.
+Prose is cut between sentences. Code, tables and lists are cut between lines and keep their white space.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gateway.ask.text.sentences import sentences
 
-# A sentence or line this many times the passage size is cut inside, as the last resort.
+# A sentence or line is cut inside only if it exceeds the passage size by this factor.
 _LONGEST = 3
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
@@ -38,7 +38,7 @@ class Passage(Struct, frozen=True):
 
 
 def text_units(text: str) -> list[TextUnit]:
-    """Sentences and lines of a section's text, in order."""
+    """Split a section's text into sentences of prose and verbatim lines."""
     units: list[TextUnit] = []
     gap, new = 1, True
     lines = text.split("\n")
@@ -56,7 +56,7 @@ def text_units(text: str) -> list[TextUnit]:
 
 
 def _is_prose(line: str, alone: bool) -> bool:
-    """Paragraphs are single lines; one that other lines follow must also end as a sentence does."""
+    """Whether a line is a paragraph; one that other lines follow must also end like a sentence."""
     if line[0].isspace() or _LIST_ITEM.match(line) or " | " in line:
         return False
     if len(_PROSE_WORD.findall(line)) < _LEAST_PROSE_WORDS:
@@ -65,7 +65,7 @@ def _is_prose(line: str, alone: bool) -> bool:
 
 
 def cut_long(units: Sequence[TextUnit], counts: Sequence[int], limit: int) -> list[tuple[TextUnit, int]]:
-    """Units with their token counts, those far over ``limit`` tokens cut into pieces of about that size.
+    """Pair units with their token counts, and cut those far over ``limit`` tokens into pieces of about that size.
 
     The counts of pieces are estimates. The pieces joined are the unit.
     """
@@ -83,7 +83,7 @@ def cut_long(units: Sequence[TextUnit], counts: Sequence[int], limit: int) -> li
 
 
 def _cut(text: str, size: int) -> list[str]:
-    """Pieces of at most ``size`` characters, cut behind a space where one is in the second half."""
+    """Cut into pieces of at most ``size`` characters, after a space in the second half if there is one."""
     pieces = []
     while len(text) > size:
         space = text.rfind(" ", size // 2, size)
@@ -94,12 +94,13 @@ def _cut(text: str, size: int) -> list[str]:
 
 
 def group(section: int, units: Sequence[tuple[TextUnit, int]], limit: int) -> list[Passage]:
-    """Passages of about ``limit`` tokens. Prose and verbatim lines never share one, nor do two paragraphs."""
+    """Group units into passages of about ``limit`` tokens, apart by paragraph and by prose or verbatim."""
     passages: list[Passage] = []
     current: list[TextUnit] = []
     size = 0
     for unit, count in units:
-        if current and (size + count > limit or _splits(current[-1], unit)):
+        splits = current and (current[-1].verbatim != unit.verbatim or (unit.new and not unit.verbatim))
+        if current and (size + count > limit or splits):
             passages.append(_passage(section, current, not passages))
             current, size = [], 0
         current.append(unit)
@@ -107,10 +108,6 @@ def group(section: int, units: Sequence[tuple[TextUnit, int]], limit: int) -> li
     if current:
         passages.append(_passage(section, current, not passages))
     return passages
-
-
-def _splits(before: TextUnit, unit: TextUnit) -> bool:
-    return before.verbatim != unit.verbatim or (unit.new and not unit.verbatim)
 
 
 def _passage(section: int, units: list[TextUnit], first: bool) -> Passage:

@@ -1,4 +1,4 @@
-"""Sentences of prose and of a streamed answer, with the citation markers that belong to them."""
+"""Splits prose and streamed answers into sentences with their citation markers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 MARKER = re.compile(r"\[[ \t]*[0-9]+(?:[ \t]*,[ \t]*[0-9]+)*[ \t]*\]")
 
 # Final punctuation, closing quotes, then the sentence's own markers, before a space or the end.
-# A run of punctuation is tried once, from its beginning, so that a long one costs no more than its length.
+# The look-behind and the possessive quantifier try a run of punctuation once, so its cost is linear.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)»*_`]*(?:[ \t]*" + MARKER.pattern + r")*(?=\s|\Z)")
 _UNFINISHED_MARKER = re.compile(r"[ \t]*(?:\[[ \t0-9,]*)?\Z")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mrs|Ms|St|al|pp)\Z", re.I)
@@ -30,10 +30,10 @@ class Unit(Struct, frozen=True):
 
 
 class Splitter:
-    """Cuts text that arrives in pieces into units; how it is cut does not depend on the pieces.
+    """Cuts streamed text into units, independently of the pieces in which it arrives.
 
-    A sentence ends at final punctuation with the markers behind it, or at the end of its line; inside a fence
-    of three backticks every line is a unit. A unit is given out once what follows cannot belong to it.
+    A sentence ends at final punctuation and the markers after it, or at the end of its line; inside a fence of
+    three backticks every line is a unit. A unit is emitted once no further text can belong to it.
     """
 
     def __init__(self) -> None:
@@ -41,19 +41,19 @@ class Splitter:
         self._in_fence = False
 
     def feed(self, text: str) -> list[Unit]:
-        """Units that are complete now."""
+        """Add text and return the units that are now complete."""
         self._buffer += text
         return self._take(final=False)
 
     def end(self) -> list[Unit]:
-        """What is left. White space after the last unit is dropped."""
+        """Return the remaining units. White space after the last one is dropped."""
         units = self._take(final=True)
         self._buffer = ""
         return units
 
     @property
     def pending(self) -> str:
-        """Text of a unit that is not complete yet."""
+        """The text of the incomplete unit."""
         return self._buffer
 
     def _take(self, final: bool) -> list[Unit]:
@@ -73,18 +73,17 @@ class Splitter:
 
 
 def split_units(text: str) -> list[Unit]:
-    """All units of a text."""
     splitter = Splitter()
     return splitter.feed(text) + splitter.end()
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph; line breaks count as spaces."""
+    """Split a paragraph into sentences; line breaks count as spaces."""
     return [unit.body for unit in split_units(" ".join(text.split()))]
 
 
 def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None:
-    """Index behind the unit that begins at ``start``; None while it may still go on."""
+    """Return the end index of the unit that begins at ``start``, or None while it may continue."""
     newline = text.find("\n", start)
     limit = len(text) if newline < 0 else newline
     if not line_only:

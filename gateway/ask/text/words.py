@@ -1,7 +1,7 @@
-"""Words of English text as things to compare: content words cut to their stems, names, and numbers.
+"""Stems, names and numbers of English text, for comparing texts.
 
-The stemmer is deliberately crude. Both sides of every comparison go through it, so it only has to map the
-forms of a word to one string, not to a correct one.
+The stemmer is deliberately crude: both sides of every comparison go through it, so it only has to map the forms
+of a word to the same string.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _WORD_NUMBERS = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
     )
 }
-# Follows the subject of a sentence: tells "Malbolge was" from "Invented in".
+# Words that follow a subject: they distinguish "Malbolge was" from "Invented in".
 _AFTER_SUBJECT = frozenset(
     "is was are were has had have does did do can could will would may might must uses used takes".split()  # noqa: SIM905
 )
 _MORE_STOP_WORDS = frozenset(
     "also because both each every just like more most much no not only other some such there too very yes".split()  # noqa: SIM905
 )
-# Babble: one word so often in a row, or a long text with too few different words.
+# Babble: one word five times in a row, or a long text with too few distinct words.
 _IN_A_ROW = 5
 _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
@@ -55,7 +55,7 @@ _SUFFIXES = (
 
 
 class Features(Struct, frozen=True):
-    """What a text says, as sets of stems; ``names`` and ``numbers`` are contained in ``words``."""
+    """The stems of a text; ``names`` and ``numbers`` are subsets of ``words``."""
 
     words: frozenset[str]
     names: frozenset[str]
@@ -63,7 +63,7 @@ class Features(Struct, frozen=True):
 
 
 def stem(word: str) -> str:
-    """A lower-case form shared by most inflections of ``word``."""
+    """Return a lower-case form shared by most inflections of ``word``."""
     word = re.sub(r"['’]s?$", "", word.casefold())
     if not word.isalpha():
         return word
@@ -77,33 +77,32 @@ def stem(word: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """Words and symbol runs in order; plain punctuation is left out."""
+    """List words and runs of symbols in order, without plain punctuation."""
     found = _TOKEN.findall(_THOUSANDS.sub("", text))
     return [token for token in found if not set(token) <= _PLAIN_PUNCTUATION]
 
 
 def is_stop_word(token: str) -> bool:
-    """Whether the token says nothing about the subject."""
     return token.casefold() in _STOP_WORDS
 
 
 def content_words(text: str) -> list[str]:
-    """Stems of the words that carry meaning, in order, repetitions included; number words become digits."""
-    return [_as_digits(token) or stem(token) for token in tokens(text) if not is_stop_word(token)]
+    """List the stems of all but stop words, in order and with repetitions; number words become digits."""
+    return [_stem_or_digits(token) for token in tokens(text) if not is_stop_word(token)]
 
 
 def features(text: str, ordinary: Collection[str] = ()) -> Features:
-    """Words, names and numbers of a text.
+    """Extract words, names and numbers.
 
-    A capitalised word is a name, but at the beginning only before another name or a verb, and only if its
-    stem is not among ``ordinary`` (stems that are known to be written in lower case).
+    A capitalised word is a name. The first word is one only before another name or a verb, and only if its stem
+    is not among ``ordinary``, stems known to be written in lower case.
     """
     found = tokens(text)
     words, names = set(), set()
     for index, token in enumerate(found):
         if is_stop_word(token):
             continue
-        words.add(_as_digits(token) or stem(token))
+        words.add(_stem_or_digits(token))
         following = found[index + 1] if index + 1 < len(found) else ""
         if _is_name(token, index == 0, following, ordinary):
             names.add(stem(token))
@@ -112,12 +111,11 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
 
 
 def lower_case_stems(text: str) -> set[str]:
-    """Stems of the words that the text writes in lower case."""
     return {stem(token) for token in tokens(text) if token[:1].islower()}
 
 
-def _as_digits(token: str) -> str | None:
-    return _WORD_NUMBERS.get(token.casefold())
+def _stem_or_digits(token: str) -> str:
+    return _WORD_NUMBERS.get(token.casefold()) or stem(token)
 
 
 def _is_name(token: str, first: bool, following: str, ordinary: Collection[str]) -> bool:
@@ -133,7 +131,7 @@ def _is_name(token: str, first: bool, following: str, ordinary: Collection[str])
 
 
 def is_babble(text: str) -> bool:
-    """Whether the text goes round in circles, as a small model's does when it has lost the thread."""
+    """Whether the text repeats itself, as a small model's output does when it degenerates."""
     found = [token.casefold() for token in tokens(text)]
     if any(len(set(found[i : i + _IN_A_ROW])) == 1 for i in range(len(found) - _IN_A_ROW + 1)):
         return True

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from gateway.ask.flow import AskFlow
+from gateway.ask.run import FlowParts
 from gateway.ask.types import AskResult
 from gateway.base.errors import ModelUnavailableError, NotFoundError
 from gateway.base.supervised import Supervision
@@ -110,18 +111,17 @@ class Setup:
         async def keep(make: Callable[[], RequestRecord]) -> None:
             records.append(make())
 
-        flow = AskFlow(
-            self.settings.ask,
-            host,
-            wiki,
-            self._prompts(),
+        parts = FlowParts(
+            settings=self.settings.ask,
+            inference=host,
+            wiki=wiki,
+            prompts=self._prompts(),
             defaults=model.defaults,
             notice=None,
             model_name=model.name,
             fetch_timeout=self.settings.wiki.fetch_timeout_seconds,
-            record=keep,
         )
-        return FlowAsker(flow, records, self.settings.ask.deadline_seconds)
+        return FlowAsker(AskFlow(parts, keep), records, self.settings.ask.deadline_seconds)
 
     def _prompts(self) -> PromptSet:
         return load_prompts(self.settings.prompts_dir)

@@ -7,8 +7,9 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from gateway.ask.background.cache import CompactionCache
+from gateway.ask.background.compact import CompactionCache
 from gateway.ask.flow import AskFlow
+from gateway.ask.run import FlowParts
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
 from gateway.base.errors import NotFoundError
 from gateway.config.settings import AskSettings
@@ -138,18 +139,18 @@ class Asked:
     ) -> None:
         self.records: list[RequestRecord] = []
         self.events: list[AskEvent] = []
-        self.flow = AskFlow(
-            AskSettings(**settings),
-            model,
-            wiki,
-            load_prompts(),
+        parts = FlowParts(
+            settings=AskSettings(**settings),
+            inference=model,
+            wiki=wiki,
+            prompts=load_prompts(),
             defaults=defaults or FlowDefaults(),
             notice="a notice",
             model_name="test-model",
             fetch_timeout=fetch_timeout,
-            record=self._keep,
             cache=cache,
         )
+        self.flow = AskFlow(parts, self._keep)
 
     async def _keep(self, make: Callable[[], RequestRecord]) -> None:
         self.records.append(make())

@@ -7,7 +7,7 @@ import itertools
 import apsw
 import pytest
 
-from gateway.ask.background.cache import CompactionCache, compaction_key
+from gateway.ask.background.compact import CompactionCache, compaction_key
 from gateway.store.compactions import get_compaction, put_compaction
 from gateway.store.db import Database
 from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page, step_of

@@ -23,9 +23,7 @@ PAGES = [
 
 
 def evidence_of(pages: list[Page]) -> Evidence:
-    return Evidence.together(
-        Evidence.of_page(n, each, sync_draft(each).passages) for n, each in enumerate(pages, 1)
-    )
+    return Evidence.of((n, each, sync_draft(each).passages) for n, each in enumerate(pages, 1))
 
 
 EVIDENCE = evidence_of(PAGES)

@@ -14,11 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.benchmarking.cpu_load import busy_loops
-from gateway.benchmarking.flows import SCENARIOS, scenarios
+from gateway.benchmarking.flows import SCENARIOS, Metric, Scenario, scenarios
 from gateway.benchmarking.machine import this_machine
-from gateway.benchmarking.report import Result, rows_of
-from gateway.benchmarking.run import measure
-from gateway.benchmarking.scenario import Metric, Scenario
+from gateway.benchmarking.report import Result, measure, rows_of
 from gateway.benchmarking.stream import BenchError, StreamClock
 from gateway.benchmarking.target import Target
 from gateway.benchmarking.texts import BenchmarkTexts
@@ -118,7 +116,7 @@ def test_results_of_later_servers_are_added() -> None:
     first, later = (Result.empty(Target("http://127.0.0.1:1", label="x"), [scenario]) for _ in range(2))
     for number, result in enumerate((first, later)):
         result.add(scenario, {each.name: float(number) for each in scenario.metrics})
-    later.skip(scenario, "asleep")
+    later.skipped[scenario.name] = "asleep"
     later.estimated = True
     first.extend(later)
     series = first.get(scenario.name, metric)
@@ -143,7 +141,7 @@ async def test_what_cannot_be_measured_is_skipped_with_the_reason() -> None:
         await target.prepare()
         (result,) = await measure([target], scenarios(["resume", "single"]), rounds=2, seed=1, scale=0.05)
     assert list(result.skipped) == ["resume"]
-    assert "no way to let its model go" in result.skipped["resume"]
+    assert "cannot make this kind of server unload" in result.skipped["resume"]
     assert len(rows_of(result)) == 4
 
 
@@ -164,7 +162,7 @@ async def test_tokens_that_a_server_does_not_count_are_estimated() -> None:
 
 
 def test_a_stream_of_something_else_is_an_error() -> None:
-    with pytest.raises(BenchError, match="is no chat completion"):
+    with pytest.raises(BenchError, match="is not a chat completion"):
         StreamClock().add('{"choices": 3}')
 
 

@@ -60,7 +60,11 @@ CASES: list[tuple[dict[str, str], list[str]]] = [
     ),
     (
         {"ASK__PROMPT_TOKENS": "150"},
-        ["ask.min_space_tokens is 100", "ask.prompt_tokens is 150", "lower the one or raise the other"],
+        [
+            "ask.min_space_tokens is 100",
+            "ask.prompt_tokens is 150",
+            "Lower ask.min_space_tokens or raise ask.prompt_tokens",
+        ],
     ),
     (
         {"ASK__PASSAGE_TOKENS": "500"},

@@ -62,14 +62,14 @@ def test_a_run_over_more_questions_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)
-    with pytest.raises(ConfigurationError, match="no kept evaluation"):
+    with pytest.raises(ConfigurationError, match="not the file of a run"):
         read_run(path)
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_the_first_question(tmp_path: Path) -> None:
     check_writable(tmp_path / "run.json")
     for path in (tmp_path, tmp_path / "none" / "run.json"):
-        with pytest.raises(ConfigurationError, match="cannot keep the run"):
+        with pytest.raises(ConfigurationError, match="cannot write the run"):
             check_writable(path)
 
 

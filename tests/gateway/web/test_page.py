@@ -133,7 +133,7 @@ def test_it_asks_for_a_key_and_forgets_it(browser: Browser, tmp_path: Path, demo
         browser.write("#key", "hk_wrong")
         browser.until_text("unknown or revoked", "#key-reason")
         browser.write("#key", f"{key}é")
-        browser.until_text("neither blanks nor accents", "#key-reason")
+        browser.until_text("neither spaces nor accented letters", "#key-reason")
         browser.write("#key", key)
         browser.until_text("demo model", "#notice")
         assert browser.run(
