@@ -119,7 +119,7 @@ class ModelHost(Host[Sequence]):
             progress=self.progress(),
         )
         if options.thread_speeds is not None:
-            engine.tune(options.thread_speeds, min(chunk, engine.n_ctx))
+            engine.tune(options.thread_speeds, min(engine.chunk, engine.n_ctx))
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
             slots,
@@ -136,7 +136,7 @@ class ModelHost(Host[Sequence]):
         if keeper is not None:
             scheduler.restore = keeper.restore
         self._loop = BatchLoop(
-            _LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk, keeper=keeper
+            _LoopModel(engine), scheduler, self.intake, self.output, chunk=engine.chunk, keeper=keeper
         )
         self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
