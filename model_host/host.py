@@ -134,14 +134,14 @@ class ModelHost(Host[SequenceState]):
         if keeper is not None:
             scheduler.restore = keeper.restore
         self._loop = BatchLoop(
-            _LoopModel(engine), scheduler, self.intake, self.output, chunk=chunk, keeper=keeper
+            _LoopModel(engine), scheduler, self.intake, self.output, chunk=engine.chunk, keeper=keeper
         )
         self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts, engine.sequence_limit)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
         if options.thread_plan is not None:  # after the template worker's start, which would be contention
-            engine.tune(options.thread_plan, min(chunk, engine.n_ctx))
+            engine.tune(options.thread_plan, min(engine.chunk, engine.n_ctx))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
         )

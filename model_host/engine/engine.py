@@ -61,8 +61,10 @@ class Engine:
         self.name = weights.name
         self._context = self._make_context(context, sequences + 1, outputs, chunk, threads)
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self._chunk = chunk
-        self._batch = llama_cpp.llama_batch_init(chunk, 0, 1)
+        self.chunk = int(
+            llama_cpp.llama_n_batch(self._context)
+        )  # tokens of one batch: ``chunk``, or a small context
+        self._batch = llama_cpp.llama_batch_init(self.chunk, 0, 1)
         self._scratch = sequences  # one more than callers know: states are saved from it
         self._heads = int(llama_cpp.llama_model_n_head(weights.handle))
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
@@ -156,7 +158,7 @@ class Engine:
 
     def step_size(self, budget: int) -> int:
         """How many tokens a step of about ``budget`` had best have: see :mod:`model_host.batching.tiles`."""
-        return fitting(budget, self._chunk, max(1, self._heads), self.threads)
+        return fitting(budget, self.chunk, max(1, self._heads), self.threads)
 
     # ------------------------------------------------------------------ keeper.States
 

@@ -340,3 +340,14 @@ def test_no_text_becomes_a_control_token(host: HostProcess, tiny_model: Path) ->
         assert found == expected, text
         host.send(op="count", id=f"text{number}", texts=[text], return_tokens=True)
         assert not set(host.end(f"text{number}")["tokens"][0]) & set(control), text
+
+
+def test_a_context_that_is_smaller_than_a_batch(start_host: StartHost) -> None:
+    """The cache has more cells than were asked for, a batch of llama.cpp has not: one over that ended the process."""
+    host = start_host("--context", "100", "--chunk", "512")
+    assert host.ready is not None and host.ready["n_ctx"] == 256
+    for number in range(20):  # steps grow until they are as large as may be
+        prompt = f"{number} " + "7" * 230
+        host.generate(f"r{number}", prompt=prompt, max_tokens=2, ignore_eos=True)
+        assert host.end(f"r{number}")["completion_tokens"] == 2
+    assert host.stop() == 0

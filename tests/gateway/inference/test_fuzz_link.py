@@ -1,0 +1,16 @@
+"""Mutated events from a host: the link goes on, and each request ends once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gateway.inference.fuzz_link import run
+
+
+@pytest.mark.parametrize(
+    "lines", [5_000, pytest.param(200_000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])]
+)
+async def test_mutated_events(lines: int) -> None:
+    counts = await run(lines, seed=lines)
+    for kind in ("malformed", "terminal", "other events", "loading", "concluded: crashed"):
+        assert counts[kind] > lines / 1000, counts

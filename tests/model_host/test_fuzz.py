@@ -1,0 +1,23 @@
+"""Mutated lines for a real host: each is answered once, and the host lives on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.model_host.fuzz_protocol import run
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("hermes", 2_000),
+        ("gemma", 2_000),
+        pytest.param("hermes", 100_000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_mutated_lines(tool_models: dict[str, Path], form: str, lines: int) -> None:
+    counts = run(tool_models[form], lines, seed=lines)
+    for kind in ("bad_request", "finished", "counted", "detokenized", "cancelled", "forgotten", "stats"):
+        assert counts[kind] > lines / 1000, counts
