@@ -68,10 +68,8 @@ def _prompt_and_answer(settings: AskSettings, defaults: FlowDefaults, context: i
     answer = settings.answer_tokens or defaults.answer_tokens or min(_MOST_ANSWER_TOKENS, context // 4)
     if prompt + answer <= context:
         return prompt, answer
-    if settings.prompt_tokens and settings.answer_tokens:
-        return prompt, answer
     if settings.prompt_tokens:
-        return prompt, context - prompt
+        return prompt, answer if settings.answer_tokens else context - prompt
     if settings.answer_tokens:
         return context - answer, answer
     # The catalog row was made for a larger context.

@@ -81,7 +81,7 @@ class StreamClock:
         self._start = time.perf_counter()
         self._first: float | None = None
         self._last = 0.0
-        self._usage: TokenUsage | None = None
+        self.usage: TokenUsage | None = None  # as the server counts it
         self._pieces: list[str] = []
 
     def add(self, data: str) -> None:
@@ -100,20 +100,11 @@ class StreamClock:
             self._first = self._last if self._first is None else self._first
             self._pieces.append(text)
         if chunk.usage is not None:
-            self._usage = chunk.usage
+            self.usage = chunk.usage
 
-    @property
-    def pieces(self) -> int:
-        """Number of chunks with text so far, about one per token."""
-        return len(self._pieces)
-
-    @property
-    def has_usage(self) -> bool:
-        return self._usage is not None
-
-    def reply(self, estimate: TokenUsage) -> TimedReply:
-        """Return the complete reply, with the token counts of ``estimate`` if the server sent none."""
-        usage = self._usage or estimate
+    def reply(self, prompt_estimate: int) -> TimedReply:
+        """Return the complete reply. If the server sent no counts, a chunk counts as a token."""
+        usage = self.usage or TokenUsage(prompt_tokens=prompt_estimate, completion_tokens=len(self._pieces))
         details = usage.prompt_tokens_details
         seconds = time.perf_counter() - self._start
         return TimedReply(

@@ -108,10 +108,9 @@ class Target:
         async with self._sent("POST", "/v1/chat/completions", body) as response:
             async for data in events(response):
                 clock.add(data)
-        self.estimated |= not clock.has_usage
+        self.estimated |= clock.usage is None
         words = sum(len(message["content"].split()) for message in messages)
-        prompt = self._template_tokens + round(words * self.tokens_per_word)
-        return clock.reply(TokenUsage(prompt_tokens=prompt, completion_tokens=clock.pieces))
+        return clock.reply(self._template_tokens + round(words * self.tokens_per_word))
 
     async def wake(self) -> None:
         """Load the model if it is not loaded."""

@@ -52,18 +52,14 @@ class FlowAsker:
 
     async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
         self._records.clear()
+        call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question)
         try:
-            async with asyncio.timeout(self._deadline):
-                result = await self._result(AskCall(id=f"eval-{uuid4().hex[:12]}", question=question))
+            async with asyncio.timeout(self._deadline), aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    if isinstance(event, AnswerDone):
+                        return event.result, tokens_of(self._records)
         except TimeoutError:
             raise DeadlineError(f"no answer within {self._deadline:g} seconds") from None
-        return result, tokens_of(self._records)
-
-    async def _result(self, call: AskCall) -> AskResult:
-        async with aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
-            async for event in events:
-                if isinstance(event, AnswerDone):
-                    return event.result
         raise HearthError("the flow ended without a result")
 
 

@@ -58,20 +58,17 @@ class AnswerChecker:
 
     def feed(self, text: str) -> str:
         """Add raw text and return the checked text that may be shown now."""
-        return self._shown(self._splitter.feed(visible(text)))
+        return "".join(map(self._show, self._splitter.feed(visible(text))))
 
     def end(self, cut: bool = False) -> str:
         """Return the rest of the checked text. An answer ``cut`` by the token limit ends in an ellipsis."""
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
-        rest = self._shown(units + self._splitter.end())
+        rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
             return rest
         self._held = None
         self.answer = REFUSAL
         return REFUSAL
-
-    def _shown(self, units: list[Unit]) -> str:
-        return "".join(self._show(unit) for unit in units)
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())

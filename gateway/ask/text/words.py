@@ -36,6 +36,7 @@ _IN_A_ROW = 5
 _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
+# Suffix, its replacement, and the shortest word that loses it.
 _SUFFIXES = (
     ("ations", "at", 8),
     ("ation", "at", 7),
