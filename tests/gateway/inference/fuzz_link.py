@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import structlog
 
-from gateway.inference.process.failures import Ending, stopped
+from gateway.inference.process.failures import LifeEnd, stopped
 from gateway.inference.process.launch import LaunchPlan
 from gateway.inference.process.link import HostLink
 from gateway.inference.process.process import HostProcess
@@ -135,7 +135,7 @@ class Fuzz:
         assert 0 <= fraction <= 1
         self.counts["loading"] += 1
 
-    def _concluded(self, ending: Ending) -> None:
+    def _concluded(self, ending: LifeEnd) -> None:
         # The link asks for an end after too many malformed lines. Here it is fed on.
         assert "could not be read from" not in ending.error.message, ending.error
         self.counts[f"concluded: {ending.kind}"] += 1
