@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway.inference.fuzz_link import run
+from tests.gateway.inference.process.fuzz_link import run
 
 
 @pytest.mark.parametrize(
