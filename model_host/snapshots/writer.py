@@ -93,6 +93,7 @@ class SnapshotWriter:
                 self._write(job)
             else:
                 job.done(self._erase(job.owner))
+            del job  # with a large state
             with self._changed:
                 self._present = None
                 self._changed.notify_all()
