@@ -1,4 +1,4 @@
-"""Mutated events for the gateway's link to a host: `python -m tests.gateway.inference.process.fuzz_link [--lines 1000000]`.
+"""A million mutated events for the link of one child: `python -m tests.gateway.inference.process.fuzz_link`.
 
 The link reads them from a process that is made up. Whatever they are, its reader must go on, each open request must end
 once, and a good request must be answered in the end. Prints one JSON object: lines, seconds, and what became of them.
