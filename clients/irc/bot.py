@@ -70,7 +70,8 @@ class Bot:
             await self._gateway.close()
 
     async def run(self) -> None:
-        """Be on all networks until :meth:`stop`."""
+        """Be on all networks until :meth:`stop`. Raises StateError when another process uses the state's folder."""
+        self._state.hold()
         running = [asyncio.create_task(network.run()) for network in self.networks]
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -86,6 +87,7 @@ class Bot:
                 task.cancel()
             await asyncio.wait({*running, stopping})
             await self._gateway.close()
+            self._state.release()
         for task in running:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error

@@ -62,8 +62,13 @@ def _login(network: NetworkConfig, where: str) -> Iterator[str]:
 def _files(network: NetworkConfig, where: str) -> Iterator[str]:
     for field in ("tls_ca_file", "client_certificate", "client_key", "password_file"):
         path: Path | None = getattr(network, field)
-        if path is not None and not path.expanduser().is_file():
-            yield f"{where}.{field}: there is no file {path}"
+        try:
+            there = path is None or path.is_file()
+        except OSError as error:
+            yield f"{where}.{field}: {path} cannot be read: {error.strerror}"
+        else:
+            if not there:
+                yield f"{where}.{field}: there is no file {path}"
     for name, text, file in (
         ("password", network.password, network.password_file),
         *([("sasl", network.sasl.password, network.sasl.password_file)] if network.sasl else []),

@@ -11,6 +11,8 @@ from msgspec import Meta, Struct
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
+_MOST_SECRET_BYTES = 64 * 1024
+
 Mode = Literal["wiki", "chat"]
 Memory = Literal["addressed", "all", "off"]
 
@@ -126,9 +128,11 @@ def secret(text: str, file: Path | None) -> str:
     if file is None:
         return text
     try:
-        lines = file.expanduser().read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the secret in {file} cannot be read: {error}") from None
+        lines = read_at_most(file, _MOST_SECRET_BYTES).decode().splitlines()
+    except OSError as error:
+        raise ConfigError(f"the secret in {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the secret in {file} cannot be read: it is not UTF-8") from None
     if not lines or not lines[0].strip():
         raise ConfigError(f"the secret in {file} is empty")
     return lines[0].strip()
@@ -136,4 +140,17 @@ def secret(text: str, file: Path | None) -> str:
 
 def api_key(config: GatewayConfig) -> str:
     """The gateway's key, "" for none. Raises ConfigError."""
-    return secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
+    key = secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
+    if not key.isascii() or not key.isprintable() or " " in key:
+        where = config.key_file or "HEARTH_API_KEY"
+        raise ConfigError(f"{where} holds no API key: give it as `hearth key create` printed it")
+    return key
+
+
+def read_at_most(file: Path, most: int) -> bytes:
+    """What the file holds. Raises ConfigError for a file of more than ``most`` bytes, OSError."""
+    with file.open("rb") as opened:
+        found = opened.read(most + 1)
+    if len(found) > most:
+        raise ConfigError(f"{file} has more than {most} bytes: is it the right file?")
+    return found

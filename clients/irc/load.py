@@ -9,13 +9,15 @@ from pathlib import Path
 import msgspec
 
 from clients.irc.checks import contradictions
-from clients.irc.config import Config, ConfigError
+from clients.irc.config import Config, ConfigError, read_at_most
+
+_MOST_BYTES = 1024 * 1024
 
 
 def load(path: Path) -> Config:
     """Read and check the file. Raises ConfigError."""
     try:
-        tables = tomllib.loads(path.read_bytes().decode())
+        tables = tomllib.loads(read_at_most(path, _MOST_BYTES).decode())
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -45,12 +47,15 @@ def _path(kind: type, value: object) -> Path:
     if kind is not Path or not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("Expected a path as text")
     first, slash, rest = value.partition("/")
-    if not first.startswith("$"):
-        return Path(value)
-    folder = os.environ.get(first[1:], "")
-    if not folder:
-        raise ValueError(f"`{first}` is not set: a service manager sets it, elsewhere write the path")
-    return Path(folder + slash + rest)
+    if first.startswith("$"):
+        folder = os.environ.get(first[1:], "")
+        if not folder:
+            raise ValueError(f"`{first}` is not set: a service manager sets it, elsewhere write the path")
+        return Path(folder + slash + rest)
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise ValueError(f"`{first}` is nobody's home directory on this machine") from None
 
 
 def _readable(message: str) -> str:

@@ -9,13 +9,13 @@ import click
 import msgspec
 from tqdm import tqdm
 
-from gateway.cli.options import json_option, local_options, settings_of
+from gateway.cli.options import PathType, json_option, local_options, settings_of
 from gateway.errors import ConfigurationError
 from gateway.store.backup import copy_database
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("target", type=PathType())
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 @local_options

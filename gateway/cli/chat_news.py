@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.cli.client import Client
 from gateway.cli.text import printable
@@ -72,11 +71,11 @@ class NewsBoard:
         while self._conversation == conversation:
             try:
                 with self._client.stream(f"/v1/conversations/{conversation}/events") as events:
-                    for event in events:
+                    for kind, data in events:
                         heard.set()
                         if self._conversation != conversation:
                             return
-                        self._take(event.event, msgspec.json.decode(event.data))
+                        self._take(kind, data)
             except HearthError as error:
                 if error.status == 404:
                     return

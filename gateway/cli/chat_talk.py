@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 import click
-import msgspec
 from msgspec import Struct
 
 from gateway.cli.chat_news import NewsBoard
@@ -96,19 +95,18 @@ class Talk:
         body = {"text": line.text, "id": line.id, "stream": True, **self._limit}
         shown = False
         with self.client.stream(f"/v1/conversations/{name}/messages", body) as events:
-            for event in events:
-                data = msgspec.json.decode(event.data)
-                if event.event == "error":
+            for kind, data in events:
+                if kind == "error":
                     if shown:
                         click.echo()
                     raise_event_error(data)
-                if event.event == "done":
+                if kind == "done":
                     if not shown and data["message"] is not None:  # it had been answered before
                         click.echo(printable(data["message"]["text"]), nl=False)
                     return dict(data)
-                self._accepted = self._accepted or event.event == "accepted"
-                shown = shown or event.event == "delta"
-                _show(event.event, data)
+                self._accepted = self._accepted or kind == "accepted"
+                shown = shown or kind == "delta"
+                _show(kind, data)
         raise HearthError("the server ended the reply early", status=503)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator
@@ -16,14 +17,15 @@ import msgspec
 
 from gateway.cli.database import opened_database
 from gateway.cli.import_documents import CHAT, REGISTRY, SUMMARY
-from gateway.cli.options import local_options, settings_of
-from gateway.errors import ConfigurationError
+from gateway.cli.options import PathType, local_options, settings_of
+from gateway.cli.surroundings import FULL
+from gateway.errors import ConfigurationError, HearthError
 from gateway.store.db import Database
 from gateway.store.transfer import VERSION, Archive, Header, conversation_ids, read_archive, read_rest
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("target", type=PathType(allow_dash=True))
 @click.option("--owner", help="Only what belongs to this owner; `local` without keys.")
 @click.option(
     "--documents",
@@ -85,7 +87,8 @@ def _write_documents(database: Database, folder: Path, owner: str | None, force:
         if (folder / name).exists() and not force:
             raise ConfigurationError(f"{folder / name} exists; --force replaces it")
     for name, content in files.items():
-        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
+        with _output(folder / name, force) as out:
+            out.write(msgspec.json.format(msgspec.json.encode(content), indent=2))
     click.echo(f"{', '.join(files)} in {folder}", err=True)
 
 
@@ -134,7 +137,7 @@ def _time(seconds: float) -> str:
 
 @contextmanager
 def _output(target: Path, force: bool) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that appears only when it is complete."""
+    """Standard output, or a file that appears only when it is complete. Raises ConfigurationError, HearthError."""
     if str(target) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -146,5 +149,9 @@ def _output(target: Path, force: bool) -> Iterator[IO[bytes]]:
         with unfinished.open("wb") as out:
             yield out
         unfinished.replace(target)
+    except OSError as error:
+        kind = HearthError if error.errno in FULL else ConfigurationError
+        raise kind(f"{target} cannot be written: {error.strerror}", status=503) from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink()

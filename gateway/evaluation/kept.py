@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.errors import ConfigurationError
+from gateway.errors import ConfigurationError, HearthError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import Run, differences
 from gateway.evaluation.score import Row
@@ -27,18 +27,19 @@ def read_run(path: Path) -> Run:
     """The run in a file. Raises ConfigurationError when there is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Run)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ConfigurationError(f"{path} is no kept evaluation: {error}") from None
 
 
 def keep_run(path: Path, run: Run) -> None:
-    """Write the run; whoever reads sees the old one or the new one, never a half."""
+    """Write the run; whoever reads sees the old one or the new one, never a half. Raises HearthError."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         partial.write_bytes(msgspec.json.encode(run) + b"\n")
         partial.replace(path)
     except OSError as error:
-        raise ConfigurationError(f"cannot keep the run in {path}: {error.strerror}") from None
+        partial.unlink(missing_ok=True)
+        raise HearthError(f"cannot keep the run in {path}: {error.strerror}", status=503) from None
 
 
 def rows_so_far(path: Path, run: Run, questions: Sequence[Question]) -> list[Row]:

@@ -49,7 +49,7 @@ def load_questions(path: Path) -> list[Question]:
     """The set in a TOML file. Raises ConfigurationError naming the file and what is wrong in it."""
     try:
         questions = msgspec.toml.decode(path.read_bytes(), type=_Document).question
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
     seen: set[str] = set()
     for question in questions:

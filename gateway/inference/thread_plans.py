@@ -13,6 +13,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from gateway.errors import ConfigurationError
 from gateway.private import make_private
 
 log = structlog.get_logger(__name__)
@@ -66,7 +67,7 @@ class ThreadPlans:
             with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as partial:
                 partial.write(msgspec.json.encode(plan))
             os.replace(partial.name, target)  # noqa: PTH105 - the name is a string
-        except OSError as error:
+        except (OSError, ConfigurationError) as error:
             log.warning("thread_plan_not_kept", problem=str(error))
 
     def all(self) -> list[ThreadPlan]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from gateway.errors import HearthError
-from gateway.store.faults import translated
+from gateway.store.faults import no_space, translated
 
 _PAGES_A_STEP = 256
 _COUNTED = ("conversations", "messages", "summaries", "facts", "tasks", "keys", "wiki_pages", "requests")
@@ -34,6 +34,8 @@ def copy_database(source: Path, target: Path, progress: Callable[[int, int], Non
             original.execute("COMMIT")
             copy.pragma("journal_mode", "DELETE")  # one file, nothing beside it
             return _checked(copy)
+        except apsw.FullError as error:
+            raise no_space(target) from error
         finally:
             copy.close()
             original.close()
