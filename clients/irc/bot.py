@@ -137,7 +137,8 @@ class Bot:
             await self._gateway.close()
 
     async def run(self) -> None:
-        """Stay on all networks until :meth:`stop`."""
+        """Stay on all networks until :meth:`stop`. Raises StateError if another process uses the state's folder."""
+        self._file.hold()
         running = [asyncio.create_task(network.run()) for network in self.networks]
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -153,6 +154,7 @@ class Bot:
                 task.cancel()
             await asyncio.wait({*running, stopping})
             await self._gateway.close()
+            self._file.release()
         for task in running:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -21,10 +22,13 @@ from clients.irc.wire import clean
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h
 EXIT_TEMPORARY = 75  # EX_TEMPFAIL
+_WRONG_KEY = {401, 403}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--config", "file", required=True, type=click.Path(path_type=Path), help="The TOML file.")
+@click.option(
+    "--config", "file", required=True, type=click.Path(path_type=Path, readable=False), help="The TOML file."
+)
 @click.option("--check", is_flag=True, help="Check the file, its secrets and the gateway, then exit.")
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]))
 @click.version_option(__version__, prog_name="hearth-irc")
@@ -42,6 +46,10 @@ def main(file: Path, check: bool, log_level: str) -> None:
         sys.exit(EXIT_CONFIGURATION)
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:  # of standard output: everything else is told above
+        click.echo(f"hearth-irc: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing is tried again at exit
+        sys.exit(1)
 
 
 async def _run(config: Config) -> int:
@@ -67,7 +75,7 @@ async def _check(config: Config) -> int:
         await bot.check()
     except GatewayError as error:
         click.echo(clean(f"hearth-irc: the gateway {config.gateway.url}: {error}"), err=True)
-        return EXIT_TEMPORARY
+        return EXIT_CONFIGURATION if error.status in _WRONG_KEY else EXIT_TEMPORARY
     channels = sum(len(network.channels) for network in config.networks)
     click.echo(f"{len(config.networks)} networks, {channels} channels, and the gateway is ready")
     return 0

@@ -21,6 +21,9 @@ Port = Annotated[int, Meta(ge=1, le=65_535)]
 Mode = Literal["wiki", "chat"]
 Kept = Literal["addressed", "all", "off"]
 
+_MOST_BYTES = 1024 * 1024
+_MOST_SECRET_BYTES = 64 * 1024
+
 
 class ConfigError(Exception):
     """The file cannot be used; the message names the field, its range and the remedy."""
@@ -131,7 +134,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 def load(path: Path) -> Config:
     """Read and check the file. Raises ConfigError."""
     try:
-        tables = tomllib.loads(path.read_bytes().decode())
+        tables = tomllib.loads(_read_at_most(path, _MOST_BYTES).decode())
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -161,9 +164,11 @@ def secret(text: str, file: Path | None) -> str:
     if file is None:
         return text
     try:
-        lines = file.expanduser().read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the secret in {file} cannot be read: {error}") from None
+        lines = _read_at_most(file, _MOST_SECRET_BYTES).decode().splitlines()
+    except OSError as error:
+        raise ConfigError(f"the secret in {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the secret in {file} cannot be read: it is not UTF-8") from None
     if not lines or not lines[0].strip():
         raise ConfigError(f"the secret in {file} is empty")
     return lines[0].strip()
@@ -171,7 +176,20 @@ def secret(text: str, file: Path | None) -> str:
 
 def api_key(config: GatewayConfig) -> str:
     """Return the gateway's key, "" for none. Raises ConfigError."""
-    return secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
+    key = secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
+    if not key.isascii() or not key.isprintable() or " " in key:
+        where = config.key_file or "HEARTH_API_KEY"
+        raise ConfigError(f"{where} holds no API key: give it as `hearth key create` printed it")
+    return key
+
+
+def _read_at_most(file: Path, most: int) -> bytes:
+    """Return the file's content. Raises OSError, and ConfigError for a file of more than ``most`` bytes."""
+    with file.open("rb") as opened:
+        found = opened.read(most + 1)
+    if len(found) > most:
+        raise ConfigError(f"{file} has more than {most} bytes: is it the right file?")
+    return found
 
 
 def _path(kind: type, value: object) -> Path:
@@ -179,12 +197,15 @@ def _path(kind: type, value: object) -> Path:
     if kind is not Path or not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("Expected a path as text")
     first, slash, rest = value.partition("/")
-    if not first.startswith("$"):
-        return Path(value)
-    folder = os.environ.get(first[1:], "")
-    if not folder:
-        raise ValueError(f"`{first}` is not set. A service manager sets it; elsewhere write the path")
-    return Path(folder + slash + rest)
+    if first.startswith("$"):
+        folder = os.environ.get(first[1:], "")
+        if not folder:
+            raise ValueError(f"`{first}` is not set. A service manager sets it; elsewhere write the path")
+        return Path(folder + slash + rest)
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise ValueError(f"`{first}` is nobody's home directory on this machine") from None
 
 
 def _contradictions(config: Config) -> Iterator[str]:
@@ -239,8 +260,13 @@ def _bad_login(network: NetworkConfig, where: str) -> Iterator[str]:
 def _bad_files(network: NetworkConfig, where: str) -> Iterator[str]:
     for field in ("tls_ca_file", "client_certificate", "client_key", "password_file"):
         path: Path | None = getattr(network, field)
-        if path is not None and not path.expanduser().is_file():
-            yield f"{where}.{field}: there is no file {path}"
+        try:
+            there = path is None or path.is_file()
+        except OSError as error:
+            yield f"{where}.{field}: {path} cannot be read: {error.strerror}"
+        else:
+            if not there:
+                yield f"{where}.{field}: there is no file {path}"
     for name, table in (("password", network), ("sasl", network.sasl)):
         if table is not None and table.password and table.password_file is not None:
             yield f"{where}.{name}: give the password or its file, not both"

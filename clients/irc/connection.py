@@ -82,13 +82,13 @@ def _tls_context(network: NetworkConfig) -> ssl.SSLContext:
     where = f"networks.{network.name}"
     authorities = network.tls_ca_file
     try:
-        context = ssl.create_default_context(cafile=authorities.expanduser() if authorities else None)
+        context = ssl.create_default_context(cafile=authorities)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"{where}.tls_ca_file: {authorities} is no certificate: {error}") from None
     if network.client_certificate is not None:
         key = network.client_key or network.client_certificate
         try:
-            context.load_cert_chain(network.client_certificate.expanduser(), key.expanduser())
+            context.load_cert_chain(network.client_certificate, key)
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(f"{where}.client_certificate: it and its key cannot be used: {error}") from None
     return context

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import tempfile
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import msgspec
 import structlog
@@ -19,6 +20,7 @@ from clients.irc.gateway import Answer, Gateway, GatewayError, OnPlace
 from clients.irc.requests import Request
 
 _FILE = "state.json"
+_LOCK = "lock"
 # Overheard lines are sent together, before a question or when there are this many: the gateway counts the tokens of
 # each, for which it would load an unloaded model.
 _BATCH = 40
@@ -53,8 +55,14 @@ class StateFile:
         """Create the folder and read the file, if there is one. Raises StateError."""
         self.path = folder / _FILE
         self.state = State()
+        self._lock: IO[bytes] | None = None
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(f"{folder} cannot be created: {error.strerror}; see `state_dir`") from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise StateError(f"{folder} cannot be written to: see its owner and mode, or `state_dir`")
+        try:
             self.state = msgspec.json.decode(self.path.read_bytes(), type=State)
         except FileNotFoundError:
             return
@@ -62,6 +70,26 @@ class StateFile:
             raise StateError(f"{self.path} cannot be read: {error.strerror}; see `state_dir`") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise StateError(f"{self.path} is damaged ({error}); repair it or move it away") from None
+
+    def hold(self) -> None:
+        """Keep other processes out: they would overwrite what this one saves. Raises StateError."""
+        lock = self.path.with_name(_LOCK)
+        try:
+            self._lock = lock.open("ab")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            raise StateError(
+                f"another hearth-irc uses {lock.parent}: stop it, or set another `state_dir`"
+            ) from None
+        except OSError as error:
+            raise StateError(f"{lock} cannot be locked: {error.strerror}; see `state_dir`") from None
+
+    def release(self) -> None:
+        """Let other processes in again."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def save(self) -> None:
         """Write to a temporary name, sync, and rename. Raises StateError."""

@@ -41,17 +41,16 @@ def ask(
     client = connect(url, key, data_dir, config_file)
     stages = StageLine()
     with client.stream("/ask", body) as events:
-        for event in events:
-            data = msgspec.json.decode(event.data)
-            if event.event == "stage":
+        for kind, data in events:
+            if kind == "stage":
                 stages.show(data)
-            elif event.event == "delta" and not as_json:
+            elif kind == "delta" and not as_json:
                 stages.clear()
                 say(data["text"], nl=False)
-            elif event.event == "error":
+            elif kind == "error":
                 stages.clear()
                 raise_event_error(data)
-            elif event.event == "done":
+            elif kind == "done":
                 stages.clear()
                 say(msgspec.json.encode(data) if as_json else _ending(data))
                 _remarks(data)

@@ -10,13 +10,13 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import PathType, json_option, local_options, settings_of
 from gateway.cli.common.text import say
 from gateway.store.backup import copy_database
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("target", type=PathType())
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 @local_options

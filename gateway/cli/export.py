@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.base.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError, HearthError
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.options import PathType, local_options, settings_of
+from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import CHAT, REGISTRY, SUMMARY
 from gateway.store.db import Database
@@ -23,7 +24,7 @@ from gateway.store.memory.transfer import VERSION, Archive, Header, conversation
 
 
 @click.command()
-@click.argument("target", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("target", type=PathType(allow_dash=True))
 @click.option("--owner", help="Only what belongs to this owner; `local` without keys.")
 @click.option(
     "--documents",
@@ -85,7 +86,8 @@ def _write_documents(database: Database, folder: Path, owner: str | None, force:
         if (folder / name).exists() and not force:
             raise ConfigurationError(f"{folder / name} exists; --force replaces it")
     for name, content in files.items():
-        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2))
+        with _output(folder / name, force) as write:
+            write(msgspec.json.format(msgspec.json.encode(content), indent=2))
     say(f"{', '.join(files)} in {folder}", err=True)
 
 
@@ -134,7 +136,7 @@ def _time(seconds: float) -> str:
 
 @contextmanager
 def _output(target: Path, force: bool) -> Iterator[Callable[[bytes], None]]:
-    """Writes a line: to standard output, or to a file that appears only when it is complete."""
+    """Writes a line: to standard output, or to a file that appears only when it is complete. Raises HearthError."""
     if str(target) == "-":
         yield say
         return
@@ -145,5 +147,9 @@ def _output(target: Path, force: bool) -> Iterator[Callable[[bytes], None]]:
         with unfinished.open("wb") as out:
             yield lambda line: out.writelines((line, b"\n"))
         unfinished.replace(target)
+    except OSError as error:
+        kind = HearthError if error.errno in FULL else ConfigurationError
+        raise kind(f"{target} cannot be written: {error.strerror}", status=503) from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import apsw
 import click
 import msgspec
 
@@ -26,13 +27,17 @@ def key() -> None:
 @local_options
 def create(name: str, role: Role, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
     """Make a key and print it. It is shown this once: only a hash is kept."""
+
+    def make(connection: apsw.Connection) -> KeyInfo:
+        """Shown within the transaction: a key that nobody could see is not kept."""
+        info, token = create_key(connection, name, role)
+        say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}) if as_json else token)
+        return info
+
     with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
-        info, token = database.write_sync(lambda connection: create_key(connection, name, role))
-    if as_json:
-        say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}))
-        return
-    say(token)
-    say(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
+        info = database.write_sync(make)
+    if not as_json:
+        say(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
 
 
 @key.command(name="list")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +16,15 @@ import click
 from gateway import __version__
 from gateway.base.errors import HearthError
 from gateway.base.private import keep_files_private
-from gateway.cli.common.exits import EXIT_FAILED, EXIT_INTERRUPTED, exit_status
+from gateway.cli.common.exits import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, exit_status
+from gateway.cli.common.surroundings import (
+    allow_interrupts,
+    complain,
+    drop_output,
+    ensure_streams,
+    failure,
+    without_interrupts,
+)
 from gateway.cli.common.text import say
 
 
@@ -64,7 +71,8 @@ class _LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command = getattr(importlib.import_module(f"gateway.cli.{entry.module}"), entry.name)
+        with without_interrupts():
+            command = getattr(importlib.import_module(f"gateway.cli.{entry.module}"), entry.name)
         assert isinstance(command, click.Command)
         return command
 
@@ -95,6 +103,7 @@ def cli() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit status. Expected errors go to stderr as one line, without a traceback."""
     try:
+        allow_interrupts()
         result = cli.main(list(arguments), prog_name="hearth", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -105,18 +114,26 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except HearthError as error:
-        say(f"hearth: {error.message}", err=True)
+        complain(error.message)
         return exit_status(error)
     except BrokenPipeError:
-        # The reader (`head`) has what it wanted. Nothing may be flushed into the pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()  # the reader (`head`) has what it wanted
         return EXIT_FAILED
+    except UnicodeEncodeError:  # bytes that are no text come as lone surrogates
+        complain("what was given, as an argument or on standard input, is not UTF-8")
+        return EXIT_USAGE
+    except OSError as error:
+        sentence, status = failure(error)
+        complain(sentence)
+        drop_output()
+        return status
     return result if isinstance(result, int) else 0
 
 
 def main() -> None:
     """Entry point of the console script."""
     keep_files_private()
+    ensure_streams()
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # as in arguments: whoever uses the text refuses it
     sys.exit(run(sys.argv[1:]))

@@ -22,6 +22,7 @@ from gateway.config.settings import Settings
 
 SYSTEM_FILE = Path("/etc/hearth/config.toml")
 ENV_PREFIX = "HEARTH_"
+_MOST_BYTES = 1024 * 1024
 # Read by the clients and by the model host, so they are no settings of the server.
 _RESERVED_NAMES = frozenset({"HEARTH_URL", "HEARTH_API_KEY", "HEARTH_API_KEY_FILE"})
 _RESERVED_PREFIX = "HEARTH_HOST_"
@@ -103,8 +104,9 @@ def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSetting
 def _data_dir(item: _Given) -> Path:
     text = str(convert_value("data_dir", item.value, item.origin, text=item.text))
     try:
+        text.encode()
         return ((item.base or Path.cwd()) / Path(text).expanduser()).resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown ~user, a NUL character
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown ~user, NUL, no UTF-8
         raise ConfigurationError(
             f"`data_dir` ({item.origin}) is no usable path: {error}", param="data_dir"
         ) from None
@@ -112,15 +114,15 @@ def _data_dir(item: _Given) -> Path:
 
 def _from_file(path: Path, *, required: bool) -> dict[str, _Given]:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_text(path))
     except FileNotFoundError:
         if required:
             raise ConfigurationError(f"configuration file {path} does not exist") from None
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read configuration file {path}: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"configuration file {path} is not valid TOML: {error}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"cannot read configuration file {path}: {error}") from None
     origin, base = f"file {path}", path.resolve().parent
     return {_known(key, origin): _Given(value, origin, base=base) for key, value in _flat(document, origin)}
 
@@ -147,6 +149,10 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, _Given]:
         origin = f"environment {variable}"
         key = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
         value = env[variable]
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ConfigurationError(f"the value of {origin} is not UTF-8", param=key) from None
         if key not in FIELDS and key.endswith("_file"):
             key = key.removesuffix("_file")
             value = _read_value(Path(value), origin)
@@ -161,9 +167,18 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, _Given]:
 
 def _read_value(path: Path, origin: str) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(path).strip()
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read the file named by {origin}: {error}") from None
+
+
+def read_text(path: Path) -> str:
+    """A small file of UTF-8. Raises OSError, ValueError."""
+    with path.open("rb") as file:
+        found = file.read(_MOST_BYTES + 1)
+    if len(found) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES} bytes: is it the right file?")
+    return found.decode()
 
 
 def _known(key: str, origin: str) -> str:

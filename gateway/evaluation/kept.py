@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.base.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError, HearthError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import Run, differences
 from gateway.evaluation.score import Row
@@ -27,18 +27,19 @@ def read_run(path: Path) -> Run:
     """Read a run. Raises ConfigurationError if the file holds none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Run)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ConfigurationError(f"{path} is not the file of a run: {error}") from None
 
 
 def keep_run(path: Path, run: Run) -> None:
-    """Replace the file atomically."""
+    """Replace the file atomically. Raises HearthError."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         partial.write_bytes(msgspec.json.encode(run) + b"\n")
         partial.replace(path)
     except OSError as error:
-        raise ConfigurationError(f"cannot write the run to {path}: {error.strerror}") from None
+        partial.unlink(missing_ok=True)
+        raise HearthError(f"cannot write the run to {path}: {error.strerror}", status=503) from None
 
 
 def rows_so_far(path: Path, run: Run, questions: Sequence[Question]) -> list[Row]:

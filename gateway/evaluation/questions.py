@@ -46,7 +46,7 @@ def load_questions(path: Path) -> list[Question]:
     """Read a question set. Raises ConfigurationError that names the file and the error in it."""
     try:
         questions = msgspec.toml.decode(path.read_bytes(), type=_Document).question
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
     seen: set[str] = set()
     for question in questions:

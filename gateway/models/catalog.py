@@ -200,9 +200,18 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     if row is not None:
         return _resolve_row(row, wanted)
     pulled = split_repo_file(name)
-    path = model_path(wanted.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
-    if not path.is_file():
-        setting = "model.name" if wanted.kind == "chat" else "embedding.model"
+    setting = "model.name" if wanted.kind == "chat" else "embedding.model"
+    try:
+        path = model_path(wanted.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
+        there = path.is_file()
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # no right to look, a loop of links, an unknown ~user, a NUL
+        reason = f"{setting} is {name!r}, which is no usable path: {error}"
+        raise ConfigurationError(reason, param=setting) from None
+    if not there:
         raise ConfigurationError(_unknown_model(name, path, pulled is not None, known), param=setting)
     row = next((each for each in known.rows if each.path(wanted.data_dir) == path), None)
     if row is not None:

@@ -22,6 +22,7 @@ from gateway.server.connection import GuardedProtocol
 from gateway.server.systemd import Notifier, inherited_socket
 from gateway.telemetry import logs
 
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 256
 _MAX_HEAD_BYTES = 32 * 1024
 _KEEP_ALIVE_SECONDS = 15
@@ -109,14 +110,15 @@ class GatewayServer(Server):
 
     @contextlib.contextmanager
     def stop_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT call :meth:`stop`, also while the application is still starting."""
+        """SIGTERM and SIGINT call :meth:`stop`, also those that came while they were blocked."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOP_SIGNALS:
             loop.add_signal_handler(number, self.stop)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
         try:
             yield
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in _STOP_SIGNALS:
                 loop.remove_signal_handler(number)
 
     @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from gateway.base.errors import HearthError
-from gateway.store.faults import translated
+from gateway.store.faults import no_space, translated
 
 _PAGES_A_STEP = 256
 _COUNTED = ("conversations", "messages", "summaries", "facts", "tasks", "keys", "wiki_pages", "requests")
@@ -41,6 +41,8 @@ def copy_database(source: Path, target: Path, progress: Callable[[int, int], Non
             return {
                 name: copy.execute(f"SELECT count(*) FROM {name}").get for name in _COUNTED if name in tables
             }
+        except apsw.FullError as error:
+            raise no_space(target) from error
         finally:
             copy.close()
             original.close()

@@ -23,12 +23,7 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise HearthError(
-            f"no space left for the database {path}: free some disk space",
-            code="disk_full",
-            status=503,
-            retry_after=_FULL_RETRY_SECONDS,
-        ) from error
+        raise no_space(path) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise ConfigurationError(
             f"the database {path} is damaged or not an SQLite database ({error}): restore a backup, "
@@ -49,8 +44,21 @@ def translated(path: Path) -> Iterator[None]:
             code="database_unavailable",
         ) from error
     except apsw.IOError as error:
+        # The index of the write-ahead log could not grow: SQLite has no code of its own for a full disk there.
+        if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
+            raise no_space(path) from error
         raise HearthError(
             f"the disk failed under the database {path} ({error}): check the disk and the system's log",
             code="database_io",
             status=503,
         ) from error
+
+
+def no_space(path: Path) -> HearthError:
+    """The disk of the file is full: what was written last is not there, and everything else is."""
+    return HearthError(
+        f"no space left for the database {path}: free some disk space",
+        code="disk_full",
+        status=503,
+        retry_after=_FULL_RETRY_SECONDS,
+    )

@@ -63,7 +63,7 @@ mount -t cgroup2 none sys/fs/cgroup
 rm -rf opt/hearth/.venv
 chroot . /opt/python/bin/python3 -m venv --without-pip /opt/hearth/.venv
 printf '/opt/hearth\n/opt/packages\n' > "$(echo opt/hearth/.venv/lib/python3*/site-packages)/here.pth"
-for command in hearth:gateway.cli.main hearth-irc:clients.irc.cli; do
+for command in hearth:gateway.cli.entry hearth-irc:clients.irc.cli; do
     printf '#!/opt/hearth/.venv/bin/python\nfrom %s import main\nmain()\n' "${command#*:}" \
         > "opt/hearth/.venv/bin/${command%:*}"
     chmod +x "opt/hearth/.venv/bin/${command%:*}"

@@ -7,8 +7,6 @@ import threading
 import time
 from typing import Any
 
-import msgspec
-
 from gateway.base.errors import HearthError
 from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
@@ -71,11 +69,11 @@ class NewsBoard:
         while self._conversation == conversation:
             try:
                 with self._client.stream(f"/v1/conversations/{conversation}/events") as events:
-                    for event in events:
+                    for kind, data in events:
                         heard.set()
                         if self._conversation != conversation:
                             return
-                        self._take(event.event, msgspec.json.decode(event.data))
+                        self._take(kind, data)
             except HearthError as error:
                 if error.status in (401, 403, 404):
                     return

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
@@ -95,19 +94,18 @@ class Talk:
         body = {"text": line.text, "id": line.id, "stream": True, **self._limit}
         shown = False
         with self.client.stream(f"/v1/conversations/{name}/messages", body) as events:
-            for event in events:
-                data = msgspec.json.decode(event.data)
-                if event.event == "error":
+            for kind, data in events:
+                if kind == "error":
                     if shown:
                         say()
                     raise_event_error(data)
-                if event.event == "done":
+                if kind == "done":
                     if not shown and data["message"] is not None:  # it had been answered before
                         say(data["message"]["text"], nl=False)
                     return dict(data)
-                self._accepted = self._accepted or event.event == "accepted"
-                shown = shown or event.event == "delta"
-                _show(event.event, data)
+                self._accepted = self._accepted or kind == "accepted"
+                shown = shown or kind == "delta"
+                _show(kind, data)
         raise HearthError("the server ended the reply early", status=503)
 
 

@@ -1,10 +1,11 @@
-"""Exit statuses: 0 done, 2 wrong usage (click's own), and these."""
+"""Exit statuses: 0 done, and these."""
 
 from __future__ import annotations
 
 from gateway.base.errors import ConfigurationError, HearthError
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
 EXIT_TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h: the same command may work later
 EXIT_CONFIGURATION = 78  # EX_CONFIG
 EXIT_INTERRUPTED = 130  # 128 + SIGINT

@@ -9,9 +9,22 @@ from typing import Any, TypeVar
 
 import click
 
+from gateway.base.private import check_usable
 from gateway.config.sources import LoadedSettings, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class PathType(click.Path):
+    """A path that is not empty: ``--data-dir "$UNSET"`` is a mistake, not the working directory."""
+
+    def __init__(self, *, allow_dash: bool = False, exists: bool = False) -> None:
+        super().__init__(path_type=Path, readable=False, allow_dash=allow_dash, exists=exists)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def local_options(command: F) -> F:
@@ -19,12 +32,10 @@ def local_options(command: F) -> F:
     command = click.option(
         "--config",
         "config_file",
-        type=click.Path(path_type=Path),
+        type=PathType(),
         help="Read settings from this TOML file too.",
     )(command)
-    return click.option("--data-dir", type=click.Path(path_type=Path), help="Where database and models are.")(
-        command
-    )
+    return click.option("--data-dir", type=PathType(), help="Where database and models are.")(command)
 
 
 def client_options(command: F) -> F:
@@ -42,7 +53,12 @@ def json_option(command: F) -> F:
 
 
 def settings_of(data_dir: Path | None, config_file: Path | None, **flags: object) -> LoadedSettings:
-    """The settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given."""
+    """The settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given.
+
+    Raises ConfigurationError, also when the data directory is there and cannot be used.
+    """
     dotted = {name.replace("__", "."): value for name, value in flags.items()}
     dotted["data_dir"] = None if data_dir is None else str(data_dir)
-    return load_settings(dotted, os.environ, config_file)
+    loaded = load_settings(dotted, os.environ, config_file)
+    check_usable(loaded.settings.data_dir)
+    return loaded

@@ -59,9 +59,11 @@ def claim(data_dir: Path) -> Iterator[Claim]:
     lock = _open_lock(data_dir)
     with lock:
         _acquire(lock, data_dir)
-        lock.truncate(0)
-        lock.write(str(os.getpid()).encode())
-        lock.flush()
+        try:
+            lock.truncate(0)
+            lock.write(str(os.getpid()).encode())
+        except OSError as error:
+            raise HearthError(f"{data_dir / _LOCK} cannot be written: {error.strerror}", status=503) from None
         held = Claim(data_dir)
         held.withdraw()  # of a server that was killed
         try:
@@ -100,7 +102,9 @@ def _owner(lock: BinaryIO, data_dir: Path) -> Running | None:
 def _open_lock(data_dir: Path) -> BinaryIO:
     try:
         make_private(data_dir)
-        return os.fdopen(os.open(data_dir / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+        return os.fdopen(
+            os.open(data_dir / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b", buffering=0
+        )
     except OSError as error:
         raise ConfigurationError(
             f"the data directory {data_dir} cannot be used: {error.strerror}; choose another --data-dir"

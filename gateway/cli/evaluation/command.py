@@ -16,7 +16,7 @@ from gateway import __version__
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.resources import bundled
 from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
-from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.options import PathType, client_options, json_option
 from gateway.cli.common.text import say
 from gateway.cli.evaluation.report import show_comparison, show_run
 from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
@@ -28,9 +28,7 @@ from gateway.telemetry import logs
 
 
 @click.command(name="eval")
-@click.option(
-    "--set", "question_set", type=click.Path(path_type=Path), help="A question set of your own (TOML)."
-)
+@click.option("--set", "question_set", type=PathType(), help="A question set of your own (TOML).")
 @click.option("--model", help="Instead of the configured model.")
 @click.option("--limit", type=click.IntRange(1), help="Only so many questions, spread over the set.")
 @click.option("--category", help="Only questions of this category.")
@@ -40,13 +38,9 @@ from gateway.telemetry import logs
     default="model",
     help="`question` scores retrieval by the questions' own words alone, without a model.  [default: model]",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Keep the run in this file; an unfinished one goes on."
-)
+@click.option("--out", type=PathType(), help="Keep the run in this file; an unfinished one goes on.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print tables for a document.")
-@click.option(
-    "--compare", nargs=2, type=click.Path(path_type=Path, exists=True), help="Compare two kept runs."
-)
+@click.option("--compare", nargs=2, type=PathType(exists=True), help="Compare two kept runs.")
 @click.option(
     "--server",
     is_flag=True,
@@ -149,7 +143,7 @@ async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, 
                 task.uncancel()
             return EXIT_INTERRUPTED
         except ConfigurationError:
-            raise  # the run cannot be kept, or the model cannot start
+            raise  # the model cannot start
         except HearthError as error:
             say(f"hearth: {error.message}", err=True)
             return exit_status(error)

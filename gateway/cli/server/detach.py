@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.private import make_private
+from gateway.cli.common.exits import EXIT_FAILED
 from gateway.cli.common.runfile import running
 from gateway.cli.common.text import say
 
@@ -44,8 +45,10 @@ def _wait(child: int, data_dir: Path, offset: int) -> str:
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            say(_tail(data_dir / _LOG, offset), err=True)
-            sys.exit(os.waitstatus_to_exitcode(status) or 1)
+            code = os.waitstatus_to_exitcode(status)
+            said = _tail(data_dir / _LOG, offset)
+            say(said or _nothing_said(code, data_dir / _LOG), err=True)
+            sys.exit(code if code > 0 else EXIT_FAILED)
         server = running(data_dir)
         if server is not None and server.pid == child and server.url:
             return server.url
@@ -54,6 +57,11 @@ def _wait(child: int, data_dir: Path, offset: int) -> str:
     raise HearthError(
         f"the server did not listen within {_START_SECONDS:.0f} s; see {data_dir / _LOG}", status=503
     )
+
+
+def _nothing_said(code: int, log: Path) -> str:
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+    return f"hearth: the server {how} and wrote nothing to {log}: is the disk full? `hearth start` shows more"
 
 
 def _open_log(data_dir: Path) -> int:

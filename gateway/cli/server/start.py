@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -53,7 +51,8 @@ def start(
 
 
 def _serve(settings: Settings) -> None:
-    signal.signal(signal.SIGTERM, _leave)
+    # Held back until the server can take them: an exception amid an import may get lost or leave a traceback.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
     with claim(settings.data_dir) as held:
         from gateway.server.serve import run  # the whole server: not paid for by a refused start
 
@@ -68,8 +67,3 @@ def _announce(url: str) -> None:
     say(f"listening on {url}")
     say(f"try: curl -N -H 'Accept: text/event-stream' --data 'Who created Befunge?' {url}/ask")
     sys.stdout.flush()
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """A stop that was asked for is no failure, and what was opened is to be closed."""
-    raise SystemExit(os.EX_OK)

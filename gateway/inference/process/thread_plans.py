@@ -10,6 +10,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from gateway.base.errors import ConfigurationError
 from gateway.base.private import make_private
 
 log = structlog.get_logger(__name__)
@@ -50,7 +51,7 @@ class ThreadPlans:
             partial = self._path(plan.file).with_suffix(".partial")
             partial.write_bytes(msgspec.json.encode(plan))
             partial.replace(self._path(plan.file))
-        except OSError as error:
+        except (OSError, ConfigurationError) as error:
             log.warning("thread_plan_not_kept", problem=str(error))
 
     def all(self) -> list[ThreadPlan]:

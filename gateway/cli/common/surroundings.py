@@ -1,0 +1,84 @@
+"""What a command finds around it: standard streams that are closed, full or without a reader, and Ctrl-C."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_TEMPORARY
+from gateway.cli.common.text import say
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_UNUSABLE = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+    }
+)
+
+
+def ensure_streams() -> None:
+    """Open descriptors 0, 1 and 2 where the caller has closed them, so that no other file gets their numbers.
+
+    Writing to a standard output that was closed still fails. Characters that its encoding lacks are escaped.
+    """
+    for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)  # gets the lowest free number
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def drop_output(descriptor: int = 1) -> None:
+    """What is left for standard output (or error, 2) cannot be written: do not try again at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def complain(sentence: str) -> None:
+    """One line on standard error, if that can be written."""
+    try:
+        say(f"hearth: {sentence}", err=True)
+    except OSError:
+        drop_output(2)
+
+
+def failure(error: OSError) -> tuple[str, int]:
+    """A failure of the system that no command expected, as a sentence and an exit status."""
+    what = str(error.filename) if error.filename is not None else "reading or writing failed"
+    sentence = f"{what}: {error.strerror or error}"
+    if error.errno in FULL:
+        return f"{sentence}; make room, and run the command again", EXIT_TEMPORARY
+    return sentence, EXIT_CONFIGURATION if error.errno in _UNUSABLE else EXIT_FAILED
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: amid an import, Python may lose it or print a traceback."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        allow_interrupts()
+
+
+def allow_interrupts() -> None:
+    """Ctrl-C interrupts from here on, also one that had to wait."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

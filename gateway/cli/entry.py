@@ -1,0 +1,14 @@
+"""What the console script runs first. Ctrl-C waits until the program is imported, so that it leaves no traceback."""
+
+from __future__ import annotations
+
+import signal
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    # Imported late: the line above comes first.
+    from gateway.cli.main import main as run_command_line
+
+    run_command_line()
