@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 LIGHT = """
 import sys
-from model_host import bindings
+from model_host.engine import bindings
 bindings.import_light()
 import llama_cpp
 light = {name for name in vars(llama_cpp) if not name.startswith("_")}
