@@ -156,7 +156,7 @@ FailureCode = Literal[
     "tools_unsupported",  # the model's chat template has no tools
     "bad_tool_call",  # the model broke off a call, or wrote one that is none
     "wrong_host",  # embed sent to a host that generates text, or the reverse
-    "cancelled",  # an embed that was stopped, or any request before its prompt was tokenized
+    "cancelled",  # an embed, a count or a detokenize that was stopped
     "overloaded",  # queue full; retriable
     "out_of_memory",  # the model or its KV cache did not fit
     "model_missing",
