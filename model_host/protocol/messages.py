@@ -80,7 +80,7 @@ FailureCode = Literal[
     "tools_unsupported",  # the model's chat template has no tools
     "bad_tool_call",  # the model broke off a call, or wrote one that is none
     "wrong_host",  # embed sent to a host that generates text, or the reverse
-    "cancelled",  # an embed that was stopped, or any request before its prompt was tokenized
+    "cancelled",  # an embed, a count or a detokenize that was stopped
     "reply_too_long",  # the reply would be over the line limit
     "not_erased",  # files of a forgotten owner could not be deleted; retriable
     "overloaded",  # queue full; retriable

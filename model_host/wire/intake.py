@@ -91,11 +91,7 @@ class Intake(Generic[Work]):
             ticket = self._to_prepare.get()
             self._ticket_began = time.monotonic()
             try:
-                result: Work | protocol.Event = (
-                    protocol.Failed(ticket.request.id, "cancelled", "the request was cancelled")
-                    if ticket.cancelled
-                    else prepare(ticket)
-                )
+                result: Work | protocol.Event = _stopped(ticket) if ticket.cancelled else prepare(ticket)
             except Exception as error:  # whatever goes wrong with one request must not end the others
                 result = protocol.Failed(
                     ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]
@@ -184,6 +180,23 @@ class Intake(Generic[Work]):
             self.closing = request_id
             self._wake.notify()
         self._on_cancel("")
+
+
+def _stopped(ticket: Ticket) -> protocol.Event:
+    """The end of a request that was cancelled before its turn."""
+    if not isinstance(ticket.request, protocol.Generate):
+        return protocol.Failed(ticket.request.id, "cancelled", "the request was cancelled")
+    return protocol.Finished(
+        id=ticket.request.id,
+        reason="cancelled",
+        prompt_tokens=0,
+        cached_tokens=0,
+        completion_tokens=0,
+        queue_seconds=round(time.monotonic() - ticket.arrived, 6),
+        prefill_seconds=0.0,
+        decode_seconds=0.0,
+        seed=0,
+    )
 
 
 def _lines(descriptor: int) -> Iterator[bytes | None]:

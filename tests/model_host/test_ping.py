@@ -65,12 +65,16 @@ def test_what_is_cancelled_before_its_turn_is_not_tokenized(host: HostProcess) -
     host.send(op="count", id="one", texts=[text])
     took = host.end("one")["_at"] - begun
     waiting = [f"waiting{n}" for n in range(20)]
-    for request_id in waiting:
-        host.send(op="count", id=request_id, texts=[text])
+    for number, request_id in enumerate(waiting):
+        if number % 2:
+            host.generate(request_id, prompt=text)
+        else:
+            host.send(op="count", id=request_id, texts=[text])
     for request_id in waiting:
         host.send(op="cancel", id=f"no-{request_id}", target=request_id)
     cancelled = time.monotonic()
     ends = [host.end(request_id) for request_id in waiting]
     # The first ones may have had their turn while the others were being sent.
-    assert [end.get("code") for end in ends[5:]] == ["cancelled"] * 15
+    assert [end.get("code") for end in ends[6::2]] == ["cancelled"] * 7
+    assert [end.get("reason") for end in ends[7::2]] == ["cancelled"] * 7
     assert time.monotonic() - cancelled < 10 * took
