@@ -108,8 +108,8 @@ def test_service_is_back_after_kills_at_any_time(
         back = storm.served_since(time.monotonic())
     assert storm.wrong == []
     assert back < BACK_SECONDS
-    # A kill costs each client what it has open, and at worst what it sent to a host that was already dead.
-    assert storm.retriable <= 2 * 8 * kills
+    # A kill costs each client what it has open, and what it sends until the death is noticed; not hundreds.
+    assert storm.retriable <= 5 * 8 * kills
 
 
 @pytest.mark.parametrize("embedding", [False, True], ids=["chat", "embedding"])
