@@ -137,7 +137,7 @@ async def test_kills_at_any_time_cost_only_what_was_open(make_host: MakeHost) ->
     over.set()
     await asyncio.wait_for(asyncio.gather(*clients), PATIENCE)
     assert all(isinstance(end, Finished) or retriable(end) for end in ends)
-    assert host.health().restarts == 20
+    assert 10 <= host.health().restarts <= 20, "a kill may meet a host that is dead already"
     assert isinstance(await outcome(host, 3), Finished)
 
 
