@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 
 # Every test that runs a real model gets it from one of these, directly or through other fixtures.
-MODELS = frozenset({"demo_model", "tiny_model", "wide_model", "tiny_embedding_model", "tool_models"})
+MODELS = frozenset(
+    {"demo_model", "tiny_model", "wide_model", "tiny_embedding_model", "tool_models", "smollm2"}
+)
 
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 2 * 1024**3
@@ -72,6 +74,13 @@ def _memory_has_room() -> bool:
 def demo_model() -> str:
     """Name of the built-in model."""
     return "hearth-demo"
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """SmolLM2-135M-Instruct: real weights of 98 MB, downloaded once (``models/weights.py``)."""
+    command = [sys.executable, str(ROOT / "models" / "weights.py"), "smollm2"]
+    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
 
 
 @pytest.fixture(scope="session")
