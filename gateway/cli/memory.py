@@ -36,12 +36,14 @@ def convert(
         if conversation
         else [str(each["id"]) for each in client.every("/v1/conversations?archived=true")]
     )
-    made = 0
+    made = rejected = 0
     for name in tqdm(names, unit=" conversations", disable=None, leave=False):
-        made += client.post(f"/v1/conversations/{name}/convert", {} if to is None else {"to": to})[
-            "summaries"
-        ]
+        done = client.post(f"/v1/conversations/{name}/convert", {} if to is None else {"to": to})
+        made += done["summaries"]
+        rejected += done["rejected"]
     say(f"{made} summaries made again in {len(names)} conversations")
+    if rejected:
+        say(f"{rejected} new ones were rejected; the old ones stay. Run the command again to retry them.")
 
 
 @memory.command()

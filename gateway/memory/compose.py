@@ -15,7 +15,7 @@ from msgspec import Struct
 from gateway.base.errors import PromptTooLongError
 from gateway.memory.types import Block, ContextBudget, LeftOut
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.summaries import Summary, SummaryLevel
+from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
 
 # Headings of the summaries, which place them in time.
@@ -30,8 +30,10 @@ HEADINGS: dict[SummaryLevel, str] = {
 }
 # The order of the summaries in the prompt, the most stable level first.
 _LEVELS: tuple[SummaryLevel, ...] = ("reflection", "month", "today", "now", "round", "conversation")
-# Chat templates want the user to speak first.
-_RESUMED = "(The messages before this are summarized above.)"
+# Chat templates want the user to speak first. What stands there is true: not everything left out is summarized.
+_SUMMARIZED = "(The messages before this are summarized above.)"
+_LEFT_OUT = "(Earlier messages are left out here.)"
+_BEGINS = "(The conversation begins here.)"
 # A prompt over the limit drops the recalled block, then the oldest messages down to the last _LAST_LINES, then these
 # blocks in this order, then further messages.
 _DROPPED = ("facts", "tasks", "conversation", "month", "today", "reflection", "now", "round", "persona")
@@ -147,7 +149,8 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
     optional, lines = _optional_blocks(ingredients), _lines(ingredients)
     no_room: list[LeftOut] = []
     steps = _steps(ingredients, optional, lines, max(1, int(budget.limit * _STEP_SHARE)))
-    while (total := _total(ingredients, optional, _turns(lines))) > budget.limit:
+    complete = len(lines)
+    while (total := _total(ingredients, optional, _turns(lines, _BEGINS))) > budget.limit:
         dropped = next(steps, None)
         if isinstance(dropped, Block):
             optional.remove(dropped)
@@ -164,7 +167,8 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
             )
         no_room.append(LeftOut(what, f"no room: {tokens} tokens, and the limit is {budget.limit}"))
     left_out = [*_not_considered(ingredients), *no_room]
-    return _composition(ingredients, optional, _turns(lines), left_out, total)
+    opening = _opening(ingredients, optional, everything=len(lines) == complete)
+    return _composition(ingredients, optional, _turns(lines, opening), left_out, total)
 
 
 def _steps(
@@ -220,7 +224,7 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
         Block(summary.level, summary.tokens, summary_text(summary))
         for level in _LEVELS
         for summary in ingredients.summaries
-        if summary.level == level and (summary.text.strip() or summary.pins)
+        if summary.level == level and _says_something(summary)
     ]
     i = ingredients
     return [block for block in (i.persona, *summaries, i.tasks, i.facts, i.recalled) if block and block.text]
@@ -238,8 +242,21 @@ def _lines(ingredients: Ingredients) -> list[Turn]:
     return lines
 
 
-def _turns(lines: Sequence[Turn]) -> list[Turn]:
-    """Consecutive lines of one role joined into turns; the first turn is a user's."""
+def _opening(ingredients: Ingredients, optional: Sequence[Block], *, everything: bool) -> str:
+    """What precedes a first line that is the assistant's. ``everything``: no line was dropped for room."""
+    summaries = [summary for summary in ingredients.summaries if summary.level != "message"]
+    shown = {block.text for block in optional}
+    if not everything or any(_says_something(s) and summary_text(s) not in shown for s in summaries):
+        return _LEFT_OUT
+    return _SUMMARIZED if summaries else _BEGINS
+
+
+def _says_something(summary: Summary) -> bool:
+    return bool(summary.text.strip() or summary.pins)
+
+
+def _turns(lines: Sequence[Turn], opening: str) -> list[Turn]:
+    """Consecutive lines of one role joined into turns; the first turn is a user's, if need be with ``opening``."""
     turns: list[Turn] = []
     for line in lines:
         if turns and turns[-1].role == line.role:
@@ -249,7 +266,7 @@ def _turns(lines: Sequence[Turn]) -> list[Turn]:
         else:
             turns.append(line)
     if turns and turns[0].role == "assistant":
-        return [Turn("user", _RESUMED, 12, 0, 0), *turns]
+        return [Turn("user", opening, 12, 0, 0), *turns]
     return turns
 
 
@@ -277,9 +294,13 @@ def _not_considered(ingredients: Ingredients) -> list[LeftOut]:
     for summary in ingredients.summaries:
         if summary.level != "message":
             left_out.append(
-                LeftOut(f"messages {summary.first} to {summary.last}", f"summarized: {summary.level}")
+                LeftOut(
+                    f"messages {summary.first} to {summary.last}",
+                    f"{'extracted' if summary.prompt_name == EXTRACT else 'summarized'}: {summary.level}",
+                )
             )
         elif summary.first in spoken:
-            what = "its summary stands" if summary.prompt_name else "sentences picked from it stand"
+            extracted = summary.prompt_name in ("", EXTRACT)
+            what = "sentences picked from it stand" if extracted else "its summary stands"
             left_out.append(LeftOut(f"message {summary.first}", f"too long: {what} in for it"))
     return [*left_out, *ingredients.left_out]

@@ -7,7 +7,6 @@ reply. A job stops at its conversation's next message, except a compaction that 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -18,8 +17,8 @@ import apsw
 import msgspec
 import structlog
 
-from gateway.base.aio import KeyedLocks, finish, stop
-from gateway.base.errors import HearthError, NotFoundError, OverloadedError
+from gateway.base.aio import KeyedLocks, finish
+from gateway.base.errors import NotFoundError, OverloadedError
 from gateway.base.redact import redact, redact_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
@@ -149,8 +148,8 @@ class Conversations:
         async with self._alone(conversation) as current:
             return await self._compactor.run(current, force=True)
 
-    async def convert(self, conversation: Conversation, version: int | None) -> int:
-        """Rewrite summaries of other prompt versions; returns their number."""
+    async def convert(self, conversation: Conversation, version: int | None) -> tuple[int, int]:
+        """Rewrite summaries of other prompt versions; return how many were rewritten and rejected."""
         async with self._alone(conversation) as current:
             return await self._compactor.convert(current, version)
 
@@ -185,6 +184,7 @@ class Conversations:
             await self._parts.database.write(
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
+            self._compactor.forget(conversation.id)
             self._hub.publish(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
@@ -199,6 +199,7 @@ class Conversations:
             return gone
 
         async with self._alone(conversation):
+            self._compactor.forget(conversation.id)
             gone = await self._parts.database.write(forget)
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
@@ -298,28 +299,14 @@ class Conversations:
         return await finish(parts.database.write(store))
 
     async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:
-        """Compact the history if the prompt would not fit the context."""
+        """Make the prompt fit the context without the model, which would keep the message waiting.
+
+        Extracts stand in for the summaries; the model replaces them when it is idle.
+        """
         context = await self._builder.build(conversation, compacting=True)
-        if context.composition.total <= context.budget.limit:
-            return
-        states: asyncio.Queue[PostEvent | None] = asyncio.Queue()
-
-        def tell(levels: list[str], tokens: int) -> None:
-            states.put_nowait(Compacting(levels, tokens))
-
-        task = asyncio.create_task(self._compactor.run(conversation, tell=tell))
-        task.add_done_callback(lambda _: states.put_nowait(None))
-        try:
-            while (state := await states.get()) is not None:
-                yield state
-            try:
-                await task
-            except HearthError as error:  # the composer leaves out what does not fit, and lists it
-                log.warning(
-                    "the history could not be compacted", problem=error.message, conversation=conversation.id
-                )
-        finally:
-            await stop([task])
+        if context.composition.total > context.budget.limit:
+            yield Compacting(self._compactor.levels(context), context.composition.total)
+            await self._compactor.run(conversation, at_once=True)
 
     async def _keep_reply(
         self, conversation: Conversation, message: StoredMessage, text: str, *, failed: bool
@@ -351,7 +338,7 @@ class Conversations:
 
     def _queue(self, connection: apsw.Connection, conversation: Conversation) -> None:
         """Queue an exchange's jobs; a compaction job checks itself whether one is due."""
-        kinds: list[JobKind] = [*self._handlers, "compact"]
+        kinds: list[JobKind] = ["compact", *self._handlers]
         for kind in kinds:
             add_job(connection, kind, conversation.id, now=self._parts.clock())
 
@@ -364,6 +351,7 @@ class Conversations:
     async def _compact_job(self, job: Job) -> None:
         conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
         await self._compactor.run(conversation)
+        await self._compactor.replace_extracts(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))
 
 

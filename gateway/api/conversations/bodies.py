@@ -163,10 +163,11 @@ class ContextReply(Struct, frozen=True, kw_only=True):
 
 
 class CompactionReply(Struct, frozen=True):
-    """How many summaries were made."""
+    """How many summaries were made. ``rejected``: how many of a conversion's were not accepted and stay as they are."""
 
     id: str
     summaries: int
+    rejected: int = 0
 
 
 class Erased(Struct, frozen=True):

@@ -172,7 +172,8 @@ async def convert(request: Request) -> Response:
     services, conversation = services_of(request), await conversation_of(request)
     wanted = parse_conversion(await request.body())
     work = services.conversations.convert(conversation, wanted.to)
-    return json_reply(CompactionReply(conversation.id, await until_disconnect(request.receive, work)))
+    rewritten, rejected = await until_disconnect(request.receive, work)
+    return json_reply(CompactionReply(conversation.id, rewritten, rejected))
 
 
 async def rollover(request: Request) -> Response:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
+import structlog
 
 from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError, NotFoundError
@@ -17,8 +17,8 @@ from gateway.memory.hub import Hub
 from gateway.memory.planning.planner import plan
 from gateway.memory.planning.situation import MIN_TARGET_TOKENS
 from gateway.memory.summaries.summarize import (
-    REJECTED_SECONDS,
     Summarizer,
+    SummaryDraft,
     SummaryRejectedError,
     SummarySource,
     spans,
@@ -27,10 +27,16 @@ from gateway.memory.types import Compaction
 from gateway.models.prompts import PromptSet
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage, messages_between
-from gateway.store.memory.summaries import NewSummary, Summary, add_summary
+from gateway.store.memory.summaries import EXTRACT, NewSummary, Summary, add_summary
+
+log = structlog.get_logger(__name__)
 
 # Plans in a row for one conversation: usually two or three, but an imported log takes one per context's worth of text.
 _MAX_PLANS = 1000
+
+
+# Summaries that the model writes at once, over all conversations.
+_AT_ONCE = 4
 
 
 class HistoryCompactor:
@@ -42,7 +48,10 @@ class HistoryCompactor:
         self._hub = hub
         self.running: set[str] = set()  # conversations whose summaries are being written
         self._open: set[str] = set()  # conversations with a compaction, also between its plans
-        self._paused: dict[str, float] = {}  # monotonic time of the next attempt, by conversation
+        self._places = asyncio.Semaphore(_AT_ONCE)
+        # Summaries of parts of unfinished compactions, by conversation.
+        self._finished: defaultdict[str, dict[tuple[object, ...], str]] = defaultdict(dict)
+        self._refused: set[int] = set()  # extracts that this model could not replace (``seq``)
 
     def seconds_left(self, conversation: str) -> float | None:
         """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
@@ -50,58 +59,48 @@ class HistoryCompactor:
 
     def due(self, context: Context) -> bool:
         """Whether the planner has a plan."""
-        return bool(plan(context.situation(), context.policy))
+        return bool(self.levels(context))
 
-    async def run(
-        self, conversation: Conversation, *, force: bool = False, tell: Callable[..., None] | None = None
-    ) -> int:
-        """Compact until the planner has no plan; returns the number of summaries.
+    def levels(self, context: Context) -> list[str]:
+        """The levels of the summaries that are due."""
+        return [each.level for each in plan(context.situation(), context.policy)]
 
-        ``tell`` gets ``levels`` and ``tokens`` of each plan as keywords. Raises SummaryRejectedError and what the
-        inference raises; the summaries made so far stay. The outcome is published to the conversation's listeners.
+    def forget(self, conversation: str) -> None:
+        """Drop what is kept of the conversation's text."""
+        self._finished.pop(conversation, None)
+
+    async def run(self, conversation: Conversation, *, force: bool = False, at_once: bool = False) -> int:
+        """Compact until the planner has no plan; return the number of summaries.
+
+        The model writes them. Extracts stand in for rejected ones, and ``at_once`` for all. Raises what the inference
+        raises; the summaries made so far stay. The outcome is published to the conversation's listeners.
         """
-        pause = 0.0 if force else self._paused.get(conversation.id, 0.0) - time.monotonic()
         self._open.add(conversation.id)
         try:
-            made = await self._run(conversation, force, pause, tell)
+            made = await self._run(conversation, force, at_once)
         except HearthError as error:
-            if pause <= 0:  # otherwise nothing was tried, and the previous failure has been published
-                if isinstance(error, SummaryRejectedError):
-                    self._paused[conversation.id] = time.monotonic() + REJECTED_SECONDS
-                self._hub.publish(
-                    conversation.id, "compaction_failed", code=error.code, message=error.message
-                )
+            self._hub.publish(conversation.id, "compaction_failed", code=error.code, message=error.message)
             raise
         except asyncio.CancelledError:
             self._hub.publish(conversation.id, "compaction_stopped")
             raise
         finally:
             self._open.discard(conversation.id)
-        self._paused.pop(conversation.id, None)
+        self.forget(conversation.id)
         return made
 
-    async def _run(
-        self, conversation: Conversation, force: bool, pause: float, tell: Callable[..., None] | None
-    ) -> int:
-        """``pause``: seconds until a summary may be tried again. Stand-ins never wait, because replies need them."""
+    async def _run(self, conversation: Conversation, force: bool, at_once: bool) -> int:
         made = 0
         for _ in range(_MAX_PLANS):
             context = await self._builder.build(conversation, compacting=True)
             planned = plan(context.situation(force=force), context.policy)
             if not planned:
                 break
-            if pause > 0 and any(each.level != "message" for each in planned):
-                raise SummaryRejectedError("its summaries were rejected a moment ago", retry_after=pause)
-            state: dict[str, Any] = {
-                "levels": [each.level for each in planned],
-                "tokens": context.situation().total,
-            }
-            self._hub.publish(conversation.id, "compacting", **state)
-            if tell is not None:
-                tell(**state)
+            levels = [each.level for each in planned]
+            self._hub.publish(conversation.id, "compacting", levels=levels, tokens=context.situation().total)
             self.running.add(conversation.id)
             try:
-                await side_by_side(self._make(context, each) for each in planned)
+                await side_by_side(self._make(context, each, at_once) for each in planned)
             finally:
                 self.running.discard(conversation.id)
             made += len(planned)
@@ -109,10 +108,29 @@ class HistoryCompactor:
             self._hub.publish(conversation.id, "compacted", summaries=made)
         return made
 
+    async def replace_extracts(self, conversation: Conversation) -> int:
+        """Have the model write the summaries that extracts stand in for; return how many it wrote.
+
+        Each is tried once per run of the program. Raises what the inference raises.
+        """
+        context = await self._builder.build(conversation, compacting=True)
+        written = 0
+        for summary in context.summaries:
+            if summary.prompt_name == EXTRACT and summary.seq not in self._refused:
+                try:
+                    await self._rewrite(context, summary, self._parts.prompts)
+                    written += 1
+                except SummaryRejectedError:
+                    self._refused.add(summary.seq)
+        self.forget(conversation.id)
+        if written:
+            self._hub.publish(conversation.id, "compacted", summaries=written)
+        return written
+
     async def close_off(self, conversation: Conversation) -> NewSummary | None:
         """One summary of a whole conversation, for the one that continues it; None if it is empty.
 
-        It is not stored. Raises as :meth:`run`.
+        It is not stored. An extract, if the model cannot write it. Raises what the inference raises.
         """
         context = await self._builder.build(conversation, compacting=True)
         situation = context.situation()
@@ -126,13 +144,14 @@ class HistoryCompactor:
             folds=tuple(summary.seq for summary in situation.chain),
             target_tokens=context.budget.floor // 2,
         )
-        return await self._summary(context, everything)
+        return await self._written(context, everything)
 
-    async def convert(self, conversation: Conversation, version: int | None) -> int:
+    async def convert(self, conversation: Conversation, version: int | None) -> tuple[int, int]:
         """Rewrite the live summaries that another version of their prompts wrote than ``version`` or the current one.
 
-        Each is written from the messages of its span, and supersedes the old row. Returns their number. Raises as
-        :meth:`run`, and InvalidRequestError when a prompt does not have that version.
+        Each is written from the messages of its span, and supersedes the old row; one that is rejected stays as it is.
+        Returns how many were rewritten and rejected. Raises what the inference raises, and InvalidRequestError when a
+        prompt does not have that version.
         """
         context = await self._builder.build(conversation, compacting=True)
         prompts = self._parts.prompts
@@ -140,39 +159,69 @@ class HistoryCompactor:
         outdated = []
         for summary in context.summaries:
             name = summary.prompt_name
-            if (
-                name in prompts.names()
-            ):  # otherwise its prompt is gone, or no model wrote it: it stays as it is
+            # Otherwise its prompt is gone, or no model wrote it: it stays as it is.
+            if name in prompts.names():
                 prompt = prompts.get(name) if version is None else prompts.version(name, version, "to")
                 if summary.prompt_version != prompt.version:
                     outdated.append(summary)
+        rejected = 0
         for summary in outdated:
-            messages = await self._parts.database.read(
-                partial(
-                    messages_between, conversation=conversation.id, first=summary.first, last=summary.last
+            try:
+                await self._rewrite(context, summary, wanted)
+            except SummaryRejectedError as error:
+                rejected += 1
+                log.warning(
+                    "a summary was not converted", conversation=conversation.id, problem=error.message
                 )
-            )
-            again = Compaction(
-                level=summary.level,
-                first=messages[0].seq if messages else None,
-                last=messages[-1].seq if messages else None,
-                folds=() if messages else (summary.seq,),
-                target_tokens=max(MIN_TARGET_TOKENS, summary.tokens),
-            )
-            made = msgspec.structs.replace(
-                await self._summary(context, again, wanted), first=summary.first, last=summary.last
-            )
-            await self._parts.database.write(partial(add_summary, summary=made, folds=(summary.seq,)))
-        return len(outdated)
+        return len(outdated) - rejected, rejected
 
-    async def _make(self, context: Context, compaction: Compaction) -> None:
-        summary = await self._summary(context, compaction)
+    async def _rewrite(self, context: Context, summary: Summary, prompts: PromptSet) -> None:
+        """Write a summary again from the messages of its span. Raises SummaryRejectedError."""
+        messages = await self._parts.database.read(
+            partial(
+                messages_between,
+                conversation=context.conversation.id,
+                first=summary.first,
+                last=summary.last,
+            )
+        )
+        again = Compaction(
+            level=summary.level,
+            first=messages[0].seq if messages else None,
+            last=messages[-1].seq if messages else None,
+            folds=() if messages else (summary.seq,),
+            target_tokens=max(MIN_TARGET_TOKENS, summary.tokens),
+        )
+        summarizer, source = await self._source(context, again, prompts)
+        async with self._places:
+            draft = await summarizer.summarize(again, source, context.composition)
+        made = msgspec.structs.replace(
+            self._summary(context, again, source, draft), first=summary.first, last=summary.last
+        )
+        await self._parts.database.write(partial(add_summary, summary=made, folds=(summary.seq,)))
+
+    async def _make(self, context: Context, compaction: Compaction, at_once: bool) -> None:
+        summary = await self._written(context, compaction, at_once)
         await self._parts.database.write(partial(add_summary, summary=summary, folds=compaction.folds))
 
-    async def _summary(
-        self, context: Context, compaction: Compaction, prompts: PromptSet | None = None
-    ) -> NewSummary:
-        """``prompts`` replace the current versions."""
+    async def _written(self, context: Context, compaction: Compaction, at_once: bool = False) -> NewSummary:
+        summarizer, source = await self._source(context, compaction, self._parts.prompts)
+        if at_once:
+            draft = await summarizer.extract(compaction, source)
+        else:
+            try:
+                async with self._places:
+                    draft = await summarizer.summarize(compaction, source, context.composition)
+            except SummaryRejectedError as error:
+                log.warning(
+                    "an extract stands in for a summary", level=compaction.level, problem=error.message
+                )
+                draft = await summarizer.extract(compaction, source)
+        return self._summary(context, compaction, source, draft)
+
+    async def _source(
+        self, context: Context, compaction: Compaction, prompts: PromptSet
+    ) -> tuple[Summarizer, SummarySource]:
         conversation, parts = context.conversation, self._parts
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
@@ -185,15 +234,20 @@ class HistoryCompactor:
         )
         summarizer = Summarizer(
             parts.model(conversation),
-            prompts or parts.prompts,
+            prompts,
             context=context.budget.context,
             part=parts.defaults.summary_prompt_tokens or parts.defaults.prompt_tokens or context.budget.limit,
             apart=parts.defaults.summaries_apart,
+            finished=self._finished[conversation.id],
         )
-        draft = await summarizer.summarize(compaction, source, context.composition)
-        first, last, from_time, to_time = spans(messages, source.folds)
+        return summarizer, source
+
+    def _summary(
+        self, context: Context, compaction: Compaction, source: SummarySource, draft: SummaryDraft
+    ) -> NewSummary:
+        first, last, from_time, to_time = spans(source.messages, source.folds)
         return NewSummary(
-            conversation=conversation.id,
+            conversation=context.conversation.id,
             level=compaction.level,
             first=first,
             last=last,
@@ -204,7 +258,7 @@ class HistoryCompactor:
             tokens=draft.tokens,
             prompt_name=draft.prompt_name,
             prompt_version=draft.prompt_version,
-            model=parts.model_name if draft.prompt_name else "",
+            model=self._parts.model_name if draft.prompt_name not in ("", EXTRACT) else "",
             created_at=self._parts.clock(),
         )
 

@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.store.memory.messages import StoredMessage
 
-_BREAK = re.compile(r"(?<=[.!?…])\s+|\n+|\s+")
+# Where a text may be cut, best first: ends of lines, sentences, words.
+_BREAKS = (re.compile(r"\n+"), re.compile(r"(?<=[.!?…])\s+"), re.compile(r"\s+"))
 _PIECE_CHARACTERS = 2000
+_PIECES = 2000  # about as many are counted at once
 
 
 def dialogue(messages: Sequence[StoredMessage]) -> str:
@@ -24,42 +26,48 @@ def dialogue(messages: Sequence[StoredMessage]) -> str:
 
 
 async def split_dialogue(
-    text: str,
-    most: int,
-    count: Callable[[list[str]], Awaitable[list[int]]],
-    piece_characters: int = _PIECE_CHARACTERS,
+    text: str, most: int, count: Callable[[list[str]], Awaitable[list[int]]], piece_characters: int = 0
 ) -> list[str]:
-    """``text`` in parts of at most ``most`` tokens, cut between lines, else sentences, else words.
+    """Split ``text`` into the fewest parts of at most ``most`` tokens, of about equal size.
 
-    Joined, the parts are the text. It is first cut into pieces of ``piece_characters``, which are joined to parts; a
-    piece with more than ``most`` tokens is halved until it fits.
+    Parts end between lines, else sentences, else words. Joined, they are the text. It is first cut into pieces of
+    ``piece_characters``, by default about a sixth of a part; a piece with more than ``most`` tokens is split further.
     """
-    pieces = _pieces(text, piece_characters)
+    usual = max(min(_PIECE_CHARACTERS, max(40, most // 2)), len(text) // _PIECES)
+    pieces = _pieces(text, piece_characters or usual)
     tokens = await count(pieces)
+    if sum(tokens) <= most:
+        return [text]
+    share = sum(tokens) / -(-sum(tokens) // most)  # of each part
     parts: list[str] = []
-    size = 0
+    size = most  # of the last part: the first piece begins one
+    before = 0.0  # tokens of all parts
     for piece, cost in zip(pieces, tokens, strict=True):
+        middle, before = before + cost / 2, before + cost
         if cost > most and len(piece) > 1:
-            parts += await split_dialogue(piece, most, count, max(1, len(piece) // 2))
-            size = most  # the next piece starts a new part
-        elif parts and size + cost <= most:
+            parts += await split_dialogue(piece, most, count, max(1, len(piece) // 4))
+            size = most
+        elif size + cost <= most and middle <= share * len(parts):
             parts[-1] += piece
             size += cost
         else:
             parts.append(piece)
             size = cost
-    return parts or [""]
+    return parts
 
 
 def _pieces(text: str, size: int) -> list[str]:
-    """The text, cut at the last break within every ``size`` characters."""
+    """The text, cut at the last line end, sentence end or blank in the second half of every ``size`` characters."""
     pieces: list[str] = []
     at = 0
     while len(text) - at > size:
         window = text[at : at + size]
-        newline = window.rfind("\n") + 1
-        breaks = [newline] if newline > size // 2 else [match.end() for match in _BREAK.finditer(window)]
-        end = breaks[-1] if breaks and breaks[-1] > 0 else size
-        pieces.append(text[at : at + end])
+        ends = (_last_end(pattern, window) for pattern in _BREAKS)
+        end = next((end for end in ends if end > size // 2), size)
+        pieces.append(window[:end])
         at += end
-    return [*pieces, text[at:]] if at < len(text) else pieces
+    return [*pieces, text[at:]]
+
+
+def _last_end(pattern: re.Pattern[str], window: str) -> int:
+    return max((match.end() for match in pattern.finditer(window)), default=0)

@@ -51,6 +51,11 @@ def check(
     return SourceCheck(pins, lost, share)
 
 
+def is_open_task(line: str) -> bool:
+    """Whether the line has TODO, FIXME or an empty checkbox."""
+    return bool(_OPEN_TASK.search(line))
+
+
 def line_with(sentence: str, item: str) -> str:
     """The sentence, shortened around ``item`` if it is long; only ``item`` if it is not whole there."""
     if not contains(sentence, item):
@@ -75,5 +80,5 @@ def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:
 
 def _open_tasks(source: str, summary: str) -> list[str]:
     """Lines with an open task that the summary does not contain."""
-    lines = [line.strip() for line in source.split("\n") if _OPEN_TASK.search(line)]
+    lines = [line.strip() for line in source.split("\n") if is_open_task(line)]
     return [line[:_LONGEST_PIN] for line in lines if not contains(summary, line[:_LONGEST_PIN])]

@@ -4,14 +4,14 @@ The instruction follows the conversation's own prompt, to reuse its KV cache. A 
 too large for it, is read in prompts of its own. A summary is accepted only if the model ended it by itself, it fits,
 and it keeps what its source says (:mod:`gateway.memory.summaries.keep`).
 
-A message that is too large for any prompt always gets a stand-in, because neither it nor later messages could be
-answered otherwise: if its summaries are rejected, sentences are picked from it.
+:meth:`Summarizer.extract` needs no model: sentences of the source stand in for a summary that the model cannot write,
+or not in time. So no message leaves the prompt without a summary.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 
 import structlog
 from msgspec import Struct
@@ -20,19 +20,17 @@ from gateway.base.errors import HearthError
 from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
-from gateway.memory.summaries.extract import extract
+from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
 from gateway.memory.summaries.keep import SourceCheck, check, cut_at_sentence
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.summaries import Summary, SummaryLevel
+from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
 from model_host.protocol import Message
 
 log = structlog.get_logger(__name__)
 
 ATTEMPTS = 2
-# Pause after ATTEMPTS rejections; the old state stays meanwhile.
-REJECTED_SECONDS = 60.0
 # A smaller source is not worth a model call.
 _NOTHING_TOKENS = 24
 # The text's share of a summary's tokens; the rest is for pins.
@@ -51,7 +49,7 @@ _PROMPTS: dict[SummaryLevel, str] = {"now": "summary_now", "reflection": "reflec
 
 
 class SummaryRejectedError(HearthError):
-    """The model's summaries did not pass the check; the history stays as it was."""
+    """The model's summaries did not pass the check."""
 
     status = 502
     code = "summary_rejected"
@@ -75,6 +73,15 @@ class SummarySource(Struct, frozen=True, kw_only=True):
         """The whole source as text."""
         return "\n".join([*(self.fold_text(fold) for fold in self.folds), dialogue(self.spoken)]).strip()
 
+    @property
+    def tokens(self) -> int:
+        return sum(message.tokens for message in self.spoken) + sum(fold.tokens for fold in self.folds)
+
+    @property
+    def speakers(self) -> set[str]:
+        """The names that lines of :attr:`text` begin with."""
+        return {message.speaker for message in self.spoken} | {"User", "Assistant"}
+
     @staticmethod
     def fold_text(fold: Summary) -> str:
         """A summary without its heading."""
@@ -82,7 +89,7 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
 
 class SummaryDraft(Struct, frozen=True, kw_only=True):
-    """An accepted summary. ``tokens`` counts the text and the pins."""
+    """An accepted summary, or an extract. ``tokens`` counts the text and the pins."""
 
     text: str
     pins: list[str]
@@ -95,30 +102,36 @@ class Summarizer:
     """Writes one summary with the model.
 
     ``context`` limits a prompt with its reply, ``part`` the source text in a prompt of its own, both in tokens.
-    ``apart`` always uses prompts of their own, which some models need.
+    ``apart`` always uses prompts of their own, which some models need. ``finished`` keeps the summaries of parts, for
+    the next run after an interruption.
     """
 
     def __init__(
-        self, model: MemoryModel, prompts: PromptSet, *, context: int, part: int, apart: bool
+        self,
+        model: MemoryModel,
+        prompts: PromptSet,
+        *,
+        context: int,
+        part: int,
+        apart: bool,
+        finished: MutableMapping[tuple[object, ...], str],
     ) -> None:
         self._model = model
         self._prompts = prompts
         self._context = context
         self._part = part
         self._apart = apart
+        self._finished = finished
         self._source_parts: list[str] | None = None  # when it is read in prompts of its own
 
     async def summarize(
         self, compaction: Compaction, source: SummarySource, composition: Composition | None
     ) -> SummaryDraft:
         """The summary of ``source``. Raises SummaryRejectedError, and what the inference raises."""
-        text = source.text
-        tokens = sum(m.tokens for m in source.spoken) + sum(fold.tokens for fold in source.folds)
-        if tokens < _NOTHING_TOKENS and compaction.level != "message":
-            return SummaryDraft(
-                text="", pins=[text] if text else [], tokens=tokens, prompt_name="", prompt_version=0
-            )
-        letters = max(1.0, len(text) / max(1, tokens))  # characters per token in this conversation
+        small = self._small(compaction, source)
+        if small is not None:
+            return small
+        letters = _letters(source)
         problem = ""
         for attempt in range(ATTEMPTS):
             most = int(compaction.target_tokens * _TEXT_SHARE)
@@ -131,18 +144,30 @@ class Summarizer:
             if isinstance(draft, SummaryDraft):
                 return draft
             problem = draft
+        raise SummaryRejectedError(f"a summary was rejected {ATTEMPTS} times: {problem}")
+
+    async def extract(self, compaction: Compaction, source: SummarySource) -> SummaryDraft:
+        """Sentences of ``source`` in place of a summary; the model only counts their tokens."""
+        small = self._small(compaction, source)
+        if small is not None:
+            return small
         if compaction.level == "message":
-            log.warning("sentences were picked instead of a summary", problem=problem, tokens=tokens)
-            return await self._picked(source.spoken[0].text, compaction.target_tokens, letters)
-        raise SummaryRejectedError(
-            f"a summary was rejected {ATTEMPTS} times: {problem}", retry_after=REJECTED_SECONDS
+            text, speakers = source.spoken[0].text, set[str]()
+        else:
+            text, speakers = source.text, source.speakers
+        picked = await _picked(text, compaction.target_tokens, _letters(source), speakers)
+        [tokens] = await self._model.count([picked])
+        return SummaryDraft(
+            text=picked, pins=[], tokens=tokens, prompt_name=EXTRACT, prompt_version=EXTRACT_VERSION
         )
 
-    async def _picked(self, text: str, most: int, letters: float) -> SummaryDraft:
-        """A stand-in of picked sentences."""
-        picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
-        [tokens] = await self._model.count([picked])
-        return SummaryDraft(text=picked, pins=[], tokens=tokens, prompt_name="", prompt_version=0)
+    @staticmethod
+    def _small(compaction: Compaction, source: SummarySource) -> SummaryDraft | None:
+        """The whole source, if it is too small to be summarized."""
+        if source.tokens >= _NOTHING_TOKENS or compaction.level == "message":
+            return None
+        pins = [source.text] if source.text else []
+        return SummaryDraft(text="", pins=pins, tokens=source.tokens, prompt_name="", prompt_version=0)
 
     async def _write(
         self,
@@ -198,8 +223,8 @@ class Summarizer:
             self._source_parts = await self._split(source, size)
         parts = self._source_parts
         while True:
-            written = await self._write_parts(parts, words, room, attempt)
-            if written is None:
+            written, stopped = await self._write_parts(parts, words, room, attempt)
+            if not stopped:
                 return "", False
             [tokens] = await self._model.count([written])
             if len(parts) == 1 or tokens <= room:
@@ -221,26 +246,35 @@ class Summarizer:
             return parts
         letters = len(text) / (len(parts) * size)
         most = _MOST_PARTS * size * 3 // 4
-        picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
+        picked = await _picked(text, most, letters, source.speakers)
         log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
         return await split_dialogue(picked, size, self._model.count)
 
-    async def _write_parts(self, parts: list[str], words: int, room: int, attempt: int) -> str | None:
-        """The summaries of all parts; None when the model did not end one of them by itself."""
+    async def _write_parts(self, parts: list[str], words: int, room: int, attempt: int) -> tuple[str, bool]:
+        """The summaries of all parts, and whether the model ended most of them by itself.
+
+        An extract stands in for a part that it did not end.
+        """
         prompt = self._prompts.get("history_summary")
         share = words if len(parts) == 1 else max(_LEAST_WORDS, words // len(parts))
         # Twice the requested words: a summary may be longer, but must end.
         most = room if len(parts) == 1 else min(room, 64 + 4 * share)
         written: list[str] = []
+        unfinished = 0
         for number, part in enumerate(parts, 1):
-            filled = Filled(prompt, {"words": str(share), "dialogue": part})
-            reply, stopped = await self._model.write(
-                filled, max_tokens=most, again=attempt, following=len(parts) - number
-            )
-            if not stopped:
-                return None
-            written.append(reply.strip())
-        return "\n".join(written)
+            key = (prompt.version, attempt, share, most, part)
+            text = self._finished.get(key)
+            if text is None:
+                filled = Filled(prompt, {"words": str(share), "dialogue": part})
+                reply, stopped = await self._model.write(
+                    filled, max_tokens=most, again=attempt, following=len(parts) - number
+                )
+                text = self._finished[key] = reply.strip() if stopped else ""
+            if not text:
+                unfinished += 1
+                text = await _picked(part, share, _LETTERS_A_WORD, ())
+            written.append(text)
+        return "\n".join(written), unfinished * 2 < len(parts)
 
     async def _checked(
         self, compaction: Compaction, source: SummarySource, prompt: Prompt, written: str, letters: float
@@ -289,6 +323,16 @@ def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
         "previous": "\n\n".join(SummarySource.fold_text(fold) for fold in source.folds) or "(none yet)",
     }
     return Filled(prompt, {name: values[name] for name in prompt.variables}, "last")
+
+
+async def _picked(text: str, most: int, letters: float, speakers: Collection[str]) -> str:
+    """Picked sentences, in a thread, because a message may have megabytes."""
+    return await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters), speakers)
+
+
+def _letters(source: SummarySource) -> float:
+    """Characters per token in this conversation."""
+    return max(1.0, len(source.text) / max(1, source.tokens))
 
 
 def _cost(text: str, letters: float) -> int:

@@ -67,11 +67,14 @@ def lease_job(
     kinds: Collection[JobKind] = ALL_KINDS,
     busy: Collection[str] = (),
 ) -> Job | None:
-    """Lease the oldest due job of these ``kinds`` for ``seconds``; conversations in ``busy`` are passed over."""
+    """Lease the oldest due job of these ``kinds`` for ``seconds``; conversations in ``busy`` are passed over.
+
+    Compactions come first: the next prompts need them, and each exchange brings other jobs.
+    """
     found = select_one(
         connection,
         Job,
-        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY not_before, seq LIMIT 1",
+        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY kind <> 'compact', not_before, seq LIMIT 1",
         {"now": now, **_arrays(kinds, busy)},
     )
     if found is None:

@@ -16,6 +16,9 @@ from gateway.store.rows import insert, select
 # folded into a ``reflection``. ``message`` stands in for a single large message and is not part of the chain.
 SummaryLevel = Literal["round", "conversation", "now", "today", "month", "reflection", "message"]
 
+# ``prompt_name`` of a summary that consists of sentences picked from its source.
+EXTRACT = "extract"
+
 
 class NewSummary(Struct, frozen=True, kw_only=True):
     """A summary of the messages ``first`` to ``last`` (``seq``, inclusive) of a conversation.

@@ -235,10 +235,15 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
             assert kinds[: len(begun) + 2] == [*begun, "compacting", "compacted"]
 
 
-async def test_a_rejected_summary_is_told_and_keeps_everything(
+async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_writes_one(
     settings: Settings, inference: Patient
 ) -> None:
-    inference.script = lambda call: ["Nothing."] if summarizing(call) else ["So be it."]
+    good = ""
+
+    def script(call: GenerateCall) -> list[str]:
+        return [good] if summarizing(call) else ["So be it."]
+
+    inference.script = script
     inference.may_go_on.set()
     small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
     async with (
@@ -247,20 +252,27 @@ async def test_a_rejected_summary_is_told_and_keeps_everything(
     ):
         name = await start(client)
         async with listening(client, name) as news:
-            for number in range(60):
-                said = await say(
-                    client, name, f"Ann{number} has {number * 37 + 1000} apples for Bob{number} " * 3
-                )
-                if said["compaction"] == "queued":
-                    break
-            told = await until(news, "compaction_failed")
-            assert told["code"] == "summary_rejected"
-            again = await client.post(f"/v1/conversations/{name}/compact")
-            assert (again.status_code, again.json()["error"]["code"]) == (502, "summary_rejected")
-            for number in range(20):  # the conversation goes on; what has no room is listed
-                said = await say(client, name, f"More of {number * 41 + 5000} pears for Eve{number} " * 6)
-                assert said["budget"]["total"] <= said["budget"]["limit"]
-            assert any(left["why"].startswith("no room") for left in said["budget"]["left_out"])
+            for number in range(30):  # no message falls out of the prompt without a summary
+                said = await say(client, name, f"Tree {number + 10} needs water and some care again. " * 4)
+                assert not any(left["why"].startswith("no room") for left in said["budget"]["left_out"])
+            await until(news, "compacted")
+        summaries = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+        live_ones = [each for each in summaries if each["superseded_by"] is None]
+        assert {(each["prompt_name"], each["prompt_version"]) for each in live_ones} == {("extract", 1)}
+        assert "needs water" in live_ones[0]["text"]
+    good = f"Trees that need water: {' '.join(str(number + 10) for number in range(30))}."
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+        listening(client, name) as news,
+    ):
+        await say(client, name, "And then?")
+        await until(news, "compacted")
+        summaries = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+        assert good in [each["text"] for each in summaries if each["superseded_by"] is None]
+        good = ""
+        rolled = await client.post(f"/v1/conversations/{name}/rollover")
+        assert rolled.status_code == 201, rolled.text
 
 
 @pytest.mark.parametrize("first", ["revoked", "made"])
