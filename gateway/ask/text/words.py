@@ -1,8 +1,4 @@
-"""Stems, names and numbers of English text, for comparing texts.
-
-The stemmer is deliberately crude: both sides of every comparison go through it, so it only has to map the forms
-of a word to the same string.
-"""
+"""Stems, names and numbers of English text, for comparing texts."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from gateway.base.stems import stem
 from gateway.store.fts import STOP_WORDS
 
 # Letters and digits, or a run of at least two symbols as in ``><>``.
@@ -36,23 +33,6 @@ _IN_A_ROW = 5
 _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
-# Suffix, its replacement, and the shortest word that loses it.
-_SUFFIXES = (
-    ("ations", "at", 8),
-    ("ation", "at", 7),
-    ("ators", "at", 7),
-    ("ator", "at", 6),
-    ("ies", "y", 5),
-    ("ings", "", 7),
-    ("ing", "", 6),
-    ("ers", "", 6),
-    ("ors", "", 7),
-    ("er", "", 6),
-    ("or", "", 6),
-    ("ed", "", 5),
-    ("es", "", 5),
-    ("s", "", 4),
-)
 
 
 class Features(Struct, frozen=True):
@@ -61,20 +41,6 @@ class Features(Struct, frozen=True):
     words: frozenset[str]
     names: frozenset[str]
     numbers: frozenset[str]
-
-
-def stem(word: str) -> str:
-    """Return a lower-case form shared by most inflections of ``word``."""
-    word = re.sub(r"['’]s?$", "", word.casefold())
-    if not word.isalpha():
-        return word
-    for suffix, replacement, least in _SUFFIXES:
-        if len(word) >= least and word.endswith(suffix) and not word.endswith("ss"):
-            word = word.removesuffix(suffix) + replacement
-            break
-    if len(word) > 3 and word[-1] == word[-2]:
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
 
 
 def tokens(text: str) -> list[str]:

@@ -8,7 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gateway.memory.learning.entailment import state_follows, task_follows
 from gateway.memory.learning.quotes import quoted_in
+from gateway.memory.learning.statements import statement
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import State, Task
 
@@ -52,17 +54,24 @@ def as_lines(tasks: Sequence[Task]) -> list[str]:
 def accept(
     changes: Sequence[Change], messages: Sequence[StoredMessage], known: Sequence[Task]
 ) -> list[AcceptedChange]:
-    """The changes that count: quoted from ``messages``, additions from a user's; the others change known tasks."""
-    levels = {task.id: task.level for task in known}
+    """The changes that count.
+
+    An addition follows from a user's statement. Any other change follows from a statement that names the known task.
+    """
+    tasks = {task.id: task for task in known}
     accepted: list[AcceptedChange] = []
     for change in changes[:MAX_CHANGES]:
         adds = change.op in ("add", "add_item")
         source = quoted_in(change.quote, messages, users_only=adds)
-        if source is None or (adds and not change.title.strip()):
+        said = source and statement(source.text, change.quote)
+        if source is None or not said or (change.op != "add" and change.id not in tasks):
             continue
-        if change.op != "add" and change.id not in levels:
+        if adds:
+            if not change.title.strip() or not task_follows(change.title, said):
+                continue
+            if change.op == "add_item" and tasks[change.id].level != "task":
+                continue
+        elif not state_follows(change.op, change.id, tasks[change.id].title, said):
             continue
-        if change.op == "add_item" and levels[change.id] != "task":
-            continue
-        accepted.append(AcceptedChange(change, source))
+        accepted.append(AcceptedChange(change, source.seq))
     return accepted

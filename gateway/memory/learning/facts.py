@@ -1,7 +1,8 @@
 """Facts: read from what users say while the model is idle, and put into later prompts.
 
-The model proposes and code decides. A proposal counts only if its quote comes from a user's message of this exchange,
-so nothing that the assistant says, or that was recalled into its prompt, can become a fact.
+The model proposes and code decides. A proposal counts only if its quote comes from a user's message of this exchange
+and it follows from the quoted statement (:mod:`gateway.memory.learning.entailment`). So nothing that the assistant
+says, or that was recalled into its prompt, can become a fact, and nothing that nobody stated.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from msgspec import Meta, Struct
 from gateway.base.redact import redact_value
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
+from gateway.memory.learning.entailment import fact_follows, taken_back
 from gateway.memory.learning.quotes import quoted_in
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.recall import Recall
+from gateway.memory.learning.statements import statement
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import (
@@ -59,17 +62,19 @@ class AcceptedFact(Struct, frozen=True):
 def accept(
     operations: Sequence[Operation], messages: Sequence[StoredMessage], known: Sequence[str]
 ) -> list[AcceptedFact]:
-    """The operations that count: quoted from a user, not empty, deletions only of ``known`` keys, one per key."""
+    """The operations that count: they follow from a user's statement; deletions only of ``known`` keys, one per key."""
     accepted: dict[str, AcceptedFact] = {}
     for operation in operations[:MAX_OPERATIONS]:
         source = quoted_in(operation.quote, messages, users_only=True)
-        if source is None or operation.key in accepted:
+        said = source and statement(source.text, operation.quote)
+        if source is None or not said or operation.key in accepted:
             continue
-        if operation.op == "delete" and operation.key not in known:
+        if operation.op == "delete":
+            if operation.key not in known or not taken_back(operation.key, said):
+                continue
+        elif not operation.text.strip() or not fact_follows(operation.key, operation.text, said):
             continue
-        if operation.op != "delete" and not operation.text.strip():
-            continue
-        accepted[operation.key] = AcceptedFact(operation, source)
+        accepted[operation.key] = AcceptedFact(operation, source.seq)
     return list(accepted.values())
 
 

@@ -9,8 +9,8 @@ from gateway.store.memory.messages import StoredMessage
 _LEAST_CHARACTERS = 3
 
 
-def quoted_in(quote: str, messages: Sequence[StoredMessage], *, users_only: bool) -> int | None:
-    """``seq`` of the first message that contains the quote; spaces, case and enclosing quotation marks are ignored."""
+def quoted_in(quote: str, messages: Sequence[StoredMessage], *, users_only: bool) -> StoredMessage | None:
+    """The first message that contains the quote; spaces, case and enclosing quotation marks are ignored."""
     wanted = _plain(quote).strip("\"'“”")
     if len(wanted) < _LEAST_CHARACTERS:
         return None
@@ -20,7 +20,7 @@ def quoted_in(quote: str, messages: Sequence[StoredMessage], *, users_only: bool
             and (message.role == "user" or not users_only)
             and wanted in _plain(message.text)
         ):
-            return message.seq
+            return message
     return None
 
 

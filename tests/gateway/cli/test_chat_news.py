@@ -42,10 +42,10 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         return shown if news in shown else shown + terminal.wait_for(lambda text: news in text)
 
     terminal.wait_for(at_prompt)
-    with_news(typed("Ann has 10 apples"), "remembered: fruit")
+    with_news(typed("I have 10 apples"), "remembered: apples")
     shown = ""
     for number in range(60):
-        shown = typed(f"Ann has {number % 7 + 10} apples " * 5)
+        shown = typed(f"I have {number % 7 + 10} apples " * 5)
         assert "So be it." in shown and re.search(r"\[\d+ of \d+ tokens", shown)
         if "compacted now" in shown:
             break
@@ -55,11 +55,11 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
     context = typed("/context")
     assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)
     assert "not in it: messages 1 to" in context and "compacted over 300" in context
-    assert "fruit: Has apples." in typed("/context facts")
+    assert "apples: Has apples." in typed("/context facts")
     assert "there is no block" in typed("/context nothing")
     assert "now (messages 1 to" in typed("/summaries")
     assert "home_city: Huế" in typed("/remember home_city Huế")
-    assert "home_city" in typed("/facts hu") and "fruit" not in typed("/facts hu")
+    assert "home_city" in typed("/facts hu") and "apples" not in typed("/facts hu")
     assert "forgotten: Huế" in typed("/forget home_city")
     assert "home_city" not in typed("/facts").replace("/facts", "")
     assert "home_city: Huế" in typed("/undo home_city")
@@ -128,7 +128,7 @@ def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
     url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     asked = run_command(
-        environment, tmp_path, "chat", "--url", url, stdin="Ann has 10 apples and 11 pears\n" * 3
+        environment, tmp_path, "chat", "--url", url, stdin="I have 10 apples and 11 pears\n" * 3
     )
     assert asked.stdout.count("So be it.") == 3, asked.stderr
     database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))

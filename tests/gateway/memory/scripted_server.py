@@ -27,9 +27,9 @@ def talker(call: GenerateCall) -> list[str]:
     if "list facts worth remembering" in text:
         fact = {
             "op": "add",
-            "key": "fruit",
+            "key": "apples",
             "text": "Has apples.",
-            "quote": "has 10 apples",
+            "quote": "I have 10 apples",
             "reason": "said",
         }
         return [msgspec.json.encode([fact]).decode()]

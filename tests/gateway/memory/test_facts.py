@@ -48,11 +48,12 @@ def op(quote: str, op: Any = "add", key: str = "home_city", text: str = "Lives i
         (op("I live in Đà Nẵng"), None),
         (op("I live", text="  "), None),
         (op("I live", "delete"), None),
-        (op("I live", "delete", key="pet"), 1),
+        (op("I live in Huế", "delete", key="city"), None),  # nothing is taken back
+        (op("I hate arrow functions", "delete", key="preference: arrow_functions"), 1),
     ],
 )
 def test_a_fact_needs_a_users_words(operation: Operation, message: int | None) -> None:
-    accepted = accept([operation], TALK, ["pet"])
+    accepted = accept([operation], TALK, ["city", "preference: arrow_functions"])
     assert [each.message for each in accepted] == ([] if message is None else [message])
 
 

@@ -37,7 +37,7 @@ def test_a_compaction_that_was_killed_is_done_once_by_the_next_process(tmp_path:
             name = client.post("/v1/conversations", json={}).json()["id"]
             queued = False
             for number in range(100):
-                body = {"text": f"Ann has {number % 7 + 10} apples " * 5, "id": f"line{number}"}
+                body = {"text": f"I have {number % 7 + 10} apples " * 5, "id": f"line{number}"}
                 said = client.post(f"/v1/conversations/{name}/messages", json=body).json()
                 if queued := said["compaction"] == "queued":
                     break

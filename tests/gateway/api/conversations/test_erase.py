@@ -23,7 +23,7 @@ def parrot(call: GenerateCall) -> list[str]:
     """Everything that the model writes has the word in it: replies, summaries, facts and tasks."""
     text = text_of(call)
     if "list facts worth remembering" in text:
-        fact = {"op": "add", "key": "pet", "text": f"Has a {WORD}.", "quote": WORD, "reason": f"said {WORD}"}
+        fact = {"op": "add", "key": WORD, "text": f"Has a {WORD}.", "quote": WORD, "reason": f"said {WORD}"}
         return [msgspec.json.encode([fact]).decode()]
     if "list changes to the tasks" in text:
         task = {"op": "add", "id": "", "title": f"Feed the {WORD}", "quote": WORD}
@@ -65,7 +65,9 @@ async def settled(settings: Settings) -> None:
 async def talk(client: Client, settings: Settings, lines: int = 25, title: str = WORD) -> str:
     name = await start(client, title=title)
     for number in range(lines):
-        await say(client, name, f"My Zebraquartz ate {number % 5 + 10} apples and likes it " * 3)
+        await say(
+            client, name, f"I have a Zebraquartz and must feed the Zebraquartz {number % 5 + 10} apples. " * 3
+        )
     await settled(settings)
     return name
 

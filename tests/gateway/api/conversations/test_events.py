@@ -43,9 +43,9 @@ class Patient(ScriptedInference):
         if "list facts worth remembering" in text_of(call):
             fact = {
                 "op": "add",
-                "key": "fruit",
+                "key": "apples",
                 "text": "Has apples.",
-                "quote": "has 10 apples",
+                "quote": "I have 10 apples",
                 "reason": "said",
             }
             return [msgspec.json.encode([fact]).decode()]
@@ -108,7 +108,7 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
         async with listening(client, name) as news:
             assert news[0] == ("state", {"compacting": False})
             for number in range(60):
-                said = await say(client, name, f"Ann has {number % 7 + 10} apples " * 5)
+                said = await say(client, name, f"I have {number % 7 + 10} apples " * 5)
                 if said["compaction"] == "queued":
                     break
             told = await until(news, "compacting")
@@ -123,7 +123,7 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
             assert inference.summaries_begun == 2
             inference.may_go_on.set()
             assert (await until(news, "compacted"))["summaries"] >= 1
-            assert (await until(news, "facts"))["changed"] == ["fruit"]
+            assert (await until(news, "facts"))["changed"] == ["apples"]
             kinds = [kind for kind, _ in news if kind.startswith("compact")]
             assert kinds[:4] == ["compacting", "compaction_stopped", "compacting", "compacted"], kinds
             assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
@@ -161,7 +161,7 @@ async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
         name = await start(client)
         async with listening(client, name) as news:
             for number in range(60):
-                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                if (await say(client, name, f"I have {number % 7 + 10} apples " * 5))[
                     "compaction"
                 ] == "queued":
                     break
@@ -215,7 +215,7 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
         name = await start(client)
         async with listening(client, name) as news:
             for number in range(60):
-                if (await say(client, name, f"Ann has {number % 7 + 10} apples " * 5))[
+                if (await say(client, name, f"I have {number % 7 + 10} apples " * 5))[
                     "compaction"
                 ] == "queued":
                     break

@@ -1,0 +1,40 @@
+"""A crude stemmer of English words, for comparing texts.
+
+Both sides of every comparison go through it, so it only has to map the forms of a word to the same string.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Suffix, its replacement, and the shortest word that loses it.
+_SUFFIXES = (
+    ("ations", "at", 8),
+    ("ation", "at", 7),
+    ("ators", "at", 7),
+    ("ator", "at", 6),
+    ("ies", "y", 5),
+    ("ings", "", 7),
+    ("ing", "", 6),
+    ("ers", "", 6),
+    ("ors", "", 7),
+    ("er", "", 6),
+    ("or", "", 6),
+    ("ed", "", 5),
+    ("es", "", 5),
+    ("s", "", 4),
+)
+
+
+def stem(word: str) -> str:
+    """Return a lower-case form shared by most inflections of ``word``."""
+    word = re.sub(r"['’]s?$", "", word.casefold())
+    if not word.isalpha():
+        return word
+    for suffix, replacement, least in _SUFFIXES:
+        if len(word) >= least and word.endswith(suffix) and not word.endswith("ss"):
+            word = word.removesuffix(suffix) + replacement
+            break
+    if len(word) > 3 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word

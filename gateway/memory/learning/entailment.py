@@ -1,0 +1,218 @@
+"""Whether a proposed fact or task follows from the statement that it quotes. Pure, for English and Vietnamese.
+
+Models of any size invent. So each word of a fact is either in the quoted clause, or a function word, or names a
+relation that the clause expresses with other words: "lives" follows from "I'm from Huế". When in doubt, it does not
+follow: a fact that is missing costs less than a wrong one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from msgspec import Struct
+
+from gateway.base.stems import stem
+from gateway.memory.learning.statements import NEGATION, Statement, stems
+
+
+class _Relation(Struct, frozen=True):
+    """Words that keys and texts use for a relation, as stems, and what expresses it in a clause."""
+
+    words: frozenset[str]
+    expressed: re.Pattern[str]
+
+
+def _relation(words: str, expressed: str) -> _Relation:
+    return _Relation(frozenset(map(stem, words.split())), re.compile(rf"\b(?:{expressed})\b", re.I))
+
+
+_RELATIONS = (
+    _relation(
+        "home house live lives city town country address location residence place reside resides hometown based",
+        r"live|lives|living|moved|reside|based|home|hometown|address|from|sống|ở|quê|nhà",
+    ),
+    _relation("name called nickname named", r"name|names|named|called|call me|i am|i'm|tên|gọi"),
+    _relation(
+        "like likes love loves enjoy enjoys preference prefer prefers favourite favorite fan hobby interest",
+        r"like|love|enjoy|prefer|rather|favou?rite|fan|hobby|hobbies|into|thích|yêu|mê",
+    ),
+    _relation(
+        "preference prefer prefers want wants style answer reply format language instruction instructions use "
+        "avoid avoids",
+        r"please|always|never|don't|don’t|do not|only|stop|avoid|use|answer|reply|write|keep|prefer|like|"
+        r"đừng|hãy|luôn|chỉ|xin|hate",
+    ),
+    _relation("dislike dislikes hate hates avoid avoids", r"hate|dislike|can't stand|don't like|do not like|"
+              r"ghét|không thích"),
+    _relation(
+        "job work works working occupation profession employer company career",
+        r"work|works|working|job|employed|employer|profession|làm|nghề|công ty|i am an?|i'm an?|i’m an?",
+    ),
+    _relation("birthday born birth birthdate", r"born|birthday|sinh|sinh nhật"),
+    _relation("age old years", r"years old|age|aged|tuổi|i am [0-9]+|i'm [0-9]+"),
+    _relation(
+        "has have own owns owner owned possess",
+        r"have|has|had|own|owns|got|bought|my|our|có|mua|của tôi|của mình",
+    ),
+    _relation("pet pets animal", r"pet|pets|cat|cats|dog|dogs|kitten|puppy|parrot|hamster|rabbit|fish|"
+              r"mèo|chó|thú cưng"),
+    _relation("plan plans planned planning intend intends travel trip going goes",
+              r"plan|planning|plans|going to|intend|will|trip|travel|travelling|traveling|flying|visit|"
+              r"định|sẽ|dự định|kế hoạch|đi"),
+    _relation("want wants wish need needs goal", r"want|need|would like|would love|muốn|cần"),
+    _relation("allergy allergies allergic", r"allergic|allergy|allergies|dị ứng"),
+    _relation("diet dietary restriction food eat eats", r"vegetarian|vegan|halal|kosher|gluten|lactose|diet|"
+              r"eat|ăn|chay|allergic|dị ứng"),
+    _relation("married spouse marital wife husband partner", r"married|wife|husband|spouse|partner|vợ|chồng"),
+    _relation("child children kid kids son daughter family", r"child|children|kid|kids|son|daughter|"
+              r"con|con trai|con gái"),
+    _relation("study studies student school university education learn learning learns",
+              r"study|studying|student|school|university|degree|learn|learning|học|sinh viên"),
+    _relation("speak speaks language native", r"speak|speaks|language|native|tiếng|nói"),
+    _relation("phone number contact email", r"phone|number|email|mail|điện thoại|số"),
+)  # fmt: skip
+_RELATION_WORDS = frozenset(word for relation in _RELATIONS for word in relation.words)
+_FUNCTION_WORDS = frozenset(
+    stem(word)
+    for word in re.findall(
+        r"\S+",
+        """
+        a an the this that these those of in on at to for from by with as and or but so is are was were be been am do
+        does did will would has have had their they them he she his her its it user users person someone who which
+        where when i me my we our us you your about into than then there here not no never don't doesn't didn't isn't
+        aren't won't can't current currently người dùng là có và ở tại của không đừng được bị một các những này đó
+        """,
+    )
+)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|me|my|mine|myself|i['’](?:m|ve|d|ll)|tôi|mình|tớ|em|anh|chị|con|tao)\b", re.I
+)
+_FIRST_PERSON_PLURAL = re.compile(
+    r"\b(?:we|our|us|we['’](?:re|ve|ll|d)|chúng tôi|chúng mình|bọn mình|nhà mình)\b", re.I
+)
+_THIRD_PERSON = re.compile(
+    r"\b(?:he|she|they|his|her|him|their|them|it|you|your|anh ấy|anh ta|cô ấy|chị ấy|ông ấy|bà ấy|họ|nó|bạn)\b",
+    re.I,
+)
+_INSTRUCTION = re.compile(
+    r"^\W*(?:and |but |so |then |oh |ok |okay )?(?:please|always|never|don['’]t|do not|only|answer|reply|respond|write|"
+    r"use|keep|call|speak|stop|avoid|remember|đừng|hãy|xin|luôn|chỉ|gọi|trả lời|viết|nhớ)\b",
+    re.I,
+)
+# "my brother": the clause is about them, and the fact must say so.
+_SOMEBODYS = re.compile(r"\b(?:my|our)\s+([^\W\d_]+)", re.I)
+_TAKEN_BACK = re.compile(
+    r"\b(?:forget|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b", re.I
+)
+_REQUEST = re.compile(
+    r"\b(?:remind|todo|to-do|task|need to|needs to|have to|has to|must|should|want to|don['’]t forget|remember to|"
+    r"please|let['’]s|got to|gotta|add|nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b",
+    re.I,
+)
+_REFUSED = re.compile(
+    r"\b(?:no need|need not|needn['’]t|don['’]t (?:have|need|remind|add)|not have to|không cần)\b", re.I
+)
+_STATE_WORDS: dict[str, re.Pattern[str]] = {
+    "done": re.compile(
+        r"\b(?:done|did|finished|completed|complete|already|ready|bought|paid|sent|called|booked|got|made|wrote|"
+        r"written|fixed|did it|xong|rồi|hoàn thành|đã)\b",
+        re.I,
+    ),
+    "cancelled": re.compile(
+        r"\b(?:cancel|cancelled|canceled|drop|dropped|forget|skip|off|no longer|not any ?more|hủy|huỷ|bỏ|thôi)\b",
+        re.I,
+    ),
+    "doing": re.compile(
+        r"\b(?:doing|working|started|start|starting|begun|began|now|progress|on it|đang|bắt đầu)\b", re.I
+    ),
+    "waiting": re.compile(r"\b(?:wait|waiting|blocked|until|pending|on hold|chờ|đợi)\b", re.I),
+}
+_SHARED_PREFIX = 5
+
+
+def fact_follows(key: str, text: str, said: Statement) -> bool:
+    """Whether the fact ``text`` under ``key`` follows from what a user said about themselves or asked for."""
+    if not _about_the_writer(said, text, key):
+        return False
+    if said.negated != bool(NEGATION.search(f"{text} {key.replace('_', ' ')}")):
+        return False
+    clause = said.stems
+    expressed = _expressed(said.clause)
+    if not all(_known(word, clause, expressed) for word in stems(text)):
+        return False
+    words = list(stems(key))
+    if any(word in _RELATION_WORDS and not _known(word, clause, expressed) for word in words):
+        return False
+    return any(_known(word, clause, expressed) for word in words)
+
+
+def taken_back(key: str, said: Statement) -> bool:
+    """Whether the statement takes a known fact back: it is about the key, and denies or corrects it."""
+    if not (said.negated or _TAKEN_BACK.search(said.clause)):
+        return False
+    clause, expressed = said.stems, _expressed(said.clause)
+    return any(_known(word, clause, expressed) for word in stems(key))
+
+
+def task_follows(title: str, said: Statement) -> bool:
+    """Whether somebody asked for the task in the statement."""
+    if not _REQUEST.search(said.sentence) or _REFUSED.search(said.sentence):
+        return False
+    spoken = frozenset(stems(said.sentence))
+    return all(_known(word, spoken, ()) for word in stems(title))
+
+
+def state_follows(state: str, task: str, title: str, said: Statement) -> bool:
+    """Whether the statement names the task, by its id or title, and says that its state is ``state`` now."""
+    expressed = _STATE_WORDS[state]
+    if not expressed.search(said.sentence):
+        return False
+    if state != "cancelled" and NEGATION.search(said.sentence):
+        return False
+    if task.casefold() in said.sentence.casefold():
+        return True
+    words = [word for word in stems(title) if word not in _FUNCTION_WORDS]
+    words = words[1:] or words  # the first one is mostly a verb that other tasks have too
+    spoken = frozenset(stems(said.sentence))
+    return bool(words) and sum(_in(word, spoken) for word in words) * 2 > len(words)
+
+
+def _about_the_writer(said: Statement, text: str, key: str) -> bool:
+    clause = said.clause
+    if _THIRD_PERSON.search(clause):
+        return bool(_INSTRUCTION.search(clause)) and not re.search(r"\b(?:he|she|they)\b", clause, re.I)
+    told = frozenset(stems(f"{text} {key}"))
+    if not all(_in(stem(whose), told) for whose in _SOMEBODYS.findall(clause)):
+        return False
+    if _FIRST_PERSON.search(clause) or _INSTRUCTION.search(clause):
+        return True
+    if _FIRST_PERSON_PLURAL.search(clause):
+        return bool(_expressed(clause))
+    # "I live in Huế and plan a trip": the second clause has the subject of the first one.
+    before = said.before
+    return (
+        bool(_FIRST_PERSON.search(before))
+        and not _THIRD_PERSON.search(before)
+        and not _SOMEBODYS.search(before)
+    )
+
+
+def _expressed(clause: str) -> list[_Relation]:
+    return [relation for relation in _RELATIONS if relation.expressed.search(clause)]
+
+
+def _known(word: str, clause: Collection[str], expressed: Iterable[_Relation]) -> bool:
+    return (
+        word in _FUNCTION_WORDS or _in(word, clause) or any(word in relation.words for relation in expressed)
+    )
+
+
+def _in(word: str, clause: Collection[str]) -> bool:
+    """Whether the word, or a longer form of it, is there: "allergic" and "allergy" share five letters."""
+    return word in clause or (
+        len(word) > _SHARED_PREFIX
+        and any(
+            other[:_SHARED_PREFIX] == word[:_SHARED_PREFIX] for other in clause if len(other) > _SHARED_PREFIX
+        )
+    )

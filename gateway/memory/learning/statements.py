@@ -1,0 +1,85 @@
+"""The clause of a message that a quote comes from, and whether it states something. Pure, for English and Vietnamese.
+
+A question, a hypothetical, a report of somebody else's words, a quotation and code state nothing about the writer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from gateway.base.stems import stem
+
+_SENTENCE = re.compile(r"[^\n.!?…]*(?:[.…](?=\w)[^\n.!?…]*)*[.!?…]*\n*")
+_CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|còn|vì|nên)\s", re.I)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|may|wish|pretend|hypothetically|could|"
+    r"would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
+    re.I,
+)
+_REPORTED = re.compile(
+    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|claims?|claimed|thinks?|thought|believes?|heard|"
+    r"according to|quoting|bảo|nói|kể|hỏi|nghe|cho rằng)\b",
+    re.I,
+)
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t).*$", re.S | re.M)
+NEGATION = re.compile(
+    r"\b(?:not|no|never|nothing|none|without|stop|stopped|avoid|cannot|hates?|hated|dislikes?|neither|nor|"
+    r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b",
+    re.I,
+)
+
+
+class Statement(Struct, frozen=True):
+    """``clause`` holds the quote and is part of ``sentence``; ``before`` is the sentence up to the clause."""
+
+    clause: str
+    sentence: str
+    before: str
+
+    @property
+    def negated(self) -> bool:
+        return bool(NEGATION.search(self.clause))
+
+    @property
+    def stems(self) -> frozenset[str]:
+        return frozenset(stems(self.clause))
+
+
+def statement(text: str, quote: str) -> Statement | None:
+    """The first statement of ``text`` that contains ``quote``, ignoring spaces and case; None if there is none."""
+    wanted = _plain(quote).strip("\"'“”.,;:! ")
+    if not wanted:
+        return None
+    visible = _CODE.sub(" ", text)
+    for sentence in _SENTENCE.findall(visible):
+        if wanted in _plain(sentence):
+            found = _in_sentence(" ".join(sentence.split()), wanted)
+            if found is not None:
+                return found
+    return None
+
+
+def stems(text: str) -> Iterator[str]:
+    """Stems of the words of ``text``, numbers included."""
+    return (stem(word) for word in _WORD.findall(text.replace("_", " ")))
+
+
+def _in_sentence(sentence: str, wanted: str) -> Statement | None:
+    if sentence.rstrip("\"'”)").endswith("?") or _HYPOTHETICAL.search(sentence) or _REPORTED.search(sentence):
+        return None
+    if any(wanted in _plain(quoted) for quoted in _QUOTED.findall(sentence)):
+        return None
+    at = _plain(sentence).find(wanted)
+    cuts = [0, *(match.start() for match in _CLAUSE.finditer(sentence)), len(sentence)]
+    begin = max(cut for cut in cuts if cut <= at)
+    end = min(cut for cut in cuts if cut >= min(at + len(wanted), len(sentence)))
+    return Statement(sentence[begin:end], sentence, sentence[:begin])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).lower()
