@@ -14,7 +14,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class ExtractiveModel:
     largest_prompt: int = 0
     chance: random.Random = field(default_factory=lambda: random.Random(2))
 
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         text = _joined(call.messages or [])
         tokens = len(text) // _CHARACTERS_PER_TOKEN
         reply = self._summary(text) if call.lane == "background" else _small_talk(self.chance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from uuid import uuid4
 
 import msgspec
@@ -139,8 +139,7 @@ class MemoryModel:
             )
 
         try:
-            stream = cast("AsyncGenerator[GenerationEvent, None]", self._inference.generate(call))
-            async with aclosing(stream):
+            async with aclosing(self._inference.generate(call)) as stream:
                 async for event in stream:
                     if isinstance(event, Finished):
                         if event.reason == "cancelled":  # by the host: nothing here cancels and reads on

@@ -47,6 +47,7 @@ from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
 from gateway.config.settings import Settings
 from gateway.inference.client import HostClient
+from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.process.thread_plans import ThreadPlans
@@ -59,7 +60,7 @@ from gateway.models.prompts import load_prompts
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
-from gateway.telemetry.metrics import MeteredEmbedder, MeteredInference, Metrics
+from gateway.telemetry.metrics import MeteredInference, Metrics
 from gateway.vectors.parts import VectorSearch, make_embedder, make_search
 from gateway.vectors.source import DocumentSource
 from gateway.wiki.local import LocalWiki
@@ -153,25 +154,26 @@ async def _open(
     wiki: WikiSource | None,
     database: Database | None,
 ) -> Services:
-    """Open the parts in the order they depend on each other; ``stack`` closes them in reverse."""
+    """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
+    metrics: Metrics = app.state.metrics
     model, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, model if inference is None else None)
-    opened = database or await _open_database(settings, stack)
-    auth = Authenticator(opened, settings.server.host)
+    database = database or await open_database(settings, stack)
+    auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
-    measured, embedding = _open_models(app.state.metrics, settings, stack, inference)
-    waker = Waker(measured)
+    served, embedding = open_models(settings, stack, metrics, inference)
+    waker = Waker(served)
     stack.push_async_callback(waker.close)
     documents = [FactDocuments(), *(wiki_documents(settings) if wiki is None else [])]
-    search = make_search(settings, opened, embedding, documents, lambda: measured.health().open_requests > 0)
+    search = make_search(settings, database, embedding, documents, lambda: served.health().open_requests > 0)
     if search is not None:
-        app.state.metrics.watch_embedding(embedding.health, search.indexer.health)
+        metrics.watch_embedding(embedding.health, search.indexer.health)
         stack.push_async_callback(search.close)
-    record = Recorder(settings.log, opened, app.state.metrics)
+    record = Recorder(settings.log, database, metrics)
     memory = Conversations(
         MemoryParts(
-            database=opened,
-            inference=measured,
+            database=database,
+            inference=served,
             prompts=prompts,
             settings=settings.memory,
             defaults=model.defaults,
@@ -182,37 +184,35 @@ async def _open(
     )
     stack.push_async_callback(memory.close)
     await memory.start(app.state.supervision)
-    wiki = wiki or await open_wiki(settings, opened, stack, search)
+    wiki = wiki or await open_wiki(settings, database, stack, search)
     if isinstance(wiki, MediaWiki):
-        app.state.metrics.registry.register(wiki.collector())
+        metrics.registry.register(wiki.collector())
     if search is not None:
         search.indexer.start(app.state.supervision)
+    flow = FlowParts(
+        settings=settings.ask,
+        inference=served,
+        wiki=wiki,
+        prompts=prompts,
+        model_name=model.name,
+        defaults=model.defaults,
+        notice=model.notice,
+        fetch_timeout=settings.wiki.fetch_timeout_seconds,
+        cache=CompactionCache(database),
+    )
     return Services(
         settings=settings,
         model=model,
-        database=opened,
-        inference=measured,
+        database=database,
+        inference=served,
         waker=waker,
         embedding=embedding,
         search=search,
-        ask=AskFlow(
-            FlowParts(
-                settings=settings.ask,
-                inference=measured,
-                wiki=wiki,
-                prompts=prompts,
-                model_name=model.name,
-                defaults=model.defaults,
-                notice=model.notice,
-                fetch_timeout=settings.wiki.fetch_timeout_seconds,
-                cache=CompactionCache(opened),
-            ),
-            record,
-        ),
+        ask=AskFlow(flow, record),
         wiki=wiki,
         conversations=memory,
         auth=auth,
-        metrics=app.state.metrics,
+        metrics=metrics,
         drain=app.state.drain,
         supervision=app.state.supervision,
         questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
@@ -221,12 +221,21 @@ async def _open(
     )
 
 
-def _open_models(
-    metrics: Metrics, settings: Settings, stack: AsyncExitStack, inference: Inference | None
-) -> tuple[MeteredInference, MeteredEmbedder]:
-    """Both models, each in a host that is started when it is needed, and that knows what the other one has loaded."""
+async def open_database(settings: Settings, stack: AsyncExitStack) -> Database:
+    database = Database(settings.database_path)
+    await asyncio.to_thread(database.open)
+    stack.push_async_callback(asyncio.to_thread, database.close)
+    return database
+
+
+def open_models(
+    settings: Settings, stack: AsyncExitStack, metrics: Metrics, inference: Inference | None
+) -> tuple[Inference, Embedder]:
+    """Both models, each in a host of its own that starts on demand and knows what the other one has loaded."""
     hosts: list[HostClient] = []
-    embedder = make_embedder(settings, lambda: [model for host in hosts for model in host.loaded])
+    embedder = make_embedder(
+        settings, lambda: [model for host in hosts for model in host.loaded], metrics.embedded
+    )
     stack.push_async_callback(embedder.close)
     if inference is None:
         inference = HostInference(
@@ -239,14 +248,7 @@ def _open_models(
         hosts.append(inference)
         stack.push_async_callback(inference.close)
     metrics.watch(inference.health)
-    return MeteredInference(inference, metrics), MeteredEmbedder(embedder, metrics)
-
-
-async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
-    database = Database(settings.database_path)
-    await asyncio.to_thread(database.open)
-    stack.push_async_callback(asyncio.to_thread, database.close)
-    return database
+    return MeteredInference(inference, metrics), embedder
 
 
 def wiki_documents(settings: Settings) -> list[DocumentSource]:
