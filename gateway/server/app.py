@@ -20,7 +20,7 @@ from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask.question import AskRequest
 from gateway.api.ask.routes import ask
 from gateway.api.conversations import facts, tasks
-from gateway.api.conversations import routes as conversations
+from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
@@ -88,7 +88,7 @@ ENDPOINTS = (
     Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
     Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
     Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),
-    *conversations.ENDPOINTS,
+    *conversation_routes.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama.ENDPOINTS,
     *anthropic.ENDPOINTS,
@@ -105,35 +105,35 @@ def create_app(
     wiki: WikiSource | None = None,
     database: Database | None = None,
 ) -> Starlette:
-    """The gateway as an ASGI application; its lifespan opens and closes what it needs.
+    """The gateway as an ASGI application; its lifespan opens and closes the services.
 
-    A part that is passed in is used as it is and stays the caller's to close. Starting raises
-    ConfigurationError, for example for a public address without any API key.
+    A part that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError, for example
+    for a public address without an API key.
     """
-    measured, supervision = Metrics(), Supervision()
-    measured.watch_tasks(supervision.health)
+    metrics, supervision = Metrics(), Supervision()
+    metrics.watch_tasks(supervision.health)
     endpoints = _endpoints(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = await _open(app, settings, stack, inference, wiki, database)
+            app.state.services = await open_services(app, settings, stack, inference, wiki, database)
             yield
 
     app = Starlette(
         routes=[endpoint.route() for endpoint in endpoints],
         middleware=[
             Middleware(BodyLimit, settings=settings.server),
-            Middleware(RequestContext, endpoints=endpoints, metrics=measured),
+            Middleware(RequestContext, endpoints=endpoints, metrics=metrics),
             Middleware(Guard, settings=settings.server),
             Middleware(warming.EarlyWake),
         ],
         exception_handlers={HTTPException: on_http_exception},
         lifespan=lifespan,
     )
-    # A redirect would carry the Host header's name; a path is right or it is not.
+    # A redirect would contain the name from the Host header.
     app.router.redirect_slashes = False
-    app.state.metrics = measured
+    app.state.metrics = metrics
     app.state.supervision = supervision
     app.state.endpoints = endpoints
     app.state.drain = Drain()
@@ -141,12 +141,12 @@ def create_app(
 
 
 def _endpoints(settings: Settings) -> tuple[Endpoint, ...]:
-    """The route table without what the settings turn off."""
+    """The routes that the settings enable."""
     off = () if settings.server.page else page.ENDPOINTS
     return tuple(endpoint for endpoint in ENDPOINTS if endpoint not in off)
 
 
-async def _open(
+async def open_services(
     app: Starlette,
     settings: Settings,
     stack: AsyncExitStack,
@@ -164,26 +164,19 @@ async def _open(
     served, embedding = open_models(settings, stack, metrics, inference)
     waker = Waker(served)
     stack.push_async_callback(waker.close)
-    documents = [FactDocuments(), *(wiki_documents(settings) if wiki is None else [])]
-    search = make_search(settings, database, embedding, documents, lambda: served.health().open_requests > 0)
-    if search is not None:
-        metrics.watch_embedding(embedding.health, search.indexer.health)
-        stack.push_async_callback(search.close)
+    search = open_search(settings, stack, metrics, database, served, embedding, local_wiki=wiki is None)
     record = Recorder(settings.log, database, metrics)
-    memory = Conversations(
-        MemoryParts(
-            database=database,
-            inference=served,
-            prompts=prompts,
-            settings=settings.memory,
-            defaults=model.defaults,
-            model_name=model.name,
-            record=record,
-            queries=search.queries if search is not None else None,
-        )
+    memory = MemoryParts(
+        database=database,
+        inference=served,
+        prompts=prompts,
+        settings=settings.memory,
+        defaults=model.defaults,
+        model_name=model.name,
+        record=record,
+        queries=search.queries if search is not None else None,
     )
-    stack.push_async_callback(memory.close)
-    await memory.start(app.state.supervision)
+    conversations = await open_memory(memory, stack, app.state.supervision)
     wiki = wiki or await open_wiki(settings, database, stack, search)
     if isinstance(wiki, MediaWiki):
         metrics.registry.register(wiki.collector())
@@ -210,7 +203,7 @@ async def _open(
         search=search,
         ask=AskFlow(flow, record),
         wiki=wiki,
-        conversations=memory,
+        conversations=conversations,
         auth=auth,
         metrics=metrics,
         drain=app.state.drain,
@@ -251,8 +244,36 @@ def open_models(
     return MeteredInference(inference, metrics), embedder
 
 
+def open_search(
+    settings: Settings,
+    stack: AsyncExitStack,
+    metrics: Metrics,
+    database: Database,
+    inference: Inference,
+    embedder: Embedder,
+    *,
+    local_wiki: bool,
+) -> VectorSearch | None:
+    """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
+    documents = [FactDocuments(), *(wiki_documents(settings) if local_wiki else [])]
+    search = make_search(
+        settings, database, embedder, documents, lambda: inference.health().open_requests > 0
+    )
+    if search is not None:
+        metrics.watch_embedding(embedder.health, search.indexer.health)
+        stack.push_async_callback(search.close)
+    return search
+
+
+async def open_memory(parts: MemoryParts, stack: AsyncExitStack, supervision: Supervision) -> Conversations:
+    conversations = Conversations(parts)
+    stack.push_async_callback(conversations.close)
+    await conversations.start(supervision)
+    return conversations
+
+
 def wiki_documents(settings: Settings) -> list[DocumentSource]:
-    """The pages that need vectors, when they are searched by them: those of the local store, or those fetched."""
+    """The pages to embed if the wiki is searched by vectors: imported or fetched ones."""
     if settings.wiki.search == "text":
         return []
     return [WikiPages(FETCHED if settings.wiki.api_url else IMPORTED)]
@@ -263,9 +284,8 @@ async def open_wiki(
 ) -> WikiSource:
     """The configured wiki; ``stack`` closes it."""
     if settings.wiki.api_url:
-        by_vectors = _meaning(database, search, FETCHED)
         on_new = search.indexer.wake if search is not None else lambda: None
-        remote = MediaWiki(settings.wiki, database, by_vectors, on_new)
+        remote = MediaWiki(settings.wiki, database, _meaning(database, search, FETCHED), on_new)
         stack.push_async_callback(remote.close)
         await remote.open()
         return remote
