@@ -14,7 +14,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.learning.changes import AcceptedChange, Change, accept, as_lines, mentions
 from gateway.memory.learning.reading import conclude, propose, unread
-from gateway.memory.planning.policies import time_zone
+from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job

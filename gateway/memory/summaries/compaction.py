@@ -50,7 +50,7 @@ class HistoryCompactor:
 
     def due(self, context: Context) -> bool:
         """Whether the planner has a plan."""
-        return bool(plan(context.situation(), context.policy))
+        return bool(plan(context.situation()))
 
     async def run(
         self, conversation: Conversation, *, force: bool = False, tell: Callable[..., None] | None = None
@@ -87,7 +87,7 @@ class HistoryCompactor:
         made = 0
         for _ in range(_MAX_PLANS):
             context = await self._builder.build(conversation, compacting=True)
-            planned = plan(context.situation(force=force), context.policy)
+            planned = plan(context.situation(force=force))
             if not planned:
                 break
             if pause > 0 and any(each.level != "message" for each in planned):
