@@ -57,12 +57,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
 
     def model(self, conversation: Conversation) -> MemoryModel:
         return MemoryModel(
-            self.inference,
-            self.record,
-            self.pace,
-            owner=conversation.owner,
-            conversation=conversation.id,
-            model=self.model_name,
+            self.inference, self.record, self.pace, conversation.owner, conversation.id, self.model_name
         )
 
 

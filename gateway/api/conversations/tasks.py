@@ -142,7 +142,7 @@ async def create(request: Request) -> Response:
         archetype=body.archetype,
         title=body.title,
         day=_checked_day(body.day) if body.day else _today(request),
-        now=time.time(),
+        created_at=time.time(),
         breakpoint=body.breakpoint,
         question=body.question,
         tool=msgspec.to_builtins(body.tool) if body.tool else None,

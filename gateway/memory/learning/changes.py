@@ -26,13 +26,6 @@ class Change(Struct, frozen=True):
     quote: str
 
 
-class AcceptedChange(Struct, frozen=True):
-    """A change that counts, and the ``seq`` of the message that its quote comes from."""
-
-    change: Change
-    message: int
-
-
 def mentions(text: str) -> list[str]:
     """Ids of tasks and objectives that a text mentions with ``@``, each once."""
     return list(dict.fromkeys(MENTION.findall(text)))
@@ -51,10 +44,13 @@ def as_lines(tasks: Sequence[Task]) -> list[str]:
 
 def accept(
     changes: Sequence[Change], messages: Sequence[StoredMessage], known: Sequence[Task]
-) -> list[AcceptedChange]:
-    """The changes that count: quoted from ``messages``, additions from a user's; the others change known tasks."""
+) -> list[tuple[Change, int]]:
+    """The changes that count, each with the ``seq`` of the message that its quote comes from.
+
+    An addition must quote a user, and other changes a message of either side; they must change known tasks.
+    """
     levels = {task.id: task.level for task in known}
-    accepted: list[AcceptedChange] = []
+    accepted: list[tuple[Change, int]] = []
     for change in changes[:MAX_CHANGES]:
         adds = change.op in ("add", "add_item")
         source = quoted_in(change.quote, messages, users_only=adds)
@@ -64,5 +60,5 @@ def accept(
             continue
         if change.op == "add_item" and levels[change.id] != "task":
             continue
-        accepted.append(AcceptedChange(change, source))
+        accepted.append((change, source))
     return accepted
