@@ -36,7 +36,7 @@ fmt: $(VENV)/.installed-dev ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up, threads and drafts: some minutes
+bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up and threads: some minutes
 	@mkdir -p models/build
 	@$(BIN)/python models/random_gemma.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
@@ -45,7 +45,6 @@ bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up,
 	@$(BIN)/python benchmarks/memory_host.py cache
 	@$(BIN)/python benchmarks/wake_up.py models/demo/hearth-demo.gguf
 	@$(BIN)/python benchmarks/spin.py models/demo/hearth-demo.gguf
-	@$(BIN)/python benchmarks/speculation.py
 
 bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python's server, built first: about an hour
 	@mkdir -p build/peers

@@ -20,10 +20,9 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent import futures
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import httpx2
@@ -100,51 +99,29 @@ def first_token(client: httpx2.Client, conversation: str, text: str) -> float:
 
 
 class Compaction:
-    """A compaction in a thread, started on construction; it returns when the model works on it."""
+    """A compaction in the background; its construction returns when the model works on it."""
 
     def __init__(self, server: Server, conversation: str) -> None:
         self._client = httpx2.Client(base_url=server.url, timeout=300)
-        self._path = f"/v1/conversations/{conversation}/compact"
-        self._ended = threading.Event()
-        self._cancelled = False
-        self._thread = threading.Thread(target=self._work)
-        self._thread.start()
-        while self.runs and not server.health()["queue"]["running"]:
+        path = f"/v1/conversations/{conversation}/compact"
+        self._reply = ThreadPoolExecutor(1).submit(self._client.post, path)
+        while self.running and not server.health()["queue"]["running"]:
             time.sleep(0.01)
 
     @property
-    def runs(self) -> bool:
-        return not self._ended.is_set()
+    def running(self) -> bool:
+        return not self._reply.done()
 
     def wait(self) -> None:
-        self._thread.join()
+        reply = self._reply.result()
+        if reply.is_error and reply.json()["error"]["code"] != "summary_rejected":
+            reply.raise_for_status()
 
     def cancel(self) -> None:
-        self._cancelled = True
+        if not self.running:
+            self.wait()
         self._client.close()
-        self._thread.join()
-
-    def _work(self) -> None:
-        try:
-            reply = self._client.post(self._path)
-            if reply.is_error and reply.json()["error"]["code"] != "summary_rejected":
-                reply.raise_for_status()
-        except httpx2.HTTPError:
-            if not self._cancelled:
-                raise
-        finally:
-            self._ended.set()
-
-
-@contextmanager
-def compacting(server: Server, history: str, after: float) -> Iterator[Compaction]:
-    """Inside the block a compaction of ``history`` has been running for ``after`` seconds."""
-    compaction = Compaction(server, history)
-    time.sleep(after)
-    try:
-        yield compaction
-    finally:
-        compaction.cancel()
+        futures.wait([self._reply])
 
 
 def measure_interference(
@@ -164,10 +141,11 @@ def measure_interference(
             first_token(client, name, "Hello there, how are you today?")
             number = len(alone) + missed
             before = first_token(client, name, _FERRY.format("7:45", number)) if number % 2 else None
-            with compacting(server, history, rng.uniform(0.0, latest)) as compaction:
-                met = compaction.runs
-                took = first_token(client, name, _FERRY.format("8:45", number))
-                met = met and compaction.runs
+            compaction = Compaction(server, history)
+            time.sleep(rng.uniform(0.0, latest))
+            took = first_token(client, name, _FERRY.format("8:45", number))
+            met = compaction.running
+            compaction.cancel()
             after = before or first_token(client, name, _FERRY.format("9:45", number))
             if met:
                 alone.append(after)

@@ -14,17 +14,16 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from benchmarks.common import command_line
 from gateway.base.supervised import Supervision
 from gateway.config.settings import MemorySettings
-from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
+from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
 from gateway.memory.context import MemoryParts
 from gateway.memory.events import Done, PostCall
 from gateway.memory.service import Conversations
@@ -33,6 +32,7 @@ from gateway.models.prompts import load_prompts
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation
 from gateway.store.request_log import RequestRecord
+from gateway.telemetry.generations import text_of
 from model_host.protocol import Delta, Finished, Message, Started
 
 PLANTED = 40
@@ -51,12 +51,11 @@ class ExtractiveModel:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    replies: int = 0
     largest_prompt: int = 0
     chance: random.Random = field(default_factory=lambda: random.Random(2))
 
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
-        text = _text(call.messages or [])
+    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
+        text = _joined(call.messages or [])
         tokens = len(text) // _CHARACTERS_PER_TOKEN
         reply = self._summary(text) if call.lane == "background" else _small_talk(self.chance)
         if call.json_schema is not None:
@@ -66,7 +65,6 @@ class ExtractiveModel:
             self.prompt_tokens += tokens
             self.completion_tokens += len(reply) // _CHARACTERS_PER_TOKEN
         else:
-            self.replies += 1
             self.largest_prompt = max(self.largest_prompt, tokens)
         yield Started(call.id, tokens, 0, 0.0)
         yield Delta(call.id, reply, 1)
@@ -94,28 +92,14 @@ class ExtractiveModel:
         return [len(text) // _CHARACTERS_PER_TOKEN + 1 for text in texts]
 
     async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
-        return len(_text(messages)) // _CHARACTERS_PER_TOKEN + 6 * len(messages)
+        return len(_joined(messages)) // _CHARACTERS_PER_TOKEN + 6 * len(messages)
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         return ModelInfo(name="extractive", n_ctx=16_384, n_ctx_train=16_384, fingerprint="x")
 
-    def health(self) -> HostHealth:
-        return HostHealth(state="ready")
 
-    async def refresh_stats(self) -> None: ...
-
-    async def warm(self) -> None: ...
-
-    async def unload(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-def _text(messages: list[Message]) -> str:
-    return "\n".join(
-        m.content if isinstance(m.content, str) else "".join(part.text for part in m.content)
-        for m in messages
-    )
+def _joined(messages: list[Message]) -> str:
+    return "\n".join(map(text_of, messages))
 
 
 _WORDS = re.findall(
@@ -133,8 +117,8 @@ def _planted(number: int) -> tuple[str, str]:
     return f"By the way, my friend {name} lives at number {1000 + number * 37}.", f"{1000 + number * 37}"
 
 
-async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
-    """Measure one conversation with one policy."""
+async def run(policy: PolicyName, messages: int) -> list[str]:
+    """Measure one conversation with one policy; return the row of the table."""
     model, chance, now = ExtractiveModel(), random.Random(1), 1_763_700_000.0
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "hearth.db")
@@ -154,7 +138,7 @@ async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
             instructions="", model="", previous=None, created_at=0.0, updated_at=0.0,
         )  # fmt: skip
         await database.write(lambda c: add_conversation(c, talk))
-        begun, wanted = time.monotonic(), []
+        wanted: list[str] = []
         every = messages // 2 // PLANTED
         for number in range(messages // 2):
             text = _small_talk(chance)
@@ -170,21 +154,18 @@ async def run(policy: PolicyName, messages: int) -> dict[str, Any]:
         await service.close()
         context = await service.context(talk)
         prompt = "\n".join(block.text for block in context.composition.blocks)
-        seconds = time.monotonic() - begun
         database.close()
-    return {
-        "policy": policy,
-        "found": sum(item in prompt for item in wanted),
-        "found_newest_half": sum(item in prompt for item in wanted[PLANTED // 2 :]),
-        "planted": len(wanted),
-        "calls": model.calls,
-        "calls_per_message": model.calls / messages,
-        "tokens_read": model.prompt_tokens,
-        "tokens_written": model.completion_tokens,
-        "largest_prompt": model.largest_prompt,
-        "final_prompt": context.composition.total,
-        "seconds": seconds,
-    }
+    found = [item in prompt for item in wanted]
+    return [
+        policy,
+        f"{sum(found)} of {len(wanted)}",
+        f"{sum(found[PLANTED // 2 :])} of {len(wanted) // 2}",
+        f"{model.calls}",
+        f"{model.calls / messages:.1%}",
+        f"{model.prompt_tokens:,}",
+        f"{model.completion_tokens:,}",
+        f"{model.largest_prompt:,}",
+    ]
 
 
 async def _idle(database: Database) -> None:
@@ -203,15 +184,7 @@ async def main(messages: int) -> None:
     print(f"| {' | '.join(heads)} |")
     print("|---" * len(heads) + "|")
     for policy in POLICIES:
-        r = await run(policy, messages)
-        cells = [
-            policy,
-            f"{r['found']} of {r['planted']}",
-            f"{r['found_newest_half']} of {r['planted'] // 2}",
-        ]
-        cells += [f"{r['calls']}", f"{r['calls_per_message']:.1%}", f"{r['tokens_read']:,}"]
-        cells += [f"{r['tokens_written']:,}", f"{r['largest_prompt']:,}"]
-        print(f"| {' | '.join(cells)} |", flush=True)
+        print(f"| {' | '.join(await run(policy, messages))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,13 @@ cores they used during the turn.
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import psutil
 
-from benchmarks.common import BareHost
+from benchmarks.common import BareHost, command_line, spread
 from gateway.benchmarking.cpu_load import busy_loops
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.texts import BenchmarkTexts
@@ -33,15 +28,8 @@ AFTER_SECONDS = 1.2
 BIN_SECONDS = 0.2
 QUIET_CORES = 0.25
 COLUMNS = (
-    "decode alone",
-    "beside, 1st s",
-    "beside, later",
-    "after",
-    "prefill alone",
-    "beside",
-    "s to adapt",
-    "s to recover",
-    "other cores used",
+    "decode alone | beside, 1st s | beside, later | after | prefill alone | beside | s to adapt | s to recover | "
+    "other cores used"
 )
 
 
@@ -161,20 +149,12 @@ def measure(model: Path, settings: list[str], loops: list[int], rounds: int, aga
         for host in hosts.values():
             host.close()
     for (count, setting), found in rows.items():
-        cells = [_cell(list(column)) for column in zip(*found, strict=True)]
+        cells = [spread(column, 0 if max(column) > 10 else 2) for column in zip(*found, strict=True)]
         print(f"| {model.stem} | {count} | {setting} | {' | '.join(cells)} |", flush=True)
 
 
-def _cell(values: list[float]) -> str:
-    digits = 0 if max(values) > 10 else 2
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
-
-
 def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--loops", default="1,2,4")
@@ -182,8 +162,8 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="another checkout")
     asked = parser.parse_args()
     print(f"{this_machine()}; {asked.rounds} rounds. Tokens a second, median (lowest to highest).\n")
-    print(f"| model | loops | spinning | {' | '.join(COLUMNS)} |")
-    print(f"|---|---|---|{'---|' * len(COLUMNS)}")
+    print(f"| model | loops | spinning | {COLUMNS} |")
+    print(f"|---|---|---|{'---|' * (COLUMNS.count('|') + 1)}")
     loops = [int(count) for count in asked.loops.split(",")]
     for model in asked.models:
         measure(model.resolve(), asked.settings.split(","), loops, asked.rounds, asked.against)

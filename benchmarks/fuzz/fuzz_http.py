@@ -10,40 +10,36 @@ and each failure with its request; ends with status 1 when there was one.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_from_bytes, urlencode
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.fuzz.fuzz_values import GOOD, SHORT, STRINGS, damaged, hostile, mutated, value_of, written  # noqa: E402
-from tests.end_to_end.server import Server  # noqa: E402 - after the path
+from benchmarks.common import command_line, new_server
+from benchmarks.fuzz.fuzz_values import GOOD, SHORT, STRINGS, damaged, hostile, mutated, value_of, written
+from tests.end_to_end.server import Server
 
 SIDE_BY_SIDE = 6
 # A reply that takes longer is a hang; the server's own deadlines are shorter.
 HANG_SECONDS = 120.0
-DEADLINES = {
-    "HEARTH_SERVER__HEADER_TIMEOUT_SECONDS": "2",
-    "HEARTH_SERVER__BODY_TIMEOUT_SECONDS": "2",
-    "HEARTH_ASK__ANSWER_TOKENS": "16",
-    "HEARTH_ASK__DEADLINE_SECONDS": "60",
-    "HEARTH_MEMORY__ANSWER_TOKENS": "8",
-    "HEARTH_MEMORY__FACTS": "false",
-    "HEARTH_MEMORY__TASKS": "false",
+SETTINGS = {
+    "SERVER__HEADER_TIMEOUT_SECONDS": 2,
+    "SERVER__BODY_TIMEOUT_SECONDS": 2,
+    "ASK__ANSWER_TOKENS": 16,
+    "ASK__DEADLINE_SECONDS": 60,
+    "MEMORY__ANSWER_TOKENS": 8,
+    "MEMORY__FACTS": "false",
+    "MEMORY__TASKS": "false",
 }
 HEADERS = (
     "Accept: text/event-stream",
@@ -193,18 +189,13 @@ class Fuzz:
 
     def _request(self, chance: random.Random) -> tuple[bytes, bool]:
         operation = chance.choice(self._operations)
-        method = (
-            chance.choice(["GET", "POST", "PUT", "HEAD", "OPTIONS", "get", "X"])
-            if chance.random() < 0.04
-            else operation.method
-        )
+        method = operation.method
+        if chance.random() < 0.04:
+            method = chance.choice(["GET", "POST", "PUT", "HEAD", "OPTIONS", "get", "X"])
         media = operation.described.get("requestBody", {}).get("content", {})
         body = self._body(operation, media, chance) if media or chance.random() < 0.05 else b""
-        lines = [
-            f"{method} {self._target(operation, chance)} HTTP/1.1",
-            f"Host: 127.0.0.1:{self._port}",
-            "Connection: close",
-        ]
+        lines = [f"{method} {self._target(operation, chance)} HTTP/1.1"]
+        lines += [f"Host: 127.0.0.1:{self._port}", "Connection: close"]
         kind = chance.choice(TYPES) if chance.random() < 0.08 else next(iter(media), "application/json")
         lines += [f"Content-Type: {kind}"] if body or chance.random() < 0.05 else []
         lines += chance.sample(HEADERS, chance.choice([1, 1, 3])) if chance.random() < 0.15 else []
@@ -214,69 +205,51 @@ class Fuzz:
             pieces = [body[at : at + size] for at in range(0, min(len(body), 200 * size), size)]
             body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
         elif body or method == "POST":
-            lines.append(
-                f"Content-Length: {len(body) + (chance.choice([-1, 1, 1000]) if chance.random() < 0.01 else 0)}"
-            )
+            wrong_by = chance.choice([-1, 1, 1000]) if chance.random() < 0.01 else 0
+            lines.append(f"Content-Length: {len(body) + wrong_by}")
         return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body, False
 
     def _target(self, operation: Operation, chance: random.Random) -> str:
         path = re.sub(r"\{\w+\}", lambda _: quote(self._id(operation.path, chance), safe=""), operation.path)
-        query = {
-            each["name"]: str(
-                value_of(each["schema"], self._components, chance)
-                if chance.random() < 0.5
-                else hostile(chance)
-            )[:2000]
-            for each in operation.described["parameters"]
-            if each["in"] == "query" and (each["required"] or chance.random() < 0.5)
-        }
+        query = {}
+        for each in operation.described["parameters"]:
+            if each["in"] == "query" and (each["required"] or chance.random() < 0.5):
+                good = chance.random() < 0.5
+                value = value_of(each["schema"], self._components, chance) if good else hostile(chance)
+                query[each["name"]] = str(value)[:2000]
         if chance.random() < 0.02:
             path += chance.choice(["/", "//", "%00", "?a=1&a=2", "#x", ";x", "/..", "\u202e"])
         return path + ("?" + urlencode(query, errors="replace") if query else "")
 
     def _id(self, path: str, chance: random.Random) -> str:
-        """Of something that is there, most of the time."""
+        """Mostly an id that exists."""
         if chance.random() < 0.25:
-            return (
-                chance.choice([text for text in STRINGS if 0 < len(text) < 1000])
-                .encode("utf-8", "replace")
-                .decode()
-            )
-        bodies = {
-            "conversations": {},
-            "facts": {"key": f"k{chance.randrange(50)}", "text": "a text"},
-            "tasks": {"title": "a task"},
-        }
+            text = chance.choice([text for text in STRINGS if 0 < len(text) < 1000])
+            return text.encode("utf-8", "replace").decode()
+        fact = {"key": f"k{chance.randrange(50)}", "text": "a text"}
+        bodies = {"conversations": {}, "facts": fact, "tasks": {"title": "a task"}}
         kind = path.split("/")[2]
         if kind not in bodies:
             return "default"
         reply = self._server.client.post(f"/v1/{kind}", json=bodies[kind])
-        if reply.is_error:  # a day has so many tasks at most
+        if reply.is_error:  # the number of tasks per day is limited
             return str(self._server.client.get(f"/v1/{kind}?limit=1").json()["data"][0]["id"])
         return str(reply.json()["id"])
 
     def _body(self, operation: Operation, media: dict[str, Any], chance: random.Random) -> bytes:
         if "application/json" not in media or chance.random() < 0.02:
             return quote_from_bytes(written(hostile(chance)), safe='{}[]":, ').encode()
-        good = GOOD.get(operation.path, [])
-        schema = media["application/json"]["schema"]
-        body = (
-            chance.choice(good)
-            if good and chance.random() < 0.6
-            else value_of(schema, self._components, chance)
-        )
+        if chance.random() < 0.6 and operation.path in GOOD:
+            body = chance.choice(GOOD[operation.path])
+        else:
+            body = value_of(media["application/json"]["schema"], self._components, chance)
         short = next((fields for end, fields in SHORT.items() if operation.path.endswith(end)), {})
         body = {**body, **short} if isinstance(body, dict) else body
         if chance.random() < 0.85:
             body = mutated(body, chance)
-            if (
-                isinstance(body, dict)
-                and isinstance(short.get("options"), dict)
-                and not isinstance(body.get("options"), dict)
-            ):
-                body["options"] = short["options"]
-            elif isinstance(body, dict) and chance.random() < 0.9:
-                body |= short
+            if isinstance(body, dict):
+                unbounded = "options" in short and not isinstance(body.get("options"), dict)
+                body |= short if unbounded or chance.random() < 0.9 else {}
         text = written(body)
         return damaged(text, chance) if chance.random() < 0.1 else text
 
@@ -294,44 +267,30 @@ def judge(server: Server, fuzz: Fuzz) -> list[str]:
     if server.client.get("/readyz").status_code != 200:
         problems.append("the server is not ready")
     log = server.log.read_text(errors="replace")
-    found = sorted(
-        set(
-            re.findall(
-                r"^.*(?:unexpected error|Traceback|could not be recorded|Exception in).*$", log, re.MULTILINE
-            )
-        )
-    )
+    bad = r"^.*(?:unexpected error|Traceback|could not be recorded|Exception in).*$"
+    found = sorted(set(re.findall(bad, log, re.MULTILINE)))
     return problems + [f"in the log: {line[:500]}" for line in found[:20]] + fuzz.failures
 
 
-def fuzz(
-    folder: Path, model: Path | str, numbers: Sequence[int], seed: int, tell: Callable[[str], None] = print
-) -> list[str]:
-    """Everything that went wrong with requests of these numbers to a server of its own."""
-    server = Server(folder, model, env=DEADLINES)
-    try:
+def fuzz(model: Path | str, numbers: Sequence[int], seed: int) -> list[str]:
+    """Send the requests of these numbers to a new server; return what went wrong."""
+    with new_server(model, **SETTINGS) as server:
         made = Fuzz(server, seed)
         for start in range(0, len(numbers), 1000):
             made.run(numbers[start : start + 1000])
             counts = ", ".join(f"{status}: {count}" for status, count in sorted(made.statuses.items()))
-            tell(f"{min(start + 1000, len(numbers))} requests; {counts}; {len(made.failures)} failures")
+            print(f"{min(start + 1000, len(numbers))} requests; {counts}; {len(made.failures)} failures")
         return judge(server, made)
-    finally:
-        server.stop()
 
 
 def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--model", default="hearth-demo")
     parser.add_argument("--only", type=int, nargs="+", help="only the requests of these numbers")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        problems = fuzz(Path(folder) / "data", asked.model, asked.only or range(asked.requests), asked.seed)
+    problems = fuzz(asked.model, asked.only or range(asked.requests), asked.seed)
     print("\n".join(problems) or "no 500, no hang, and all processes are well")
     sys.exit(1 if problems else 0)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import Callable, Collection
 from contextlib import aclosing
-from typing import cast
 
 import msgspec
 from msgspec import Struct
@@ -75,8 +74,7 @@ class Model:
         unfinished = "cancelled"
         try:
             # Implementations are generators; closing one is what cancels its generation.
-            stream = cast("AsyncGenerator[GenerationEvent, None]", self._inference.generate(call))
-            async with aclosing(stream):
+            async with aclosing(self._inference.generate(call)) as stream:
                 async for event in stream:
                     recorder.see(event)
                     if isinstance(event, Delta) and on_text is not None:

@@ -52,6 +52,7 @@ class HostClient:
         thread_plans: ThreadPlans | None = None,
     ) -> None:
         self._settings = settings
+        self._snapshots = snapshots
         self._idle = IdleClock(settings.idle_seconds)
         self._launcher = Launcher(
             model, settings, command, snapshots=snapshots, beside=beside, thread_plans=thread_plans

@@ -1,20 +1,25 @@
-"""Token counts seen before: the same pages and blocks are counted again and again."""
+"""A cache of token counts, because the same pages and blocks are counted repeatedly; batches of texts."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 MAX_ENTRIES = 4096
-MAX_CHARACTERS = 8_000_000  # of all keys together: some 8 to 32 MB
+MAX_CHARACTERS = 8_000_000  # of all keys together: 8 to 32 MB
 
-# One `count` message carries at most this much. JSON escaping makes at most 6 bytes of one, so it fits a line.
+# Text in one message. JSON escaping makes at most 6 bytes of one, so it fits a line.
 BATCH_BYTES = 1024 * 1024
 BATCH_TEXTS = 4096
+_TOKEN_BYTES = 11  # of an ID in JSON, its comma included
+
+T = TypeVar("T", str, str | list[int])
 
 
 class CountCache:
-    """Text → tokens for one model, least recently used first out. A text over an eighth of the limit is not kept."""
+    """Token counts by text for one model; evicts the least recently used. Texts over an eighth of the limit are not
+    cached."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_characters: int = MAX_CHARACTERS) -> None:
         self._max_entries = max_entries
@@ -24,7 +29,7 @@ class CountCache:
         self._fingerprint = ""
 
     def use_model(self, fingerprint: str) -> None:
-        """Forget everything when the model is another one than before."""
+        """Clear the cache if the model has changed."""
         if fingerprint != self._fingerprint:
             self._fingerprint = fingerprint
             self._counts.clear()
@@ -46,13 +51,18 @@ class CountCache:
             self._characters -= len(oldest)
 
 
-def batches(texts: list[str]) -> Iterator[list[str]]:
-    """``texts`` in order, in lists that fit a protocol line each (a single huge text may still not)."""
-    batch: list[str] = []
+def batches(texts: Sequence[T], most: int = BATCH_TEXTS) -> Iterator[list[T]]:
+    """``texts`` in order, as strings or token IDs, in lists of at most ``most`` that fit a protocol line each.
+
+    A single huge text may still not fit.
+    """
+    batch: list[T] = []
     size = 0
     for text in texts:
-        length = len(text.encode("utf-8", "surrogatepass"))
-        if batch and (size + length > BATCH_BYTES or len(batch) == BATCH_TEXTS):
+        length = _TOKEN_BYTES * len(text)
+        if isinstance(text, str):
+            length = len(text.encode("utf-8", "surrogatepass"))
+        if batch and (size + length > BATCH_BYTES or len(batch) == most):
             yield batch
             batch, size = [], 0
         batch.append(text)

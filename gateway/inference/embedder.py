@@ -1,15 +1,17 @@
-"""Vectors by a local child process that owns the embedding model."""
+"""Vectors from a local child process that owns the embedding model."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from gateway.base.errors import ConfigurationError, HearthError, PromptTooLongError
 from gateway.config.settings import ModelSettings, Settings
 from gateway.inference.client import HostClient
-from gateway.inference.embedding import Embeddings, TextKind
+from gateway.inference.counts import batches
+from gateway.inference.embedding import Embedder, Embeddings, TextKind
 from gateway.inference.interface import KeepAlive
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.keepalive import Use
@@ -17,17 +19,17 @@ from gateway.inference.process.link import HostLink
 from gateway.models.catalog import ResolvedModel, TaskPrompts
 from model_host.protocol import MAX_LINE_BYTES, MAX_TEXTS, Embed, Embedded, Lane
 
-# One message carries at most this much text. JSON escaping makes at most 6 bytes of one, so it fits a line.
-_BATCH_BYTES = 1024 * 1024
-_TOKEN_BYTES = 11  # of an id in JSON, its comma included
-_BESIDES = 512  # bytes of a reply besides a vector, generously
+_BESIDES = 512  # bytes of a reply besides a vector, an upper bound
 _SLOT = re.compile(r"\{(title|text)\}")
 
+OnEmbedded = Callable[[Lane, float, Embeddings], None]
 
-class HostEmbedder(HostClient):
+
+class HostEmbedder(HostClient, Embedder):
     """:class:`gateway.inference.embedding.Embedder` on a model host with an embedding model.
 
-    ``resolve`` finds the configured model, anew at each start.
+    ``resolve`` returns the configured model; it is called again at each start. ``on_embedded`` gets the lane, the
+    seconds and the result of each successful call.
     """
 
     def __init__(
@@ -38,23 +40,23 @@ class HostEmbedder(HostClient):
         command: Sequence[str] | None = None,
         breaker: Breaker | None = None,
         beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+        on_embedded: OnEmbedded = lambda *_: None,
     ) -> None:
         super().__init__(resolve, settings, command=command, breaker=breaker, beside=beside)
         self._resolve = resolve
+        self._on_embedded = on_embedded
         self.model = resolve()
-
-    @property
-    def name(self) -> str:
-        """The configured model's name."""
-        return self.model.name
+        self.name = self.model.name
 
     @property
     def identity(self) -> str:
-        """File, dimensions and task prompts in one string."""
         try:
             model = self._resolve()
             status = model.path.stat()
-        except (ConfigurationError, OSError):  # gone: its vectors stay good until another one comes
+        except (
+            ConfigurationError,
+            OSError,
+        ):  # the file is gone: its vectors stay valid until there is another one
             return ""
         file = f"{model.path}\0{status.st_size}\0{status.st_mtime_ns}"
         return _digest(f"{file}\0{model.dimensions}\0{model.prompts}")
@@ -71,15 +73,17 @@ class HostEmbedder(HostClient):
         keep_alive: KeepAlive = None,
         request_id: str = "embed",
     ) -> Embeddings:
-        """See :class:`gateway.inference.embedding.Embedder`."""
+        begun = time.monotonic()
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             prompts, ready = link.plan.model.prompts, link.ready.result()
-            whole = [_prompted(prompts, kind, text, title) for text, title in _with_titles(texts, titles)]
+            titled = zip(texts, titles or [""] * len(texts), strict=True)
+            prompted = [_prompted(prompts, kind, text, title) for text, title in titled]
             width = dimensions or ready.dimensions
             vectors: list[bytes] = []
             tokens: list[int] = []
-            for batch in _batches(whole, width):
+            most = max(1, min(MAX_TEXTS, MAX_LINE_BYTES // (width * 4 * 4 // 3 + _BESIDES) - 1))
+            for batch in batches(prompted, most):
                 message = Embed(
                     id=self.wire_id(request_id),
                     texts=[each for each in batch if isinstance(each, str)],
@@ -91,7 +95,9 @@ class HostEmbedder(HostClient):
                 answer = await self._embedded(link, message, len(vectors), len(batch), use)
                 vectors += answer.embeddings
                 tokens += answer.tokens
-        return Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{_digest(str(prompts))[:8]}")
+        made = Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{_digest(str(prompts))[:8]}")
+        self._on_embedded(lane, time.monotonic() - begun, made)
+        return made
 
     async def _embedded(
         self, link: HostLink, message: Embed, first: int, expected: int, use: Use
@@ -113,7 +119,7 @@ class HostEmbedder(HostClient):
 
 
 def host_settings(settings: Settings) -> ModelSettings:
-    """The settings of the embedding host, in the form that every host is run by."""
+    """The settings of the embedding host in the form that :class:`HostClient` takes."""
     section = settings.embedding
     shared = set(ModelSettings.__struct_fields__) & set(section.__struct_fields__)
     return ModelSettings(
@@ -123,37 +129,13 @@ def host_settings(settings: Settings) -> ModelSettings:
     )
 
 
-def _with_titles(
-    texts: Sequence[str | list[int]], titles: Sequence[str]
-) -> Iterator[tuple[str | list[int], str]]:
-    return zip(texts, titles or [""] * len(texts), strict=True)
-
-
 def _prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
-    """The text as the model was trained to see it for its task; braces in text and title are just text."""
+    """The text with the prompt of its task. Braces in text and title are not placeholders."""
     if kind == "plain" or not isinstance(text, str):
         return text
     values = {"text": text, "title": title or prompts.untitled}
     pattern = prompts.query if kind == "query" else prompts.document
     return _SLOT.sub(lambda slot: values[slot[1]], pattern).strip()
-
-
-def _batches(texts: Sequence[str | list[int]], width: int) -> Iterator[list[str | list[int]]]:
-    """Texts in order, in lists whose text and whose vectors fit a line each (a single huge text may still not)."""
-    most = max(1, min(MAX_TEXTS, MAX_LINE_BYTES // (width * 4 * 4 // 3 + _BESIDES) - 1))
-    batch: list[str | list[int]] = []
-    size = 0
-    for text in texts:
-        length = (
-            len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else _TOKEN_BYTES * len(text)
-        )
-        if batch and (size + length > _BATCH_BYTES or len(batch) == most):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += length
-    if batch:
-        yield batch
 
 
 def _digest(text: str) -> str:

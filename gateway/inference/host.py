@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from gateway.base.errors import HearthError, ModelUnavailableError
-from gateway.config.settings import ModelSettings
 from gateway.inference.client import HostClient, model_info
 from gateway.inference.counts import CountCache, batches
 from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
-from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.failures import request_failure, stopped
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink, encode
 from gateway.inference.process.pending import RequestEvent
-from gateway.inference.process.thread_plans import ThreadPlans
-from gateway.models.catalog import ResolvedModel
 from model_host.protocol import (
     Count,
     Counted,
@@ -38,30 +35,11 @@ _PIECES_AT_ONCE = 65_536  # tokens of one reply with their bytes: it fits a line
 
 
 class HostInference(HostClient):
-    """:class:`gateway.inference.interface.Inference` on a model host. ``snapshots`` is where it saves KV sequences."""
+    """:class:`gateway.inference.interface.Inference` on a model host."""
 
-    def __init__(
-        self,
-        model: ResolvedModel | Callable[[], ResolvedModel],
-        settings: ModelSettings,
-        *,
-        command: Sequence[str] | None = None,
-        breaker: Breaker | None = None,
-        snapshots: Path | None = None,
-        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
-        thread_plans: ThreadPlans | None = None,
-    ) -> None:
-        super().__init__(
-            model,
-            settings,
-            command=command,
-            breaker=breaker,
-            snapshots=snapshots,
-            beside=beside,
-            thread_plans=thread_plans,
-        )
-        self._snapshots = snapshots
-        self._known_counts = CountCache()
+    @cached_property
+    def _known_counts(self) -> CountCache:
+        return CountCache()
 
     # ------------------------------------------------------------------------------------ requests
 

@@ -6,7 +6,7 @@ server answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -121,7 +121,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
 class Inference(Protocol):
     """A served model. Errors are :class:`gateway.base.errors.HearthError` subclasses."""
 
-    def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+    def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         """Stream one generation; the last event is ``Finished``.
 
         Starts the host when needed. Closing the iterator (``aclose``), or cancelling the task that reads it,

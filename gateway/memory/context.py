@@ -15,7 +15,7 @@ from gateway.inference.interface import Inference
 from gateway.memory.compose import Composition, Ingredients, compose, line_text, summary_text
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
-from gateway.memory.planning.policies import CeilingPolicy, Policy, make_budget, make_policy
+from gateway.memory.planning.budget import make_budget
 from gateway.memory.planning.situation import Situation
 from gateway.memory.types import Block, BudgetReport, ContextBudget, Offer
 from gateway.models.catalog import FlowDefaults
@@ -57,12 +57,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
 
     def model(self, conversation: Conversation) -> MemoryModel:
         return MemoryModel(
-            self.inference,
-            self.record,
-            self.pace,
-            owner=conversation.owner,
-            conversation=conversation.id,
-            model=self.model_name,
+            self.inference, self.record, self.pace, conversation.owner, conversation.id, self.model_name
         )
 
 
@@ -74,7 +69,7 @@ class Context(Struct, frozen=True, kw_only=True):
     summaries: list[Summary]
     composition: Composition
     budget: ContextBudget
-    policy: Policy
+    settings: MemorySettings
     fixed_tokens: int
     turn_tokens: int
     now: float
@@ -82,6 +77,8 @@ class Context(Struct, frozen=True, kw_only=True):
     def situation(self, *, force: bool = False) -> Situation:
         """The planner's view: only the messages that no summary covers."""
         return Situation(
+            policy=self.conversation.policy,
+            settings=self.settings,
             messages=[message for message in self.messages if message.summarized_by is None],
             summaries=self.summaries,
             now=self.now,
@@ -127,8 +124,7 @@ class ContextBuilder:
     async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
         """The context of the next reply. Raises PromptTooLongError, except when ``compacting``, which mends that."""
         parts = self._parts
-        policy = make_policy(conversation.policy, parts.settings)
-        verbatim = policy.verbatim if isinstance(policy, CeilingPolicy) else 0
+        verbatim = parts.settings.verbatim_messages if conversation.policy == "ceiling" else 0
         budget = await parts.budget()
         messages, summaries = await parts.database.read(
             lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
@@ -166,7 +162,7 @@ class ContextBuilder:
             summaries=summaries,
             composition=compose(ingredients, unlimited if compacting else budget),
             budget=budget,
-            policy=policy,
+            settings=parts.settings,
             fixed_tokens=fixed,
             turn_tokens=turn_tokens,
             now=parts.clock(),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from typing import Any, Literal, cast
+from dataclasses import dataclass
+from typing import Any, Literal
 from uuid import uuid4
 
 import msgspec
@@ -42,33 +43,24 @@ class Filled(Struct, frozen=True):
         return "".join(map(text_of, self.prompt.render(**self.variables)))
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryModel:
     """Model calls for one conversation of ``owner``. Cancelling a call cancels its generation."""
 
-    def __init__(
-        self,
-        inference: Inference,
-        record: Record,
-        pace: Pace,
-        *,
-        owner: str,
-        conversation: str,
-        model: str,
-    ) -> None:
-        self._inference = inference
-        self._record = record
-        self._pace = pace
-        self._owner = owner
-        self._conversation = conversation
-        self._name = model
+    inference: Inference
+    record: Record
+    pace: Pace
+    owner: str
+    conversation: str
+    model: str
 
     async def count(self, texts: list[str]) -> list[int]:
         """Tokens of each text."""
-        return await self._inference.count(texts) if texts else []
+        return await self.inference.count(texts) if texts else []
 
     async def count_prompt(self, messages: list[Message]) -> int:
         """Tokens of a whole prompt."""
-        return await self._inference.count_prompt(messages)
+        return await self.inference.count_prompt(messages)
 
     async def write(
         self,
@@ -97,11 +89,11 @@ class MemoryModel:
             grammar=prompt.grammar,
             json_schema=prompt.schema,
             lane=prompt.lane,
-            owner=self._owner,
+            owner=self.owner,
         )
         assert call.max_tokens is not None
         text = ""
-        with self._pace.working(self._conversation, prompt.name, call.max_tokens, following) as work:
+        with self.pace.working(self.conversation, prompt.name, call.max_tokens, following) as work:
             async with aclosing(self.stream(call, filled)) as events:
                 async for event in events:
                     work.take(event)
@@ -130,24 +122,23 @@ class MemoryModel:
                 status=200 if problem is None else CLIENT_GONE if problem == "cancelled" else 503,
                 text=text_of(call.messages[-1]) if replying and call.messages else prompt.name,
                 answer=recorder.text,
-                owner=self._owner,
-                model=self._name,
+                owner=self.owner,
+                model=self.model,
                 error=problem,
-                details={"conversation": self._conversation, "prompt_place": filled.place},
+                details={"conversation": self.conversation, "prompt_place": filled.place},
                 generations=[recorder.record()],
-                conversation=self._conversation,
+                conversation=self.conversation,
             )
 
         try:
-            stream = cast("AsyncGenerator[GenerationEvent, None]", self._inference.generate(call))
-            async with aclosing(stream):
+            async with aclosing(self.inference.generate(call)) as stream:
                 async for event in stream:
                     if isinstance(event, Finished):
                         if event.reason == "cancelled":  # by the host: nothing here cancels and reads on
                             raise HearthError(
                                 "the generation was cut off", code="cancelled", status=503, retry_after=1.0
                             )
-                        self._pace.measure(event)
+                        self.pace.measure(event)
                         problem = None
                     recorder.see(event)
                     yield event
@@ -155,7 +146,7 @@ class MemoryModel:
             problem = error.code
             raise
         finally:
-            await finish(self._record(record))
+            await finish(self.record(record))
 
 
 def _parted(messages: list[Message], filled: Filled) -> list[Message]:

@@ -216,23 +216,19 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     row = next((each for each in known.rows if each.path(wanted.data_dir) == path), None)
     if row is not None:
         return _resolve_row(row, wanted)
-    size, context = path.stat().st_size, wanted.context or _UNKNOWN_CONTEXT[wanted.kind]
-    model = ResolvedModel(
-        name=path.stem,
-        path=path,
-        size_bytes=size,
-        ram_bytes=estimate_ram(path, size, context),
-        context=context,
-        trained_context=trained_context(path),
-        kind=wanted.kind,
-        cell_bytes=_cache_bytes(path, 1),
-    )
-    model = _with_given_context(model, wanted)
     architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
     like = next((each for each in known.rows if architecture and each.architecture == architecture), None)
-    if like is None:
-        return model
-    return msgspec.structs.replace(model, prompts=like.prompts, dimensions=like.dimensions or None)
+    row = ModelRow(
+        name=path.stem,
+        file=path.name,
+        description="",
+        licence="",
+        context=_UNKNOWN_CONTEXT[wanted.kind],
+        kind=wanted.kind,
+        prompts=like.prompts if like else TaskPrompts(),
+        dimensions=like.dimensions if like else 0,
+    )
+    return _model(row, path, wanted, "the default for a model that the catalog does not know")
 
 
 def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
@@ -260,13 +256,19 @@ def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
         raise ConfigurationError(
             f"the model `{row.name}` is not on this machine: run `hearth pull {row.name}`"
         )
+    return _model(row, path, wanted, "the catalog's number for this model")
+
+
+def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> ResolvedModel:
     size, context = path.stat().st_size, wanted.context or row.context
     ram = row.ram_bytes
     if ram is None:
         ram = estimate_ram(path, size, context)
     elif context > row.context:
         ram += _cache_bytes(path, context) - _cache_bytes(path, row.context)
-    model = ResolvedModel(
+    if wanted.context:
+        cache_reason = f"set by `{'model' if row.kind == 'chat' else 'embedding'}.context`"
+    return ResolvedModel(
         name=row.name,
         path=path,
         size_bytes=size,
@@ -279,16 +281,9 @@ def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
         prompts=row.prompts,
         dimensions=row.dimensions or None,
         cell_bytes=_cache_bytes(path, 1),
-        cache_reason="the catalog's number for this model",
+        context_given=bool(wanted.context),
+        cache_reason=cache_reason,
     )
-    return _with_given_context(model, wanted)
-
-
-def _with_given_context(model: ResolvedModel, wanted: _Wanted) -> ResolvedModel:
-    if not wanted.context:
-        return model
-    reason = f"set by `{model.context_setting}`"
-    return msgspec.structs.replace(model, context_given=True, cache_reason=reason)
 
 
 def _unknown_model(name: str, path: Path, from_hub: bool, catalog: Catalog) -> str:

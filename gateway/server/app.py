@@ -20,7 +20,7 @@ from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask.question import AskRequest
 from gateway.api.ask.routes import ask
 from gateway.api.conversations import facts, tasks
-from gateway.api.conversations import routes as conversations
+from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
@@ -47,6 +47,7 @@ from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
 from gateway.config.settings import Settings
 from gateway.inference.client import HostClient
+from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.process.thread_plans import ThreadPlans
@@ -59,7 +60,7 @@ from gateway.models.prompts import load_prompts
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
-from gateway.telemetry.metrics import MeteredEmbedder, MeteredInference, Metrics
+from gateway.telemetry.metrics import MeteredInference, Metrics
 from gateway.vectors.parts import VectorSearch, make_embedder, make_search
 from gateway.vectors.source import DocumentSource
 from gateway.wiki.local import LocalWiki
@@ -87,7 +88,7 @@ ENDPOINTS = (
     Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
     Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
     Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),
-    *conversations.ENDPOINTS,
+    *conversation_routes.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama.ENDPOINTS,
     *anthropic.ENDPOINTS,
@@ -104,35 +105,35 @@ def create_app(
     wiki: WikiSource | None = None,
     database: Database | None = None,
 ) -> Starlette:
-    """The gateway as an ASGI application; its lifespan opens and closes what it needs.
+    """The gateway as an ASGI application; its lifespan opens and closes the services.
 
-    A part that is passed in is used as it is and stays the caller's to close. Starting raises
-    ConfigurationError, for example for a public address without any API key.
+    A part that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError, for example
+    for a public address without an API key.
     """
-    measured, supervision = Metrics(), Supervision()
-    measured.watch_tasks(supervision.health)
+    metrics, supervision = Metrics(), Supervision()
+    metrics.watch_tasks(supervision.health)
     endpoints = _endpoints(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = await _open(app, settings, stack, inference, wiki, database)
+            app.state.services = await open_services(app, settings, stack, inference, wiki, database)
             yield
 
     app = Starlette(
         routes=[endpoint.route() for endpoint in endpoints],
         middleware=[
             Middleware(BodyLimit, settings=settings.server),
-            Middleware(RequestContext, endpoints=endpoints, metrics=measured),
+            Middleware(RequestContext, endpoints=endpoints, metrics=metrics),
             Middleware(Guard, settings=settings.server),
             Middleware(warming.EarlyWake),
         ],
         exception_handlers={HTTPException: on_http_exception},
         lifespan=lifespan,
     )
-    # A redirect would carry the Host header's name; a path is right or it is not.
+    # A redirect would contain the name from the Host header.
     app.router.redirect_slashes = False
-    app.state.metrics = measured
+    app.state.metrics = metrics
     app.state.supervision = supervision
     app.state.endpoints = endpoints
     app.state.drain = Drain()
@@ -140,12 +141,12 @@ def create_app(
 
 
 def _endpoints(settings: Settings) -> tuple[Endpoint, ...]:
-    """The route table without what the settings turn off."""
+    """The routes that the settings enable."""
     off = () if settings.server.page else page.ENDPOINTS
     return tuple(endpoint for endpoint in ENDPOINTS if endpoint not in off)
 
 
-async def _open(
+async def open_services(
     app: Starlette,
     settings: Settings,
     stack: AsyncExitStack,
@@ -153,66 +154,58 @@ async def _open(
     wiki: WikiSource | None,
     database: Database | None,
 ) -> Services:
-    """Open the parts in the order they depend on each other; ``stack`` closes them in reverse."""
+    """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
+    metrics: Metrics = app.state.metrics
     model, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, model if inference is None else None)
-    opened = database or await _open_database(settings, stack)
-    auth = Authenticator(opened, settings.server.host)
+    database = database or await open_database(settings, stack)
+    auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
-    measured, embedding = _open_models(app.state.metrics, settings, stack, inference)
-    waker = Waker(measured)
+    served, embedding = open_models(settings, stack, metrics, inference)
+    waker = Waker(served)
     stack.push_async_callback(waker.close)
-    documents = [FactDocuments(), *(wiki_documents(settings) if wiki is None else [])]
-    search = make_search(settings, opened, embedding, documents, lambda: measured.health().open_requests > 0)
-    if search is not None:
-        app.state.metrics.watch_embedding(embedding.health, search.indexer.health)
-        stack.push_async_callback(search.close)
-    record = Recorder(settings.log, opened, app.state.metrics)
-    memory = Conversations(
-        MemoryParts(
-            database=opened,
-            inference=measured,
-            prompts=prompts,
-            settings=settings.memory,
-            defaults=model.defaults,
-            model_name=model.name,
-            record=record,
-            queries=search.queries if search is not None else None,
-        )
+    search = open_search(settings, stack, metrics, database, served, embedding, local_wiki=wiki is None)
+    record = Recorder(settings.log, database, metrics)
+    memory = MemoryParts(
+        database=database,
+        inference=served,
+        prompts=prompts,
+        settings=settings.memory,
+        defaults=model.defaults,
+        model_name=model.name,
+        record=record,
+        queries=search.queries if search is not None else None,
     )
-    stack.push_async_callback(memory.close)
-    await memory.start(app.state.supervision)
-    wiki = wiki or await open_wiki(settings, opened, stack, search)
+    conversations = await open_memory(memory, stack, app.state.supervision)
+    wiki = wiki or await open_wiki(settings, database, stack, search)
     if isinstance(wiki, MediaWiki):
-        app.state.metrics.registry.register(wiki.collector())
+        metrics.registry.register(wiki.collector())
     if search is not None:
         search.indexer.start(app.state.supervision)
+    flow = FlowParts(
+        settings=settings.ask,
+        inference=served,
+        wiki=wiki,
+        prompts=prompts,
+        model_name=model.name,
+        defaults=model.defaults,
+        notice=model.notice,
+        fetch_timeout=settings.wiki.fetch_timeout_seconds,
+        cache=CompactionCache(database),
+    )
     return Services(
         settings=settings,
         model=model,
-        database=opened,
-        inference=measured,
+        database=database,
+        inference=served,
         waker=waker,
         embedding=embedding,
         search=search,
-        ask=AskFlow(
-            FlowParts(
-                settings=settings.ask,
-                inference=measured,
-                wiki=wiki,
-                prompts=prompts,
-                model_name=model.name,
-                defaults=model.defaults,
-                notice=model.notice,
-                fetch_timeout=settings.wiki.fetch_timeout_seconds,
-                cache=CompactionCache(opened),
-            ),
-            record,
-        ),
+        ask=AskFlow(flow, record),
         wiki=wiki,
-        conversations=memory,
+        conversations=conversations,
         auth=auth,
-        metrics=app.state.metrics,
+        metrics=metrics,
         drain=app.state.drain,
         supervision=app.state.supervision,
         questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
@@ -221,12 +214,21 @@ async def _open(
     )
 
 
-def _open_models(
-    metrics: Metrics, settings: Settings, stack: AsyncExitStack, inference: Inference | None
-) -> tuple[MeteredInference, MeteredEmbedder]:
-    """Both models, each in a host that is started when it is needed, and that knows what the other one has loaded."""
+async def open_database(settings: Settings, stack: AsyncExitStack) -> Database:
+    database = Database(settings.database_path)
+    await asyncio.to_thread(database.open)
+    stack.push_async_callback(asyncio.to_thread, database.close)
+    return database
+
+
+def open_models(
+    settings: Settings, stack: AsyncExitStack, metrics: Metrics, inference: Inference | None
+) -> tuple[Inference, Embedder]:
+    """Both models, each in a host of its own that starts on demand and knows what the other one has loaded."""
     hosts: list[HostClient] = []
-    embedder = make_embedder(settings, lambda: [model for host in hosts for model in host.loaded])
+    embedder = make_embedder(
+        settings, lambda: [model for host in hosts for model in host.loaded], metrics.embedded
+    )
     stack.push_async_callback(embedder.close)
     if inference is None:
         inference = HostInference(
@@ -239,18 +241,39 @@ def _open_models(
         hosts.append(inference)
         stack.push_async_callback(inference.close)
     metrics.watch(inference.health)
-    return MeteredInference(inference, metrics), MeteredEmbedder(embedder, metrics)
+    return MeteredInference(inference, metrics), embedder
 
 
-async def _open_database(settings: Settings, stack: AsyncExitStack) -> Database:
-    database = Database(settings.database_path)
-    await asyncio.to_thread(database.open)
-    stack.push_async_callback(asyncio.to_thread, database.close)
-    return database
+def open_search(
+    settings: Settings,
+    stack: AsyncExitStack,
+    metrics: Metrics,
+    database: Database,
+    inference: Inference,
+    embedder: Embedder,
+    *,
+    local_wiki: bool,
+) -> VectorSearch | None:
+    """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
+    documents = [FactDocuments(), *(wiki_documents(settings) if local_wiki else [])]
+    search = make_search(
+        settings, database, embedder, documents, lambda: inference.health().open_requests > 0
+    )
+    if search is not None:
+        metrics.watch_embedding(embedder.health, search.indexer.health)
+        stack.push_async_callback(search.close)
+    return search
+
+
+async def open_memory(parts: MemoryParts, stack: AsyncExitStack, supervision: Supervision) -> Conversations:
+    conversations = Conversations(parts)
+    stack.push_async_callback(conversations.close)
+    await conversations.start(supervision)
+    return conversations
 
 
 def wiki_documents(settings: Settings) -> list[DocumentSource]:
-    """The pages that need vectors, when they are searched by them: those of the local store, or those fetched."""
+    """The pages to embed if the wiki is searched by vectors: imported or fetched ones."""
     if settings.wiki.search == "text":
         return []
     return [WikiPages(FETCHED if settings.wiki.api_url else IMPORTED)]
@@ -261,9 +284,8 @@ async def open_wiki(
 ) -> WikiSource:
     """The configured wiki; ``stack`` closes it."""
     if settings.wiki.api_url:
-        by_vectors = _meaning(database, search, FETCHED)
         on_new = search.indexer.wake if search is not None else lambda: None
-        remote = MediaWiki(settings.wiki, database, by_vectors, on_new)
+        remote = MediaWiki(settings.wiki, database, _meaning(database, search, FETCHED), on_new)
         stack.push_async_callback(remote.close)
         await remote.open()
         return remote

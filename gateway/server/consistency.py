@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from gateway.ask.limits import effective_limits
 from gateway.base.errors import ConfigurationError
 from gateway.config.settings import MemorySettings, ServerSettings, Settings
-from gateway.memory.planning.policies import MIN_CONTEXT, time_zone
+from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
 from gateway.models.catalog import Catalog, ResolvedModel, resolve_embedding_model, resolve_model
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from gateway.config.settings import Settings
-from gateway.inference.embedder import HostEmbedder, host_settings
-from gateway.inference.embedding import Embedder, NoEmbedder
+from gateway.inference.embedder import HostEmbedder, OnEmbedded, host_settings
+from gateway.inference.embedding import Embedder
 from gateway.models.catalog import ResolvedModel, resolve_embedding_model
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
@@ -27,17 +27,21 @@ class VectorSearch(Struct, frozen=True):
         await self.queries.close()
 
 
-def make_embedder(settings: Settings, beside: Callable[[], Sequence[ResolvedModel]]) -> Embedder:
+def make_embedder(
+    settings: Settings,
+    beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+    on_embedded: OnEmbedded = lambda *_: None,
+) -> Embedder:
     """The configured embedder. ``beside`` returns the models loaded by other hosts. Raises ConfigurationError."""
     if not settings.embedding.model:
-        return NoEmbedder()
+        return Embedder()
 
     def resolve() -> ResolvedModel:
         model = resolve_embedding_model(settings)
         assert model is not None, "it is configured"
         return model
 
-    return HostEmbedder(resolve, host_settings(settings), beside=beside)
+    return HostEmbedder(resolve, host_settings(settings), beside=beside, on_embedded=on_embedded)
 
 
 def make_search(

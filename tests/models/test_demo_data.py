@@ -194,7 +194,7 @@ def test_the_memory_accepts_every_fact_of_the_data(demo: Any, held_out: bool) ->
         known = re.findall(r"^- (.+?): [A-Z]", branch.suffix, re.M)
         operations = msgspec.json.decode(branch.target, type=list[facts.Operation])
         messages = said(branch.suffix.split("Conversation:\n")[1])
-        assert [each.operation for each in facts.accept(operations, messages, known)] == operations
+        assert [operation for operation, _ in facts.accept(operations, messages, known)] == operations
         kinds |= {operation.op for operation in operations} or {"nothing"}
     assert kinds == {"add", "update", "delete", "nothing"}
 
@@ -207,7 +207,7 @@ def test_the_memory_accepts_every_task_change_of_the_data(demo: Any, held_out: b
         changes = msgspec.json.decode(branch.target, type=list[task_changes.Change])
         messages = said(branch.suffix.split("Conversation:\n")[1])
         assert [
-            each.change for each in task_changes.accept(changes, messages, [task(i) for i in ids])
+            change for change, _ in task_changes.accept(changes, messages, [task(i) for i in ids])
         ] == changes
         kinds |= {change.op for change in changes} or {"nothing"}
     assert kinds == {"add", "add_item", "doing", "waiting", "done", "cancelled", "nothing"}

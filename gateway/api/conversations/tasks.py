@@ -20,7 +20,7 @@ from gateway.api.parsing.paging import Listed, halves, page, pair, query_of
 from gateway.api.services import caller_of, services_of
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import without_secrets
-from gateway.memory.planning.policies import time_zone
+from gateway.memory.planning.budget import time_zone
 from gateway.store.memory.tasks import (
     Archetype,
     Level,
@@ -142,7 +142,7 @@ async def create(request: Request) -> Response:
         archetype=body.archetype,
         title=body.title,
         day=_checked_day(body.day) if body.day else _today(request),
-        now=time.time(),
+        created_at=time.time(),
         breakpoint=body.breakpoint,
         question=body.question,
         tool=msgspec.to_builtins(body.tool) if body.tool else None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import cast
 
 from gateway.api.services import Services
 from gateway.api.streaming.merge import merged
@@ -37,9 +36,7 @@ async def logged_generations(
     The first error ends them all. With ``keep`` one record of the request is stored, however they end.
     """
     entry = _Entry(calls, services.model.name, user, kind)
-    sources = [
-        cast("AsyncGenerator[GenerationEvent, None]", services.inference.generate(call)) for call in calls
-    ]
+    sources = [services.inference.generate(call) for call in calls]
     try:
         async with aclosing(_numbered(sources)) as events:
             async for number, event in events:

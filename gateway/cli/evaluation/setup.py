@@ -91,7 +91,7 @@ class Setup:
     async def _open_wiki(self, stack: AsyncExitStack) -> WikiSource:
         """The wiki as the server would search it: where it has vectors, all are made before the first question."""
         settings, database = self.settings, self._database
-        embedder = make_embedder(settings, tuple)
+        embedder = make_embedder(settings)
         stack.push_async_callback(embedder.close)
         search = make_search(settings, database, embedder, wiki_documents(settings), lambda: False)
         wiki = await open_wiki(settings, database, stack, search)

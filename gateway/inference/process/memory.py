@@ -1,4 +1,4 @@
-"""Is there room for the model? Asked before loading, because the kernel's answer is SIGKILL."""
+"""Checks before a load whether the model fits into memory: if it did not, the kernel would kill the host."""
 
 from __future__ import annotations
 
@@ -9,43 +9,45 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from gateway.base.cgroups import MOUNT, PROC, control_groups
 from gateway.base.errors import ModelUnavailableError
 from gateway.models.catalog import ResolvedModel
 
-# Memory is given back by other programs now and then; asking more often than this is pointless.
+# Limit, usage and reclaimable page cache of a control group: files and a field of v2, then of v1.
+_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+# Other programs free memory only now and then.
 RETRY_SECONDS = 30.0
 
-# A cache is made smaller in steps of so many cells, and not below what a conversation needs.
+# A KV cache is reduced in steps of this many cells, and not below what a conversation needs.
 CELL_STEP = 256
 FEWEST_CELLS = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes that can be allocated now (``available``) and at best (``total``), and what sets the limit."""
+    """Bytes that can be allocated now (``available``) and at most (``total``), and the origin of the limit."""
 
     available: int
     total: int
     source: str  # "this machine", or the path of the control group
 
 
-def read_memory(*, proc: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")) -> Memory:
-    """The tightest of the machine's memory and every control group above this process (v1 and v2)."""
+def read_memory(*, proc: Path = PROC, mount: Path = MOUNT) -> Memory:
+    """The tightest limit: the machine's memory or that of a control group."""
     machine = psutil.virtual_memory()
-    views = [Memory(machine.available, machine.total, "this machine"), *_control_groups(proc, mount)]
-    return min(views, key=lambda view: view.available)
+    limits = [Memory(machine.available, machine.total, "this machine")]
+    for group in control_groups("memory", proc, mount):
+        for names in _FILES:
+            limits += _limit(group, *names)
+    return min(limits, key=lambda limit: limit.available)
 
 
 def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
-    """How many processes the kernel has killed for memory since the machine started, in any control group.
-
-    0 where the kernel does not tell.
-    """
-    try:
-        fields = dict(line.split(" ", 1) for line in vmstat.read_text().splitlines())
-        return int(fields["oom_kill"])
-    except (OSError, ValueError, KeyError):
-        return 0
+    """Number of processes in any control group that the kernel has killed for memory since boot; 0 if unknown."""
+    return _fields(vmstat).get("oom_kill", 0)
 
 
 def fit_memory(
@@ -55,11 +57,11 @@ def fit_memory(
     *,
     beside: Sequence[ResolvedModel] = (),
 ) -> ResolvedModel:
-    """``model`` as it fits: with a smaller KV cache where memory is short, unless the configuration says how large.
+    """``model``, with a smaller KV cache if memory is short and the configuration does not set its size.
 
-    ``beside`` are loaded models. Their weights are mapped files, which the kernel counts as available although they
-    are in use: so all models together must fit what there is at best. Raises ModelUnavailableError when it does not
-    fit; retriable iff it could fit with less other use.
+    ``beside`` are the loaded models. Their weights are mapped files, which the kernel counts as available although they
+    are in use, so all models together must fit into the total. Raises ModelUnavailableError when the model does not
+    fit; retriable iff it could fit once other programs use less.
     """
     memory = memory or read_memory()
     needed = model.ram_bytes + headroom_bytes
@@ -80,7 +82,7 @@ def fit_memory(
 
 
 def _with_smaller_cache(model: ResolvedModel, missing: int, memory: Memory) -> ResolvedModel | None:
-    """``model`` with so many bytes less of KV cache; None when that leaves too few cells to work with."""
+    """``model`` with a KV cache that is ``missing`` bytes smaller; None when too few cells would remain."""
     if model.kind != "chat" or model.context_given or not model.cell_bytes:
         return None
     cells = (model.context - -(-missing // model.cell_bytes)) // CELL_STEP * CELL_STEP
@@ -96,40 +98,14 @@ def _with_smaller_cache(model: ResolvedModel, missing: int, memory: Memory) -> R
     )
 
 
-def _control_groups(proc: Path, mount: Path) -> Iterator[Memory]:
-    try:
-        lines = proc.read_text().splitlines()
-    except OSError:  # not Linux
+def _limit(group: Path, limit_name: str, usage_name: str, reclaimable: str) -> Iterator[Memory]:
+    limit, usage = _number(group / limit_name), _number(group / usage_name)
+    # Without a limit, v2 has "max" and v1 a number near 2**63.
+    if limit is None or usage is None or limit >= 2**60:
         return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if not controllers:
-            # With v1 and v2 side by side, systemd mounts v2 under "unified".
-            for root in (mount, mount / "unified"):
-                yield from _walk_up(root, path, "memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            yield from _walk_up(
-                mount / "memory",
-                path,
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-                "total_inactive_file",
-            )
-
-
-def _walk_up(root: Path, path: str, limit_name: str, usage_name: str, reclaimable: str) -> Iterator[Memory]:
-    """A limit anywhere above counts too. Inside a container the path may be the host's: missing folders are skipped."""
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    for depth in range(len(parts), -1, -1):
-        folder = root.joinpath(*parts[:depth])
-        limit, usage = _number(folder / limit_name), _number(folder / usage_name)
-        # Without a limit v2 says "max"; v1 gives a number near 2**63.
-        if limit is None or usage is None or limit >= 2**60:
-            continue
-        # Page cache counts as usage but goes as soon as memory is wanted; the kernel's own tools subtract it too.
-        used = max(0, usage - _statistic(folder / "memory.stat", reclaimable))
-        yield Memory(max(0, limit - used), limit, str(folder))
+    # The page cache counts as usage, but the kernel frees it on demand; its own tools subtract it, too.
+    used = max(0, usage - _fields(group / "memory.stat").get(reclaimable, 0))
+    yield Memory(max(0, limit - used), limit, str(group))
 
 
 def _number(path: Path) -> int | None:
@@ -139,12 +115,13 @@ def _number(path: Path) -> int | None:
         return None
 
 
-def _statistic(path: Path, name: str) -> int:
+def _fields(path: Path) -> dict[str, int]:
+    """The numbers of a file with a name and a number on each line; none when it cannot be read."""
     try:
-        fields = dict(line.split(" ", 1) for line in path.read_text().splitlines() if " " in line)
-        return int(fields.get(name, "0"))
+        rows = [line.split() for line in path.read_text().splitlines()]
+        return {row[0]: int(row[1]) for row in rows if len(row) == 2}
     except (OSError, ValueError):
-        return 0
+        return {}
 
 
 def _gib(size: int) -> str:

@@ -28,13 +28,6 @@ class Change(Struct, frozen=True):
     quote: str
 
 
-class AcceptedChange(Struct, frozen=True):
-    """A change that counts, and the ``seq`` of the message that its quote comes from."""
-
-    change: Change
-    message: int
-
-
 def mentions(text: str) -> list[str]:
     """Ids of tasks and objectives that a text mentions with ``@``, each once."""
     return list(dict.fromkeys(MENTION.findall(text)))
@@ -53,13 +46,13 @@ def as_lines(tasks: Sequence[Task]) -> list[str]:
 
 def accept(
     changes: Sequence[Change], messages: Sequence[StoredMessage], known: Sequence[Task]
-) -> list[AcceptedChange]:
-    """The changes that count.
+) -> list[tuple[Change, int]]:
+    """The changes that count, each with the ``seq`` of the message that its quote comes from.
 
     An addition follows from a user's statement. Any other change follows from a statement that names the known task.
     """
     tasks = {task.id: task for task in known}
-    accepted: list[AcceptedChange] = []
+    accepted: list[tuple[Change, int]] = []
     for change in changes[:MAX_CHANGES]:
         adds = change.op in ("add", "add_item")
         source = quoted_in(change.quote, messages, users_only=adds)
@@ -73,5 +66,5 @@ def accept(
                 continue
         elif not state_follows(change.op, change.id, tasks[change.id].title, said):
             continue
-        accepted.append(AcceptedChange(change, source.seq))
+        accepted.append((change, source.seq))
     return accepted

@@ -52,18 +52,14 @@ class Operation(Struct, frozen=True):
     reason: str
 
 
-class AcceptedFact(Struct, frozen=True):
-    """An operation that counts, and the ``seq`` of the message that its quote comes from."""
-
-    operation: Operation
-    message: int
-
-
 def accept(
     operations: Sequence[Operation], messages: Sequence[StoredMessage], known: Sequence[str]
-) -> list[AcceptedFact]:
-    """The operations that count: they follow from a user's statement; deletions only of ``known`` keys, one per key."""
-    accepted: dict[str, AcceptedFact] = {}
+) -> list[tuple[Operation, int]]:
+    """The operations that count, each with the ``seq`` of the message that its quote comes from.
+
+    They follow from a user's statement, delete only ``known`` keys, and there is one per key.
+    """
+    accepted: dict[str, tuple[Operation, int]] = {}
     for operation in operations[:MAX_OPERATIONS]:
         source = quoted_in(operation.quote, messages, users_only=True)
         said = source and statement(source.text, operation.quote)
@@ -74,7 +70,7 @@ def accept(
                 continue
         elif not operation.text.strip() or not fact_follows(operation.key, operation.text, said):
             continue
-        accepted[operation.key] = AcceptedFact(operation, source.seq)
+        accepted[operation.key] = operation, source.seq
     return list(accepted.values())
 
 
@@ -134,14 +130,13 @@ class Facts:
         room = self._parts.settings.fact_tokens
         known, block = await self._block("facts", "Known facts:", live, room)
         shown = block.text.partition("\n")[2] if block else ""
-        accepted: list[AcceptedFact] = []
+        accepted: list[tuple[Operation, int]] = []
         for text in reading.texts if reading.by_users else []:
             proposed = await propose(self._parts, conversation, "facts", Operation, text=text, known=shown)
             accepted += accept(proposed, reading.messages, [fact.key for fact in known])
 
         def apply(connection: apsw.Connection) -> list[str]:
-            changed = [each for each in accepted if _apply(connection, conversation, each, known)]
-            return [each.operation.key for each in changed]
+            return [each.key for each, seq in accepted if _apply(connection, conversation, each, seq, known)]
 
         await conclude(self._parts.database, self._hub, job, reading, apply)
 
@@ -166,10 +161,14 @@ def _line(fact: Fact) -> str:
 
 
 def _apply(
-    connection: apsw.Connection, conversation: Conversation, accepted: AcceptedFact, known: Sequence[Fact]
+    connection: apsw.Connection,
+    conversation: Conversation,
+    operation: Operation,
+    message: int,
+    known: Sequence[Fact],
 ) -> bool:
     """Carry out one operation; return whether it changed anything."""
-    operation, now = accepted.operation, time.time()
+    now = time.time()
     scope, scope_id = scopes_of(conversation)[0]
     if operation.op == "delete":
         fact = next(fact for fact in known if fact.key == operation.key)
@@ -186,7 +185,7 @@ def _apply(
         text=text,
         quote=operation.quote,
         conversation=conversation.id,
-        message=accepted.message,
+        message=message,
         reason=reason,
         valid_from=now,
         redactions=redactions,

@@ -12,9 +12,9 @@ import msgspec
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
-from gateway.memory.learning.changes import AcceptedChange, Change, accept, as_lines, mentions
+from gateway.memory.learning.changes import Change, accept, as_lines, mentions
 from gateway.memory.learning.reading import conclude, propose, unread
-from gateway.memory.planning.policies import time_zone
+from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
@@ -67,7 +67,7 @@ class TaskKeeper:
         )
         known = list({task.id: task for task in [*today, *named]}.values())
         shown = await self._within(as_lines(known), self._parts.settings.task_tokens)
-        accepted: list[AcceptedChange] = []
+        accepted: list[tuple[Change, int]] = []
         for text in reading.texts if reading.by_users and conversation.kind != "channel" else []:
             proposed = await propose(
                 self._parts, conversation, "tasks", Change, text=text, known="\n".join(shown)
@@ -75,15 +75,15 @@ class TaskKeeper:
             accepted += accept(proposed, reading.messages, known)
 
         def apply(connection: apsw.Connection) -> list[str]:
-            return [self._apply(connection, conversation, each) for each in accepted]
+            return [self._apply(connection, conversation, each, message) for each, message in accepted]
 
         await conclude(self._parts.database, self._hub, job, reading, apply)
 
     def _apply(
-        self, connection: apsw.Connection, conversation: Conversation, accepted: AcceptedChange
+        self, connection: apsw.Connection, conversation: Conversation, change: Change, message: int
     ) -> str:
         """Carry out one change; return the task's id."""
-        change, now = accepted.change, time.time()
+        now = time.time()
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
             title, redactions = redact(change.title.strip())
@@ -94,16 +94,16 @@ class TaskKeeper:
                 archetype="user",
                 title=title,
                 day=self.today(),
-                now=now,
+                created_at=now,
                 conversation=conversation.id,
-                message=accepted.message,
+                message=message,
                 redactions=redactions,
             )
             return add_task(connection, new).id
         task = get_task(connection, change.id, conversation.owner)
         save_task(
             connection,
-            msgspec.structs.replace(task, state=change.op, message=accepted.message, updated_at=now),
+            msgspec.structs.replace(task, state=change.op, message=message, updated_at=now),
         )
         return task.id
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.memory.planning.policies import ConversationsPolicy, WindowPolicy
 from gateway.memory.planning.situation import (
     Round,
     Situation,
@@ -28,10 +27,10 @@ AT_ONCE = 4
 _EPISODE_SHARE, _REFLECTION_SHARE = 0.2, 0.5
 
 
-def plan_window(situation: Situation, policy: WindowPolicy) -> list[Compaction]:
+def plan_window(situation: Situation) -> list[Compaction]:
     """The oldest messages join the rolling summary once the window is full."""
-    rounds = _units(situation.messages, policy)
-    cut = _window_cut(rounds, policy, situation.force)
+    rounds = _units(situation, situation.messages)
+    cut = _window_cut(situation, rounds)
     if not cut:
         return []
     kept = [message for each in rounds[cut:] for message in each]
@@ -40,23 +39,24 @@ def plan_window(situation: Situation, policy: WindowPolicy) -> list[Compaction]:
     return [compaction(situation, "conversation", gone, situation.chain, room)]
 
 
-def plan_episodes(situation: Situation, policy: ConversationsPolicy) -> list[Compaction]:
+def plan_episodes(situation: Situation) -> list[Compaction]:
     """Summaries of finished episodes, of the current one when it is long, and a reflection when due."""
-    episodes = split_episodes(situation.messages, policy.gap)
+    gap = situation.settings.episode_gap_seconds
+    episodes = split_episodes(situation.messages, gap)
     room = summary_room(situation, episodes[-1] if episodes else [])
     target = int(room * _EPISODE_SHARE)
     planned: list[Compaction] = []
     for index, lines in enumerate(episodes):
-        running = index == len(episodes) - 1 and situation.now - lines[-1].created_at <= policy.gap
-        folds = _beginning(situation, lines, policy) if index == 0 else []
-        rounds = _units(lines, policy.window)
-        cut = _window_cut(rounds, policy.window, situation.force) if running else len(rounds)
+        running = index == len(episodes) - 1 and situation.now - lines[-1].created_at <= gap
+        folds = _beginning(situation, lines) if index == 0 else []
+        rounds = _units(situation, lines)
+        cut = _window_cut(situation, rounds) if running else len(rounds)
         gone = at_once(situation, rounds[:cut])
         if gone:
             planned.append(compaction(situation, "conversation", gone, folds, target))
         if len(gone) < len(rounds):  # later episodes wait for the rest of this one
             break
-    return planned[:AT_ONCE] or _reflection(situation, policy, int(room * _REFLECTION_SHARE))
+    return planned[:AT_ONCE] or _reflection(situation, int(room * _REFLECTION_SHARE))
 
 
 def split_episodes(messages: Sequence[StoredMessage], gap: float) -> list[list[StoredMessage]]:
@@ -81,22 +81,20 @@ def _people(messages: Sequence[StoredMessage]) -> set[str]:
     return {message.speaker for message in messages if message.role == "user"}
 
 
-def _beginning(
-    situation: Situation, lines: Sequence[StoredMessage], policy: ConversationsPolicy
-) -> list[Summary]:
+def _beginning(situation: Situation, lines: Sequence[StoredMessage]) -> list[Summary]:
     """The summary of the same episode's first part, if the window has cut it before."""
-    last = situation.chain[-1:]
-    if last and last[0].level == "conversation" and lines[0].created_at - last[0].to_time <= policy.gap:
+    last, gap = situation.chain[-1:], situation.settings.episode_gap_seconds
+    if last and last[0].level == "conversation" and lines[0].created_at - last[0].to_time <= gap:
         return last
     return []
 
 
-def _units(messages: Sequence[StoredMessage], policy: WindowPolicy) -> list[Round]:
+def _units(situation: Situation, messages: Sequence[StoredMessage]) -> list[Round]:
     """Units that are summarized as a whole: rounds, or single messages of a round that exceeds the window.
 
     In a channel a round is long: people talk among themselves before somebody addresses the model.
     """
-    most = policy.size - policy.summarized
+    most = situation.settings.window_messages - situation.settings.window_summarized
     return [
         unit
         for lines in rounds_of(messages)
@@ -104,23 +102,25 @@ def _units(messages: Sequence[StoredMessage], policy: WindowPolicy) -> list[Roun
     ]
 
 
-def _window_cut(rounds: Sequence[Round], policy: WindowPolicy, force: bool) -> int:
+def _window_cut(situation: Situation, rounds: Sequence[Round]) -> int:
     """How many units to summarize, so that the policy's number of messages remains; 0 while nothing is due."""
-    lines, kept = sum(map(said, rounds)), policy.size - policy.summarized
-    if lines < policy.size and not (force and lines > kept):
+    size, summarized = situation.settings.window_messages, situation.settings.window_summarized
+    lines, kept = sum(map(said, rounds)), size - summarized
+    if lines < size and not (situation.force and lines > kept):
         return 0
     gone = 0
     for cut, each in enumerate(rounds):
         gone += said(each)
-        if gone > min(policy.summarized, lines - kept):
+        if gone > min(summarized, lines - kept):
             return max(1, cut)  # the window must move, even by a round larger than ``summarized``
     return len(rounds) - 1
 
 
-def _reflection(situation: Situation, policy: ConversationsPolicy, target: int) -> list[Compaction]:
+def _reflection(situation: Situation, target: int) -> list[Compaction]:
     chain = situation.chain
     waiting = [summary for summary in chain if summary.level == "conversation"]
-    if len(waiting) < policy.reflect_after:
+    if len(waiting) < situation.settings.reflection_after:
         return []
     reflected = [summary for summary in chain if summary.level == "reflection"]
-    return [compaction(situation, "reflection", [], reflected + waiting[: policy.reflect_folds], target)]
+    folds = reflected + waiting[: situation.settings.reflection_folds]
+    return [compaction(situation, "reflection", [], folds, target)]

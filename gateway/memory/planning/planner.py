@@ -9,7 +9,6 @@ Plans are carried out one after the other until :func:`plan` returns none.
 from __future__ import annotations
 
 from gateway.memory.planning.episodes import AT_ONCE, plan_episodes, plan_window
-from gateway.memory.planning.policies import CeilingPolicy, Policy, RoundsPolicy, WindowPolicy
 from gateway.memory.planning.situation import (
     MIN_TARGET_TOKENS,
     Round,
@@ -28,28 +27,29 @@ from gateway.store.memory.summaries import SummaryLevel
 _MIN_MESSAGE_TOKENS = 256
 
 
-def plan(situation: Situation, policy: Policy) -> list[Compaction]:
+def plan(situation: Situation) -> list[Compaction]:
     """The summaries to write now; they are independent, so they may be written in parallel."""
     too_large = [message for message in situation.messages if _too_large(situation, message)]
     if too_large:
         return [_stand_in(situation, message) for message in too_large[:AT_ONCE]]
-    if isinstance(policy, CeilingPolicy):
-        return plan_tiers(situation, policy) or _stand_ins(situation)
-    if isinstance(policy, RoundsPolicy):
-        return _plan_rounds(situation, policy) or _keep_within(situation, "round")
-    if isinstance(policy, WindowPolicy):
-        return plan_window(situation, policy) or _keep_within(situation, "conversation")
-    return plan_episodes(situation, policy) or _keep_within(situation, "conversation")
+    if situation.policy == "ceiling":
+        return plan_tiers(situation) or _stand_ins(situation)
+    if situation.policy == "rounds":
+        return _plan_rounds(situation) or _keep_within(situation, "round")
+    if situation.policy == "window":
+        return plan_window(situation) or _keep_within(situation, "conversation")
+    return plan_episodes(situation) or _keep_within(situation, "conversation")
 
 
-def _plan_rounds(situation: Situation, policy: RoundsPolicy) -> list[Compaction]:
+def _plan_rounds(situation: Situation) -> list[Compaction]:
+    compress, retain = situation.settings.rounds_to_compress, situation.settings.rounds_to_retain
     rounds = rounds_of(situation.messages)
     # Rounds without a reply do not count: the last one may still get it, failed ones go with the rounds before them.
     answered = [index for index, each in enumerate(rounds) if _answered(each)]
-    due = len(answered) >= policy.compress + policy.retain
-    if not due and not (situation.force and len(answered) > policy.retain):
+    due = len(answered) >= compress + retain
+    if not due and not (situation.force and len(answered) > retain):
         return []
-    cut = answered[-policy.retain]
+    cut = answered[-retain]
     kept = [message for each in rounds[cut:] for message in each]
     gone = at_once(situation, rounds[:cut])
     return [compaction(situation, "round", gone, situation.chain, summary_room(situation, kept))]

@@ -7,7 +7,9 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from gateway.config.settings import MemorySettings
 from gateway.memory.types import Compaction, ContextBudget
+from gateway.store.memory.conversations import PolicyName
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary, SummaryLevel
 
@@ -18,13 +20,15 @@ MIN_TARGET_TOKENS = 64
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """A conversation at one moment.
+    """A conversation at one moment, and the policy that it is compacted by.
 
     ``messages`` are those after the last summary of the chain, oldest first, failed ones included; ``summaries`` are
     the live ones in order. ``fixed_tokens`` is the prompt without summaries and messages, ``turn_tokens`` what the chat
     template adds to a message. ``force`` asks for a compaction that is not due.
     """
 
+    policy: PolicyName
+    settings: MemorySettings
     messages: Sequence[StoredMessage]
     summaries: Sequence[Summary]
     now: float

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from gateway.memory.planning.policies import CeilingPolicy
+from gateway.memory.planning.budget import time_zone
 from gateway.memory.planning.situation import (
     Round,
     Situation,
@@ -27,19 +27,18 @@ from gateway.store.memory.summaries import Summary, SummaryLevel
 SHARES: dict[SummaryLevel, float] = {"now": 0.5, "today": 0.3, "month": 0.2}
 
 
-def plan_tiers(situation: Situation, policy: CeilingPolicy) -> list[Compaction]:
+def plan_tiers(situation: Situation) -> list[Compaction]:
     """Nothing below the ceiling unless forced; above it, the compactions that bring the prompt to about the floor."""
     if situation.total <= situation.budget.ceiling and not situation.force:
         return []
     rounds = rounds_of(situation.messages)
-    kept = verbatim_rounds(rounds, policy.verbatim)
+    kept = verbatim_rounds(rounds, situation.settings.verbatim_messages)
     old = at_once(situation, rounds[: len(rounds) - kept])
     if not old:
         return []
-    today = _day(situation.now, policy)
-    past = _past_rounds(old, today, policy)
+    past = _past_rounds(situation, old)
     room = summary_room(situation, [message for each in rounds[len(rounds) - kept :] for message in each])
-    return _tier_plans(situation, old[:past], old[past:], _stale(situation, today, policy), room)
+    return _tier_plans(situation, old[:past], old[past:], _stale(situation), room)
 
 
 def verbatim_rounds(rounds: Sequence[Round], messages: int) -> int:
@@ -73,24 +72,26 @@ def _tier_plans(
     return planned
 
 
-def _stale(situation: Situation, today: date, policy: CeilingPolicy) -> list[Summary]:
+def _stale(situation: Situation) -> list[Summary]:
     """What belongs into ``month``: the chain without ``month``, up to the last summary that ends on an earlier day.
 
     The order is the chain's, because a clock that was set back can leave a fresh ``today`` before a stale ``now``.
     Summaries of a previous policy are stale too.
     """
+    today = _day(situation, situation.now)
     chain = [summary for summary in situation.chain if summary.level != "month"]
     ended = [
-        summary.level not in ("today", "now") or _day(summary.to_time, policy) < today for summary in chain
+        summary.level not in ("today", "now") or _day(situation, summary.to_time) < today for summary in chain
     ]
     return chain[: max((index + 1 for index, old in enumerate(ended) if old), default=0)]
 
 
-def _past_rounds(rounds: Sequence[Round], today: date, policy: CeilingPolicy) -> int:
+def _past_rounds(situation: Situation, rounds: Sequence[Round]) -> int:
     """The number of rounds up to the last one that started on an earlier day."""
-    days = [_day(each[0].created_at, policy) for each in rounds]
+    today = _day(situation, situation.now)
+    days = [_day(situation, each[0].created_at) for each in rounds]
     return max((index + 1 for index, day in enumerate(days) if day < today), default=0)
 
 
-def _day(moment: float, policy: CeilingPolicy) -> date:
-    return datetime.fromtimestamp(moment, policy.zone).date()
+def _day(situation: Situation, moment: float) -> date:
+    return datetime.fromtimestamp(moment, time_zone(situation.settings.time_zone)).date()

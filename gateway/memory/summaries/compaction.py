@@ -63,7 +63,7 @@ class HistoryCompactor:
 
     def levels(self, context: Context) -> list[str]:
         """The levels of the summaries that are due."""
-        return [each.level for each in plan(context.situation(), context.policy)]
+        return [each.level for each in plan(context.situation())]
 
     def forget(self, conversation: str) -> None:
         """Drop what is kept of the conversation's text."""
@@ -93,7 +93,7 @@ class HistoryCompactor:
         made = 0
         for _ in range(_MAX_PLANS):
             context = await self._builder.build(conversation, compacting=True)
-            planned = plan(context.situation(force=force), context.policy)
+            planned = plan(context.situation(force=force))
             if not planned:
                 break
             levels = [each.level for each in planned]

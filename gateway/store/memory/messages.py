@@ -15,42 +15,34 @@ from gateway.store.rows import insert, select, select_one
 MessageRole = Literal["user", "assistant"]
 
 
-class StoredMessage(Struct, frozen=True, kw_only=True):
-    """A message of the log. ``seq`` orders the messages of all conversations.
+class NewMessage(Struct, frozen=True, kw_only=True):
+    """A message to append.
 
-    ``round`` counts from 1 in its conversation; a round is one or several consecutive user messages and the replies.
-    Prompts and summaries leave out ``failed`` messages. ``tokens`` is the model's count of ``text`` as plain text.
+    ``tokens`` is the model's count of ``text`` as plain text. Prompts and summaries leave out ``failed`` messages.
     ``answers`` is the ``seq`` of the message that a reply answers.
     """
 
-    seq: int
     id: str
     conversation: str
     role: MessageRole
     speaker: str
     text: str  # secrets redacted
     tokens: int
-    round: int
-    failed: bool
-    summarized_by: int | None  # seq of the first summary that covers it
-    redactions: int
-    created_at: float
-    answers: int | None = None
-
-
-class NewMessage(Struct, frozen=True, kw_only=True):
-    """A message to append; fields as in :class:`StoredMessage`."""
-
-    id: str
-    conversation: str
-    role: MessageRole
-    speaker: str
-    text: str
-    tokens: int
     redactions: int
     created_at: float
     failed: bool = False
     answers: int | None = None
+
+
+class StoredMessage(NewMessage, frozen=True, kw_only=True):
+    """A message of the log. ``seq`` orders the messages of all conversations.
+
+    ``round`` counts from 1 in its conversation; a round is one or several consecutive user messages and the replies.
+    """
+
+    seq: int
+    round: int
+    summarized_by: int | None  # seq of the first summary that covers it
 
 
 class DuplicateMessageError(HearthError):

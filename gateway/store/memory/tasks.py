@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import apsw
+import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
@@ -30,7 +31,7 @@ _MOST_ITEMS = 999
 class NewTask(Struct, frozen=True, kw_only=True):
     """A task to create. ``day`` is YYYY-MM-DD; an item has its task's day.
 
-    ``tool`` is ``{"name", "arguments"}``, for a runner to call.
+    ``tool`` is ``{"name", "arguments"}``, for a runner to call. ``message`` (``seq``) caused the last change.
     """
 
     owner: str
@@ -39,67 +40,38 @@ class NewTask(Struct, frozen=True, kw_only=True):
     archetype: Archetype
     title: str
     day: str
-    now: float
+    created_at: float  # Unix seconds
     breakpoint: bool = False
     tool: dict[str, Any] | None = None
     question: str | None = None
     conversation: str | None = None
     message: int | None = None
-    redactions: int = 0
+    redactions: int = 0  # secrets redacted from its texts
 
 
-class Task(Struct, frozen=True, kw_only=True):
-    """A stored task; times are Unix seconds. ``message`` caused the last change."""
+class Task(NewTask, frozen=True, kw_only=True):
+    """A stored task."""
 
     id: str
-    owner: str
-    level: Level
-    parent: str | None
-    archetype: Archetype
-    title: str
     state: State
-    day: str
-    breakpoint: bool
-    tool: dict[str, Any] | None
-    question: str | None
-    conversation: str | None
-    message: int | None
-    created_at: float
     updated_at: float
-    redactions: int = 0  # secrets redacted from its texts
 
 
 def add_task(connection: apsw.Connection, new: NewTask) -> Task:
     """Create a task with the next free id. Raises InvalidRequestError (wrong parent, too many), NotFoundError."""
     wanted = _PARENTS[new.level]
-    day = new.day
+    fields = msgspec.structs.asdict(new)
     if new.parent is not None:
         parent = get_task(connection, new.parent, new.owner)
         if parent.level != wanted:
             raise InvalidRequestError(
                 f"a {new.level} cannot belong to the {parent.level} `{parent.id}`", param="parent"
             )
-        day = parent.day if new.level == "checklist" else day
+        if new.level == "checklist":
+            fields["day"] = parent.day
     elif new.level == "checklist":
         raise InvalidRequestError("a checklist item belongs to a task", param="parent")
-    task = Task(
-        id=_next_id(connection, new),
-        owner=new.owner,
-        level=new.level,
-        parent=new.parent,
-        archetype=new.archetype,
-        title=new.title,
-        state="open",
-        day=day,
-        breakpoint=new.breakpoint,
-        tool=new.tool,
-        question=new.question,
-        conversation=new.conversation,
-        message=new.message,
-        created_at=new.now,
-        updated_at=new.now,
-        redactions=new.redactions,
-    )
+    task = Task(**fields, id=_next_id(connection, new), state="open", updated_at=new.created_at)
     insert(connection, "tasks", task)
     return task
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import httpx2
@@ -69,7 +69,7 @@ class Queueing(ScriptedInference):
         super().__init__()
         self.turn = asyncio.Event()
 
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         yield Queued(call.id, 3, 42.0)
         await self.turn.wait()
         async for event in super().generate(call):

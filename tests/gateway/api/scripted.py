@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from gateway.base.errors import ModelUnavailableError
 from gateway.inference.interface import (
@@ -45,7 +45,7 @@ class ScriptedInference:
         self.events: list[str] = []
         self.state = HostHealth(state="stopped")
 
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         self.calls.append(call)
         self.kept.append(call.keep_alive)
         self.running += 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+
 import pytest
 
 from gateway.base.errors import ModelUnavailableError
@@ -12,6 +15,7 @@ from gateway.store.migrate import migrations
 from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.store.full_disk import full_disk
+from tests.waiting import PATIENCE
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -216,6 +220,15 @@ async def test_a_record_that_cannot_be_written_costs_no_reply(client: Client, se
             reply = await client.post(path, json=body | fields)
             assert reply.status_code == 200, (path, reply.text)
             assert '"error":{' not in reply.text, (path, reply.text)
+    # The record of a request is written after its reply.
+    deadline = time.monotonic() + PATIENCE
+    while (failed := await _failed_records(client)) < 14:
+        assert time.monotonic() < deadline, (
+            f"{failed} records failed; 14 generations of a client make one each"
+        )
+        await asyncio.sleep(0.005)
+
+
+async def _failed_records(client: Client) -> float:
     metrics = (await client.get("/metrics")).text
-    failed = int(float(metrics.partition("\nrequest_records_failed_total ")[2].split("\n")[0]))
-    assert failed >= 14, "one for each generation of a client, at least"
+    return float(metrics.partition("\nrequest_records_failed_total ")[2].split("\n")[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class SlowSummaries(ScriptedInference):
         super().__init__(talker)
         self.seconds = seconds
 
-    async def generate(self, call: GenerateCall) -> AsyncIterator[GenerationEvent]:
+    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         if any(name in text_of(call) for name in ("Pause the conversation", "Summarize the conversation")):
             await asyncio.sleep(self.seconds)
         async for event in super().generate(call):

@@ -12,13 +12,15 @@ from itertools import pairwise
 
 import msgspec
 
+from gateway.config.settings import MemorySettings
 from gateway.memory.planning.planner import plan
-from gateway.memory.planning.policies import Policy
 from gateway.memory.planning.situation import Situation
 from gateway.memory.types import Compaction, ContextBudget
+from gateway.store.memory.conversations import PolicyName
 from gateway.store.memory.messages import MessageRole, StoredMessage
 from gateway.store.memory.summaries import Summary
 
+SETTINGS = MemorySettings(time_zone="Asia/Ho_Chi_Minh")
 # Plans in a row until nothing is left to do; a real one takes two or three, a log switched on late more.
 MAX_PLANS = 60
 
@@ -27,8 +29,9 @@ MAX_PLANS = 60
 class Simulation:
     """One conversation. ``fill`` is how much of its target a summary uses, from 0 to 1."""
 
-    policy: Policy
+    policy: PolicyName
     budget: ContextBudget
+    settings: MemorySettings = SETTINGS
     fixed_tokens: int = 100
     turn_tokens: int = 5
     fill: Callable[[], float] = random.Random(1).random
@@ -67,14 +70,14 @@ class Simulation:
 
     def situation(self, now: float, force: bool = False) -> Situation:
         return Situation(
-            messages=self.tail, summaries=self.live, now=now, budget=self.budget, fixed_tokens=self.fixed_tokens,
-            turn_tokens=self.turn_tokens, force=force,
+            policy=self.policy, settings=self.settings, messages=self.tail, summaries=self.live, now=now,
+            budget=self.budget, fixed_tokens=self.fixed_tokens, turn_tokens=self.turn_tokens, force=force,
         )  # fmt: skip
 
     def settle(self, now: float, force: bool = False) -> None:
         """Plan and carry out until nothing is to do."""
         for _ in range(MAX_PLANS):
-            planned = plan(self.situation(now, force), self.policy)
+            planned = plan(self.situation(now, force))
             if not planned:
                 return
             self.carry_out(planned, now)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gateway.base.errors import PromptTooLongError
 from gateway.config.settings import MemorySettings
 from gateway.memory.compose import Composition, Ingredients, compose, summary_text
-from gateway.memory.planning.policies import CeilingPolicy, make_budget
+from gateway.memory.planning.budget import make_budget
 from gateway.memory.types import Block, ContextBudget
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
@@ -174,7 +174,7 @@ def test_a_prompt_is_never_over_the_limit_and_says_what_it_lacks(
 def test_most_of_each_prompt_is_shared_with_the_one_before() -> None:
     """1,000 turns; outside compactions the shared beginning is over 0.85 of the prompt."""
     chance = random.Random(11)
-    talk = Simulation(CeilingPolicy(verbatim=8, zone=None), BUDGET, fill=lambda: 0.8)
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 0.8)
     before, shared, total, over = "", 0, 0, 0
     now, made_before = 1_763_700_000.0, 0
     for number in range(1000):

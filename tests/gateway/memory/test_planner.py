@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime
 from itertools import pairwise
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,32 +14,19 @@ from hypothesis import strategies as st
 
 from gateway.base.errors import ConfigurationError
 from gateway.config.settings import MemorySettings
+from gateway.memory.planning.budget import make_budget
 from gateway.memory.planning.planner import plan
-from gateway.memory.planning.policies import (
-    CeilingPolicy,
-    ConversationsPolicy,
-    Policy,
-    RoundsPolicy,
-    WindowPolicy,
-    make_budget,
-)
 from gateway.memory.planning.situation import rounds_of
 from gateway.memory.planning.tiers import verbatim_rounds
 from gateway.memory.types import ContextBudget
-from tests.gateway.memory.simulation import Simulation
+from gateway.store.memory.conversations import PolicyName
+from tests.gateway.memory.simulation import SETTINGS, Simulation
 
 BUDGET = make_budget(MemorySettings(), 12_288)
 DAY = 86_400.0
 START = 1_763_700_000.0  # some noon in November
 
-POLICIES: list[Policy] = [
-    CeilingPolicy(verbatim=8, zone=ZoneInfo("Asia/Ho_Chi_Minh")),
-    RoundsPolicy(compress=2, retain=3),
-    WindowPolicy(size=50, summarized=40),
-    ConversationsPolicy(
-        gap=3600.0, window=WindowPolicy(size=50, summarized=40), reflect_after=15, reflect_folds=10
-    ),
-]
+POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
 
 _line = st.tuples(
     st.sampled_from(["user", "user", "assistant", "assistant", "assistant"]),
@@ -49,10 +37,10 @@ _line = st.tuples(
 )
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=120)
 @given(lines=st.lists(_line, max_size=90), seed=st.integers(0, 99), force=st.sampled_from([0, 0, 1]))
-def test_nothing_is_lost_or_read_twice(policy: Policy, lines: list, seed: int, force: int) -> None:
+def test_nothing_is_lost_or_read_twice(policy: PolicyName, lines: list, seed: int, force: int) -> None:
     talk = Simulation(policy, BUDGET, fill=random.Random(seed).random)
     now = START
     for role, tokens, passed, speaker, failed in lines:
@@ -64,16 +52,18 @@ def test_nothing_is_lost_or_read_twice(policy: Policy, lines: list, seed: int, f
     _check_size(talk, policy)
 
 
-def _check_size(talk: Simulation, policy: Policy) -> None:
+def _check_size(talk: Simulation, policy: PolicyName) -> None:
     """What a prompt would have, after all compaction: within the context but for what nobody can shrink."""
     situation = talk.situation(START)
     stand_ins = {summary.first for summary in talk.live if summary.level == "message"}
     large = [m for m in talk.tail if not m.failed and m.tokens >= 256 and m.seq not in stand_ins]
     assert situation.total <= BUDGET.limit or not large
-    if isinstance(policy, CeilingPolicy):
+    if policy == "ceiling":
         kept = rounds_of(talk.tail)
-        assert situation.total <= BUDGET.ceiling or len(kept) <= verbatim_rounds(kept, policy.verbatim)
-        spoken = [m.seq for m in talk.log if not m.failed][-policy.verbatim :]
+        assert situation.total <= BUDGET.ceiling or len(kept) <= verbatim_rounds(
+            kept, SETTINGS.verbatim_messages
+        )
+        spoken = [m.seq for m in talk.log if not m.failed][-SETTINGS.verbatim_messages :]
         assert set(spoken) <= {m.seq for m in talk.tail}, "one of the last messages is not verbatim"
 
 
@@ -92,7 +82,7 @@ def chat(
 
 
 def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
-    talk = Simulation(POLICIES[0], BUDGET, fill=lambda: 0.9)
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 0.9)
     totals = chat(talk, 3000, random.Random(3))
     assert max(totals) < BUDGET.limit
     drops = [after for before, after in pairwise(totals) if before > BUDGET.ceiling]
@@ -103,7 +93,7 @@ def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
 
 
 def test_rounds_fire_at_five_and_again_every_two() -> None:
-    talk = Simulation(RoundsPolicy(compress=2, retain=3), BUDGET)
+    talk = Simulation("rounds", BUDGET)
     kept = []
     for number in range(12):
         talk.say("user", 20, START + number)
@@ -115,11 +105,11 @@ def test_rounds_fire_at_five_and_again_every_two() -> None:
 
 
 def test_failed_rounds_neither_count_nor_stay() -> None:
-    talk = Simulation(RoundsPolicy(compress=2, retain=3), BUDGET)
+    talk = Simulation("rounds", BUDGET)
     for number in range(5):
         talk.say("user", 20, START, failed=number == 1)
         talk.say("assistant", 20, START, failed=number == 1)
-    assert plan(talk.situation(START), talk.policy) == []
+    assert plan(talk.situation(START)) == []
     talk.say("user", 20, START)
     talk.say("assistant", 20, START)
     talk.settle(START)
@@ -127,17 +117,17 @@ def test_failed_rounds_neither_count_nor_stay() -> None:
 
 
 def test_the_window_keeps_ten_of_fifty() -> None:
-    talk = Simulation(WindowPolicy(size=50, summarized=40), BUDGET)
+    talk = Simulation("window", BUDGET)
     for number in range(49):
         talk.say("user" if number % 2 == 0 else "assistant", 10, START)
-    assert plan(talk.situation(START), talk.policy) == []
+    assert plan(talk.situation(START)) == []
     talk.say("assistant", 10, START)
     talk.settle(START)
     assert len(talk.tail) == 10
 
 
 def test_a_channel_where_nobody_asks_the_model_moves_on_as_well() -> None:
-    talk = Simulation(WindowPolicy(size=50, summarized=40), BUDGET)
+    talk = Simulation("window", BUDGET)
     for number in range(400):
         talk.say("user", 10, START, speaker=f"nick{number % 7}")
         talk.settle(START)
@@ -147,7 +137,7 @@ def test_a_channel_where_nobody_asks_the_model_moves_on_as_well() -> None:
 def test_each_episode_has_its_own_summary_and_ten_make_a_reflection() -> None:
     """The published ratio: 1 reflection to 10 summaries to 100–150 lines, 7.3 to 11 % more calls."""
     for length in (10, 12, 15):
-        talk = Simulation(POLICIES[3], BUDGET, fill=lambda: 0.8)
+        talk = Simulation("conversations", BUDGET, fill=lambda: 0.8)
         now = START
         for _ in range(300):
             for number in range(length):
@@ -162,21 +152,21 @@ def test_each_episode_has_its_own_summary_and_ten_make_a_reflection() -> None:
 
 
 def test_a_log_that_was_never_summarized_does_not_stampede() -> None:
-    talk = Simulation(POLICIES[3], BUDGET)
+    talk = Simulation("conversations", BUDGET)
     for number in range(200):
         talk.say("assistant" if number % 2 else "user", 25, START + 4000.0 * (number // 2))
-    assert len(plan(talk.situation(START + 10 * DAY), talk.policy)) == 4
+    assert len(plan(talk.situation(START + 10 * DAY))) == 4
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
-def test_a_long_log_from_elsewhere_is_read_piece_by_piece(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_long_log_from_elsewhere_is_read_piece_by_piece(policy: PolicyName) -> None:
     """What one summary reads fits a prompt, so that it can be checked against all of it."""
     talk = Simulation(policy, BUDGET, fill=lambda: 0.8)
     chance = random.Random(5)
     for number in range(3000):
         talk.say("assistant" if number % 2 else "user", 1 + int(chance.expovariate(1 / 90)), START + number)
     most = 0
-    while planned := plan(talk.situation(START + 2 * DAY), policy):
+    while planned := plan(talk.situation(START + 2 * DAY)):
         for each in planned:
             read = [m for m in talk.log if each.first and each.last and each.first <= m.seq <= each.last]
             most = max(most, sum(m.tokens + talk.turn_tokens for m in read))
@@ -188,9 +178,9 @@ def test_a_long_log_from_elsewhere_is_read_piece_by_piece(policy: Policy) -> Non
 
 def test_a_new_day_and_a_new_month_move_the_tiers() -> None:
     """What was said before midnight is `month` after it, in the configured zone, also over the end of a month."""
-    zone = ZoneInfo("Asia/Ho_Chi_Minh")
+    zone = ZoneInfo(SETTINGS.time_zone)
     midnight = datetime(2026, 12, 1, tzinfo=zone).timestamp()
-    talk = Simulation(CeilingPolicy(verbatim=8, zone=zone), BUDGET, fill=lambda: 0.9)
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 0.9)
     chance = random.Random(6)
     for number in range(500):
         at = midnight - 3600.0 + number * 30.0
@@ -209,8 +199,8 @@ def test_a_new_day_and_a_new_month_move_the_tiers() -> None:
 
 
 @pytest.mark.parametrize("jump", [-400 * DAY, -DAY, -1.0, DAY, 400 * DAY])
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
-def test_a_clock_that_jumps_loses_nothing(policy: Policy, jump: float) -> None:
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_clock_that_jumps_loses_nothing(policy: PolicyName, jump: float) -> None:
     talk = Simulation(policy, BUDGET, fill=lambda: 0.9)
     at = START
     for number in range(400):
@@ -229,16 +219,16 @@ def test_a_message_that_fits_no_prompt_is_replaced_before_anything_else() -> Non
         for number in range(60):
             talk.say("assistant" if number % 2 else "user", 200, START + number)
         talk.say("user", 50_000, START + 100)
-        planned = plan(talk.situation(START + 100), policy)
+        planned = plan(talk.situation(START + 100))
         assert [(p.level, p.first) for p in planned] == [("message", 61)]
 
 
 def test_other_people_begin_another_episode() -> None:
-    talk = Simulation(POLICIES[3], BUDGET)
+    talk = Simulation("conversations", BUDGET)
     for number, who in enumerate(["Ann", "Ann", "Bé", "Bé"]):
         talk.say("user", 20, START + number, speaker=who)
         talk.say("assistant", 20, START + number)
-    planned = plan(talk.situation(START + 10), talk.policy)
+    planned = plan(talk.situation(START + 10))
     assert [(p.first, p.last) for p in planned] == [(1, 4)]
 
 
@@ -246,7 +236,7 @@ def test_a_message_larger_than_the_context_gets_a_stand_in() -> None:
     for policy in POLICIES:
         talk = Simulation(policy, BUDGET)
         talk.say("user", 50_000, START)
-        planned = plan(talk.situation(START), policy)
+        planned = plan(talk.situation(START))
         assert [(p.level, p.first) for p in planned] == [("message", 1)]
         talk.settle(START)
         assert talk.situation(START).total <= BUDGET.limit

@@ -345,7 +345,7 @@ def test_forgetting_a_speaker_takes_the_tasks_they_named_and_no_others(talk: Dat
         for mine, theirs in ((ann, bo), (bo, ann)):
             new = NewTask(
                 owner="ann", level="task", parent=None, archetype="user", title=f"of {mine}", day="2026-11-21",
-                now=1.0, conversation="c1", message=mine,
+                created_at=1.0, conversation="c1", message=mine,
             )  # fmt: skip
             save_task(c, msgspec.structs.replace(add_task(c, new), state="done", message=theirs))
         assert forget_speaker(c, make(), "Ann") == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.base.errors import HearthError, PromptTooLongError
-from gateway.inference.embedding import Embeddings, NoEmbedder
+from gateway.inference.embedding import Embedder, Embeddings
 from gateway.models.catalog import ResolvedModel
 from tests.waiting import PATIENCE
 
@@ -29,15 +29,16 @@ def vector_of(text: str, width: int = WIDTH) -> bytes:
     return array.array("f", [count / length for count in counts]).tobytes()
 
 
-class WordEmbedder(NoEmbedder):
+class WordEmbedder(Embedder):
     """``most_words`` is its context; a text with ``poison`` has no vector; ``error`` is raised while it is set."""
 
+    identity = "words.gguf"  # type: ignore[assignment]
+
     def __init__(self, *, most_words: int = 400, poison: str = "\0") -> None:
-        self.name = "words"  # type: ignore[assignment]
-        self.model = ResolvedModel(  # type: ignore[assignment]
+        self.name = "words"
+        self.model = ResolvedModel(
             name="words", path=Path("words.gguf"), size_bytes=1, ram_bytes=1, context=1, kind="embedding"
         )
-        self.identity = "words.gguf"
         self.space = "words:128"
         self.width = WIDTH
         self.error: Exception | None = None

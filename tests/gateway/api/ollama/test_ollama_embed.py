@@ -13,16 +13,16 @@ import pytest
 
 from gateway.base.errors import PromptTooLongError
 from gateway.config.settings import Settings
-from gateway.inference.embedding import Embeddings, NoEmbedder
+from gateway.inference.embedding import Embedder, Embeddings
 from gateway.server.app import create_app
 from tests.gateway.api.conftest import Client, LiveServer
 from tests.gateway.api.scripted import ScriptedInference
 
 
-class ScriptedEmbedder(NoEmbedder):
+class ScriptedEmbedder(Embedder):
     """Counts words: as many dimensions as asked for, the words in the first one. More than three are too many."""
 
-    name = "words"  # type: ignore[assignment]
+    name = "words"
 
     def __init__(self) -> None:
         self.asked: list[tuple[list[str], dict[str, Any]]] = []

@@ -48,7 +48,7 @@ def fill(connection: apsw.Connection) -> None:
 
 def _task(title: str, level: Any, **fields: Any) -> NewTask:
     return NewTask(
-        owner="ann", level=level, archetype="hybrid", title=title, day="2026-11-20", now=5.0,
+        owner="ann", level=level, archetype="hybrid", title=title, day="2026-11-20", created_at=5.0,
         **{"parent": None} | fields,
     )  # fmt: skip
 
