@@ -43,6 +43,8 @@ _LEAST_KEPT = 0.5
 _INSTRUCTION_TOKENS = 128
 # Longer texts would take too long; sentences are picked from them first.
 _MOST_PARTS = 16
+# The costs of sentences are estimates; the first extraction shows by how much they are wrong.
+_EXTRACTIONS = 2
 # Minimum length of a part's summary, in words.
 _LEAST_WORDS = 24
 _PROMPTS: dict[SummaryLevel, str] = {"now": "summary_now", "reflection": "reflection"}
@@ -155,8 +157,13 @@ class Summarizer:
             text, speakers = source.spoken[0].text, set[str]()
         else:
             text, speakers = source.text, source.speakers
-        picked = await _picked(text, compaction.target_tokens, _letters(source), speakers)
-        [tokens] = await self._model.count([picked])
+        most, tokens, picked = compaction.target_tokens, 0, ""
+        for _ in range(_EXTRACTIONS):
+            found = await _picked(text, most, _letters(source), speakers)
+            [size] = await self._model.count([found])
+            if tokens < size <= compaction.target_tokens or not picked:
+                picked, tokens = found, size
+            most = int(most * compaction.target_tokens / max(1, size) * 0.95)
         return SummaryDraft(
             text=picked, pins=[], tokens=tokens, prompt_name=EXTRACT, prompt_version=EXTRACT_VERSION
         )

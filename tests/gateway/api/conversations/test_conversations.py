@@ -206,10 +206,11 @@ async def test_a_long_conversation_is_compacted_behind_the_reply(compacting: Cli
     found = await _until(summaries)
     live_ones = [each for each in found if each["superseded_by"] is None]
     assert {each["level"] for each in live_ones} <= {"month", "today", "now"}
-    assert live_ones[0]["prompt_name"] in ("summary_now", "summary_fold", "history_summary")
+    # An extract, where the messages come faster than the summaries.
+    assert live_ones[0]["prompt_name"] in ("summary_now", "summary_fold", "history_summary", "extract")
     context = (await compacting.get(f"/v1/conversations/{name}/context")).json()
     assert "messages" in [block["name"] for block in context["blocks"]]
-    assert any("summarized" in each["why"] for each in context["left_out"])
+    assert any(each["why"].startswith(("summarized", "extracted")) for each in context["left_out"])
 
 
 async def test_compact_and_rollover_on_demand(compacting: Client) -> None:
