@@ -12,9 +12,9 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,8 @@ S = TypeVar("S", bound=Struct)
 
 # From so many characters on a text is searched in a thread: below, it takes the event loop less than 2 ms.
 _LONG_TEXT = 64 * 1024
+# A shorter run of letters and digits is no token.
+_LEAST_DRAWN = 12
 
 
 class _Secret(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +34,7 @@ class _Secret(Struct, frozen=True, forbid_unknown_fields=True):
     pattern: str
     until: str | None = None
     replace: str = MARK
+    check: Literal["luhn", "random"] | None = None
 
 
 class _Random(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +48,24 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     random: _Random
 
 
+def _is_card(text: str) -> bool:
+    """Luhn's checksum, over 13 to 19 digits."""
+    digits = [int(character) for character in text if character.isdigit()]
+    doubled = [digit if index % 2 == 0 else digit * 2 for index, digit in enumerate(reversed(digits))]
+    return 13 <= len(digits) <= 19 and sum(each - 9 if each > 9 else each for each in doubled) % 10 == 0
+
+
+def _is_token(text: str) -> bool:
+    """Whether its letters and digits, lower-case words aside, are twelve or more and look drawn rather than written."""
+    drawn = "".join(run for run in re.findall(r"[A-Za-z0-9]+", text) if not (run.isalpha() and run.islower()))
+    digits = sum(map(str.isdigit, drawn))
+    mixed = drawn.lower() != drawn != drawn.upper()
+    return len(drawn) >= _LEAST_DRAWN and 0 < digits < len(drawn) and (mixed or digits * 6 >= len(drawn))
+
+
+_CHECKS: dict[str, Callable[[str], bool]] = {"luhn": _is_card, "random": _is_token}
+
+
 class _Rule:
     """A kind of secret, ready to be looked for."""
 
@@ -52,6 +73,7 @@ class _Rule:
         self.pattern = re.compile(secret.pattern)
         self.replace = secret.replace
         self._until = None if secret.until is None else re.compile(secret.until)
+        self._check = None if secret.check is None else _CHECKS[secret.check]
         self._near = [word.encode() for word in secret.near]
         self._any_case = bool(self.pattern.flags & re.IGNORECASE)
 
@@ -63,7 +85,7 @@ class _Rule:
         end = 0
         while places:
             at, word = places[0]
-            if at >= end and (match := self.pattern.match(text, at)):
+            if at >= end and (match := self.pattern.match(text, at)) and self._counts(match):
                 end = self._end(text, match)
                 yield at, end, match.expand(self.replace)
             following = letters.find(word, max(at + 1, end))
@@ -71,6 +93,13 @@ class _Rule:
                 heapq.heapreplace(places, (following, word))
             else:
                 heapq.heappop(places)
+
+    def _counts(self, match: re.Match[str]) -> bool:
+        """Whether what the pattern found passes the rule's check; groups before the secret do not count."""
+        if self._check is None:
+            return True
+        begin = match.end(1) if match.re.groups else match.start()
+        return self._check(match.string[begin : match.end()])
 
     def _end(self, text: str, match: re.Match[str]) -> int:
         if self._until is None:
