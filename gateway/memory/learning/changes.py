@@ -56,7 +56,7 @@ def accept(
     for change in changes[:MAX_CHANGES]:
         adds = change.op in ("add", "add_item")
         source = quoted_in(change.quote, messages, users_only=adds)
-        said = source and statement(source.text, change.quote)
+        said = source and statement(source.text, change.quote, requests=True)
         if source is None or not said or (change.op != "add" and change.id not in tasks):
             continue
         if adds:

@@ -29,49 +29,81 @@ def _relation(words: str, expressed: str) -> _Relation:
 
 _RELATIONS = (
     _relation(
-        "home house live lives city town country address location residence place reside resides hometown based",
-        r"live|lives|living|moved|reside|based|home|hometown|address|from|sống|ở|quê|nhà",
+        "home house live lives city town country address location residence place reside resides hometown based flat "
+        "apartment",
+        "live|lives|living|moved|reside|based|home|hometown|address|from|flat|apartment|i am in|i['’]m in|"
+        "sống|ở|quê|nhà",
     ),
-    _relation("name called nickname named", r"name|names|named|called|call me|i am|i'm|tên|gọi"),
+    _relation("name called nickname named", "name|names|named|called|call me|i am|i['’]m|tên|gọi"),
     _relation(
         "like likes love loves enjoy enjoys preference prefer prefers favourite favorite fan hobby interest",
-        r"like|love|enjoy|prefer|rather|favou?rite|fan|hobby|hobbies|into|thích|yêu|mê",
+        "like|love|enjoy|adore|fond of|make me happy|prefer|rather|favou?rite|fan|hobby|hobbies|into|thích|yêu|mê",
     ),
     _relation(
-        "preference prefer prefers want wants style answer reply format language instruction instructions use "
-        "avoid avoids",
-        r"please|always|never|don't|don’t|do not|only|stop|avoid|use|answer|reply|write|keep|prefer|like|"
-        r"đừng|hãy|luôn|chỉ|xin|hate",
+        "preference prefer prefers want wants style answer reply format language instruction instructions use avoid "
+        "avoids",
+        "please|always|never|don['’]t|do not|only|stop|avoid|use|answer|reply|write|keep|give|from now on|prefer|like|"
+        "hate|đừng|hãy|luôn|chỉ|xin",
     ),
-    _relation("dislike dislikes hate hates avoid avoids", r"hate|dislike|can't stand|don't like|do not like|"
-              r"ghét|không thích"),
+    # The negations of fact and clause agree, so this "like" is a "does not like".
+    _relation(
+        "dislike dislikes hate hates avoid avoids like likes",
+        "hate|dislike|stand|tired of|annoys?|do(?:n['’]t| not) (?:really )?(?:like|care for)|no|ghét|không thích",
+    ),
     _relation(
         "job work works working occupation profession employer company career",
-        r"work|works|working|job|employed|employer|profession|làm|nghề|công ty|i am an?|i'm an?|i’m an?",
+        "work|works|working|job|employed|employer|profession|professionally|company|earn|living|sell|started at|"
+        "trained|have been an?|i am an?|i['’]m an?|làm|nghề|công ty",
     ),
-    _relation("birthday born birth birthdate", r"born|birthday|sinh|sinh nhật"),
-    _relation("age old years", r"years old|age|aged|tuổi|i am [0-9]+|i'm [0-9]+"),
+    _relation(
+        "project work works develops",
+        "develop|developing|maintain|busy with|work(?:ing)? on|build|building|project|dự án",
+    ),
+    _relation(
+        "main language program programs programming code codes",
+        "program|programs|programming|code in|coding|i write|language|lập trình",
+    ),
+    _relation("birthday born birth birthdate", "born|birthday|sinh|sinh nhật"),
+    _relation(
+        "age old years",
+        "years old|age|aged|tuổi|i am [0-9]+|i['’]m [0-9]+|i['’]ll be [0-9]+|i turn(?:ed)? [0-9]+",
+    ),
     _relation(
         "has have own owns owner owned possess",
-        r"have|has|had|own|owns|got|bought|my|our|có|mua|của tôi|của mình",
+        "have|has|had|own|owns|got|bought|my|our|có|mua|của tôi|của mình",
     ),
-    _relation("pet pets animal", r"pet|pets|cat|cats|dog|dogs|kitten|puppy|parrot|hamster|rabbit|fish|"
-              r"mèo|chó|thú cưng"),
-    _relation("plan plans planned planning intend intends travel trip going goes",
-              r"plan|planning|plans|going to|intend|will|trip|travel|travelling|traveling|flying|visit|"
-              r"định|sẽ|dự định|kế hoạch|đi"),
-    _relation("want wants wish need needs goal", r"want|need|would like|would love|muốn|cần"),
-    _relation("allergy allergies allergic", r"allergic|allergy|allergies|dị ứng"),
-    _relation("diet dietary restriction food eat eats", r"vegetarian|vegan|halal|kosher|gluten|lactose|diet|"
-              r"eat|ăn|chay|allergic|dị ứng"),
-    _relation("married spouse marital wife husband partner", r"married|wife|husband|spouse|partner|vợ|chồng"),
-    _relation("child children kid kids son daughter family", r"child|children|kid|kids|son|daughter|"
-              r"con|con trai|con gái"),
-    _relation("study studies student school university education learn learning learns",
-              r"study|studying|student|school|university|degree|learn|learning|học|sinh viên"),
-    _relation("speak speaks language native", r"speak|speaks|language|native|tiếng|nói"),
-    _relation("phone number contact email", r"phone|number|email|mail|điện thoại|số"),
-)  # fmt: skip
+    _relation(
+        "pet pets animal",
+        "pet|pets|cat|cats|dog|dogs|kitten|puppy|parrot|hamster|rabbit|fish|mèo|chó|thú cưng",
+    ),
+    _relation(
+        "plan plans planned planning intend intends travel trip going goes",
+        "plan|planning|plans|going to|intend|will|['’]ll|['’]d like to|would like to|trip|travel|travelling|traveling|"
+        "fly|flying|visit|hope to|want to|định|sẽ|dự định|kế hoạch|đi",
+    ),
+    _relation("want wants wish need needs goal", "want|need|would like|['’]d like|would love|muốn|cần"),
+    _relation("allergy allergies allergic", "allergic|allergy|allergies|dị ứng"),
+    _relation(
+        "diet dietary restriction food eat eats",
+        "vegetarian|vegan|halal|kosher|gluten|lactose|diet|eat|ăn|chay|allergic|dị ứng",
+    ),
+    _relation(
+        "married spouse marital wife husband partner",
+        "married|wife|husband|spouse|partner|live with|vợ|chồng",
+    ),
+    _relation(
+        "child children kid kids son daughter family",
+        "child|children|kid|kids|son|daughter|con|con trai|con gái",
+    ),
+    _relation(
+        "study studies student school university education learn learning learns",
+        "study|studying|student|school|university|degree|learn|learning|lessons|classes|course|học|sinh viên",
+    ),
+    _relation("speak speaks language native", "speak|speaks|language|native|tiếng|nói"),
+    _relation(
+        "phone number contact email", "phone|telephone|number|email|mail|call me at|reach me|điện thoại|số"
+    ),
+)
 _RELATION_WORDS = frozenset(word for relation in _RELATIONS for word in relation.words)
 _FUNCTION_WORDS = frozenset(
     stem(word)
@@ -92,22 +124,31 @@ _FIRST_PERSON_PLURAL = re.compile(
     r"\b(?:we|our|us|we['’](?:re|ve|ll|d)|chúng tôi|chúng mình|bọn mình|nhà mình)\b", re.I
 )
 _THIRD_PERSON = re.compile(
-    r"\b(?:he|she|they|his|her|him|their|them|it|you|your|anh ấy|anh ta|cô ấy|chị ấy|ông ấy|bà ấy|họ|nó|bạn)\b",
-    re.I,
+    r"\b(?:he|she|they|his|her|him|their|anh ấy|anh ta|cô ấy|chị ấy|ông ấy|bà ấy|họ|nó)\b", re.I
 )
 _INSTRUCTION = re.compile(
     r"^\W*(?:and |but |so |then |oh |ok |okay )?(?:please|always|never|don['’]t|do not|only|answer|reply|respond|write|"
-    r"use|keep|call|speak|stop|avoid|remember|đừng|hãy|xin|luôn|chỉ|gọi|trả lời|viết|nhớ)\b",
+    r"use|keep|give|be|make|explain|call|speak|stop|avoid|remember|đừng|hãy|xin|luôn|chỉ|gọi|trả lời|viết|nhớ)\b",
     re.I,
 )
+# "phone: 17", as in a form.
+_LABEL = re.compile(
+    r"^\W*(?:name|phone|telephone|email|address|birthday|born|job|age|city|home|tên|số điện thoại)\b:?", re.I
+)
 # "my brother": the clause is about them, and the fact must say so.
-_SOMEBODYS = re.compile(r"\b(?:my|our)\s+([^\W\d_]+)", re.I)
+_SOMEBODYS = re.compile(
+    r"\b(?:my|our)\s+(?!(?:own|new|old|house|home|room|garage|garden|desk|pocket|bag|life|mind|opinion|birthday)\b)"
+    r"([^\W\d_]+)",
+    re.I,
+)
 _TAKEN_BACK = re.compile(
-    r"\b(?:forget|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b", re.I
+    r"\b(?:forget|remove|delete|erase|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b",
+    re.I,
 )
 _REQUEST = re.compile(
-    r"\b(?:remind|todo|to-do|task|need to|needs to|have to|has to|must|should|want to|don['’]t forget|remember to|"
-    r"please|let['’]s|got to|gotta|add|nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b",
+    r"\b(?:remind|todo|to-do|task|need|needs|have to|has to|must|should|want to|don['’]t forget|let me forget|"
+    r"remember to|please|let['’]s|got to|gotta|add|put|list|step|down|note|today|tonight|tomorrow|i will|i['’]ll|"
+    r"nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b",
     re.I,
 )
 _REFUSED = re.compile(
@@ -116,17 +157,19 @@ _REFUSED = re.compile(
 _STATE_WORDS: dict[str, re.Pattern[str]] = {
     "done": re.compile(
         r"\b(?:done|did|finished|completed|complete|already|ready|bought|paid|sent|called|booked|got|made|wrote|"
-        r"written|fixed|did it|xong|rồi|hoàn thành|đã)\b",
+        r"written|fixed|check(?:ed)? off|tick(?:ed)? off|xong|rồi|hoàn thành|đã)\b",
         re.I,
     ),
     "cancelled": re.compile(
-        r"\b(?:cancel|cancelled|canceled|drop|dropped|forget|skip|off|no longer|not any ?more|hủy|huỷ|bỏ|thôi)\b",
+        r"\b(?:cancel|cancelled|canceled|drop|dropped|forget|skip|off|no longer|no need|any ?more|after all|hủy|bỏ)\b",
         re.I,
     ),
     "doing": re.compile(
         r"\b(?:doing|working|started|start|starting|begun|began|now|progress|on it|đang|bắt đầu)\b", re.I
     ),
-    "waiting": re.compile(r"\b(?:wait|waiting|blocked|until|pending|on hold|chờ|đợi)\b", re.I),
+    "waiting": re.compile(
+        r"\b(?:wait|waits|waiting|must answer|blocked|until|pending|on hold|chờ|đợi)\b", re.I
+    ),
 }
 _SHARED_PREFIX = 5
 
@@ -183,9 +226,11 @@ def _about_the_writer(said: Statement, text: str, key: str) -> bool:
     if _THIRD_PERSON.search(clause):
         return bool(_INSTRUCTION.search(clause)) and not re.search(r"\b(?:he|she|they)\b", clause, re.I)
     told = frozenset(stems(f"{text} {key}"))
-    if not all(_in(stem(whose), told) for whose in _SOMEBODYS.findall(clause)):
+    if not all(_is_told(whose, told) for whose in _SOMEBODYS.findall(clause)):
         return False
     if _FIRST_PERSON.search(clause) or _INSTRUCTION.search(clause):
+        return True
+    if _LABEL.search(clause):
         return True
     if _FIRST_PERSON_PLURAL.search(clause):
         return bool(_expressed(clause))
@@ -195,6 +240,13 @@ def _about_the_writer(said: Statement, text: str, key: str) -> bool:
         bool(_FIRST_PERSON.search(before))
         and not _THIRD_PERSON.search(before)
         and not _SOMEBODYS.search(before)
+    )
+
+
+def _is_told(whose: str, told: frozenset[str]) -> bool:
+    """Whether the fact names the person or thing, or its relation: "my wife" is a "partner"."""
+    return _in(stem(whose), told) or any(
+        relation.expressed.fullmatch(whose) and not relation.words.isdisjoint(told) for relation in _RELATIONS
     )
 
 

@@ -12,23 +12,25 @@ from msgspec import Struct
 
 from gateway.base.stems import stem
 
-_SENTENCE = re.compile(r"[^\n.!?…]*(?:[.…](?=\w)[^\n.!?…]*)*[.!?…]*\n*")
+# A point inside a number or a name, or behind an initial, ends no sentence.
+_SENTENCE = re.compile(r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?<=\b[^\W\d_])\.(?= ))[^\n.!?…]*)*[.!?…]*\n*")
 _CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|còn|vì|nên)\s", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 _HYPOTHETICAL = re.compile(
-    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|may|wish|pretend|hypothetically|could|"
-    r"would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
+    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?-i:may)|wish|pretend|could|"
+    r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
     re.I,
 )
+_POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
 _REPORTED = re.compile(
-    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|claims?|claimed|thinks?|thought|believes?|heard|"
+    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|claimed|thinks?|thought|believes?|heard|"
     r"according to|quoting|bảo|nói|kể|hỏi|nghe|cho rằng)\b",
     re.I,
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t).*$", re.S | re.M)
 NEGATION = re.compile(
-    r"\b(?:not|no|never|nothing|none|without|stop|stopped|avoid|cannot|hates?|hated|dislikes?|neither|nor|"
+    r"\b(?:not|no|never|nothing|none|without|stop|stopped|avoid|cannot|hates?|hated|dislikes?|neither|nor|tired of|"
     r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b",
     re.I,
 )
@@ -50,15 +52,18 @@ class Statement(Struct, frozen=True):
         return frozenset(stems(self.clause))
 
 
-def statement(text: str, quote: str) -> Statement | None:
-    """The first statement of ``text`` that contains ``quote``, ignoring spaces and case; None if there is none."""
+def statement(text: str, quote: str, *, requests: bool = False) -> Statement | None:
+    """The first statement of ``text`` that contains ``quote``, ignoring spaces and case; None if there is none.
+
+    With ``requests``, a polite question ("Can you note that …?") counts too.
+    """
     wanted = _plain(quote).strip("\"'“”.,;:! ")
     if not wanted:
         return None
     visible = _CODE.sub(" ", text)
     for sentence in _SENTENCE.findall(visible):
         if wanted in _plain(sentence):
-            found = _in_sentence(" ".join(sentence.split()), wanted)
+            found = _in_sentence(" ".join(sentence.split()), wanted, requests)
             if found is not None:
                 return found
     return None
@@ -69,8 +74,11 @@ def stems(text: str) -> Iterator[str]:
     return (stem(word) for word in _WORD.findall(text.replace("_", " ")))
 
 
-def _in_sentence(sentence: str, wanted: str) -> Statement | None:
-    if sentence.rstrip("\"'”)").endswith("?") or _HYPOTHETICAL.search(sentence) or _REPORTED.search(sentence):
+def _in_sentence(sentence: str, wanted: str, requests: bool) -> Statement | None:
+    polite = requests and _POLITE.search(sentence)
+    asks = sentence.rstrip("\"'”)").endswith("?")
+    rest = sentence[polite.end() :] if polite else sentence
+    if (asks and not polite) or _HYPOTHETICAL.search(rest) or _REPORTED.search(sentence):
         return None
     if any(wanted in _plain(quoted) for quoted in _QUOTED.findall(sentence)):
         return None
