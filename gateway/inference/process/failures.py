@@ -1,4 +1,4 @@
-"""How failures of the host become errors that a user can act on."""
+"""Errors with a remedy for the failures of a host."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from gateway.base.errors import (
 )
 from model_host.protocol import Failed
 
-# A new host can be started at once, so a client need not wait long after a crash.
+# Short, because a new host starts at once after a crash.
 RETRY_SECONDS = 1.0
-LONGEST_RETRY = 300.0  # an estimate beyond this is a guess
+LONGEST_RETRY = 300.0  # longer estimates are unreliable
 
-# What a host may report before it is ready. Starting it again on the same file would fail the same way.
+# What a host reports when it cannot load the model. Another start with the same file would fail, too.
 LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
 
-# What others send to end a process; one that fails by itself dies of another signal, or ends with an exit code.
+# Signals that other programs send to end a process. A crash has another signal, or an exit code.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 _REMEDY = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name` or `embedding.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
-    "model_unsupported": "choose another model: `hearth models` lists those that work",
+    "model_unsupported": "choose another model: `hearth models` lists supported ones",
     "out_of_memory": "use a smaller model or a smaller context; `hearth doctor` says what fits",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LifeEnd:
-    """Why a child's life ends, and what those who wait for it or use it are told.
+    """Why a child ends, and the error for those who wait for it or use it.
 
-    ``asked`` and ``idle`` end a healthy child; ``refused`` is a child that said it cannot load the model; ``killed`` is
-    one that another program ended or stopped, which says nothing of the next one; ``crashed`` is everything else and
-    counts for the breaker.
+    ``asked`` and ``idle`` end a healthy child; a ``refused`` one reported that it cannot load the model; a ``killed``
+    one was ended or suspended by another program, which says nothing about the next one; ``crashed`` is everything else
+    and counts for the breaker.
     """
 
     kind: Literal["asked", "idle", "refused", "killed", "crashed"]
@@ -64,30 +64,30 @@ def stopped(kind: Literal["asked", "idle"]) -> LifeEnd:
 
 
 def crashed(what: str, last_words: str | None = None) -> LifeEnd:
-    """The end of a child that ``what`` (it died, hung, or broke the protocol). ``last_words``: its last stderr line."""
+    """The end of a child that ``what`` (died, hung, or broke the protocol); ``last_words`` is its last stderr line."""
     return LifeEnd("crashed", _sudden_end(what, last_words))
 
 
 def hung(what: str, last_words: str | None, *, stopped: bool) -> LifeEnd:
-    """The end of a child that gives no sign of life; ``stopped``: another program has suspended it."""
+    """The end of a child without signs of life; ``stopped``: another program has suspended it."""
     if stopped:
         return LifeEnd("killed", _sudden_end(f"was stopped by another program and {what}", last_words))
     return crashed(what, last_words)
 
 
 def died(code: int, last_words: str | None, *, out_of_memory: bool) -> LifeEnd:
-    """The end of a child that has exited by itself, with a return code as ``subprocess`` gives it.
+    """The end of a child that was not asked to end, with a return code as ``subprocess`` has it.
 
-    ``out_of_memory``: the kernel was killing for memory then.
+    ``out_of_memory``: the kernel has killed processes for memory meanwhile.
     """
-    # A host ends with 0 only when it is told to.
+    # A host ends with 0 only when asked to.
     killed = code == 0 or (-code in _FROM_OUTSIDE and not (-code == signal.SIGKILL and out_of_memory))
     error = _sudden_end(describe_exit(code, out_of_memory=out_of_memory), last_words)
     return LifeEnd("killed" if killed else "crashed", error)
 
 
 def describe_exit(code: int, *, out_of_memory: bool = False) -> str:
-    """A return code as ``subprocess`` gives it, in words."""
+    """Describe a return code of ``subprocess``, as in "was killed by SIGSEGV"."""
     if code == 0:
         return "was ended by another program"
     if code > 0:
@@ -106,7 +106,7 @@ def _sudden_end(what: str, last_words: str | None) -> ModelUnavailableError:
 
 
 def load_failure(event: Failed) -> ModelUnavailableError:
-    """A host's own report that it cannot load the model. Not retriable: the same file fails again."""
+    """The error for a host's report that it cannot load the model. Not retriable: the same file fails again."""
     return ModelUnavailableError(
         f"the model cannot be loaded: {event.message}; {_REMEDY[event.code]}",
         code=event.code,
@@ -117,12 +117,12 @@ def load_failure(event: Failed) -> ModelUnavailableError:
 def request_failure(event: Failed, names: Mapping[str, str] | None = None) -> HearthError:
     """The error for a request that the host answered with ``failed``.
 
-    ``names`` says what the caller's API calls fields of the protocol, where it has another name for one.
+    ``names`` maps fields of the protocol to those of the caller's API where they differ.
     """
     if event.code == "bad_grammar":
         field = str(event.details.get("field", _FIELDS[event.code]))
         name = (names or {}).get(field, field)
-        # Some APIs show nothing of an error but its message.
+        # Some APIs show only the message of an error.
         event = replace(event, message=f"`{name}`: {event.message}", details={**event.details, "field": name})
     return _REQUEST_FAILURES.get(event.code, _internal)(event)
 
@@ -168,7 +168,7 @@ def _internal(event: Failed) -> HearthError:
     return HearthError(message, details=dict(event.details))
 
 
-# The field at fault, where the host does not say.
+# The field at fault, if the host does not name it.
 _FIELDS = {"bad_grammar": "grammar", "bad_template": "messages", "tools_unsupported": "tools"}
 
 _REQUEST_FAILURES: dict[str, Callable[[Failed], HearthError]] = {
