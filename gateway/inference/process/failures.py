@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +27,16 @@ LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported"
 
 # Signals that other programs send to end a process. A crash has another signal, or an exit code.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
+
+# The codes of invalid requests, and the field at fault if the host does not name it.
+_INVALID = {
+    "bad_request": None,
+    "bad_grammar": "grammar",
+    "bad_template": "messages",
+    "tools_unsupported": "tools",
+    "line_too_long": None,
+    "reply_too_long": None,
+}
 
 _REMEDY = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name` or `embedding.model`",
@@ -120,67 +130,30 @@ def request_failure(event: Failed, names: Mapping[str, str] | None = None) -> He
     ``names`` maps fields of the protocol to those of the caller's API where they differ.
     """
     if event.code == "bad_grammar":
-        field = str(event.details.get("field", _FIELDS[event.code]))
+        field = str(event.details.get("field", _INVALID[event.code]))
         name = (names or {}).get(field, field)
         # Some APIs show only the message of an error.
         event = replace(event, message=f"`{name}`: {event.message}", details={**event.details, "field": name})
-    return _REQUEST_FAILURES.get(event.code, _internal)(event)
-
-
-def _too_long(event: Failed) -> HearthError:
-    return PromptTooLongError(event.message, param="messages", details=dict(event.details))
-
-
-def _invalid(event: Failed) -> HearthError:
-    details = dict(event.details)
-    field = details.pop("field", _FIELDS.get(event.code))
-    param = field if isinstance(field, str) else None
-    return InvalidRequestError(event.message, code=event.code, param=param, details=details)
-
-
-def _bad_tool_call(event: Failed) -> HearthError:
-    message = (
-        f"{event.message}; try again, or set `tool_choice` to required: then calls are always well-formed"
-    )
-    return HearthError(message, code=event.code, status=503, retry_after=RETRY_SECONDS)
-
-
-def _overloaded(event: Failed) -> HearthError:
-    wait = event.details.get("wait_seconds")
-    seconds = (
-        RETRY_SECONDS if not isinstance(wait, int | float) else min(max(RETRY_SECONDS, wait), LONGEST_RETRY)
-    )
-    return OverloadedError(event.message, code=event.code, retry_after=seconds, details=dict(event.details))
-
-
-def _unavailable(event: Failed) -> HearthError:
-    message = f"{event.message}; {_REMEDY[event.code]}"
+    code, message, details = event.code, event.message, dict(event.details)
+    match code:
+        case "prompt_too_long":
+            return PromptTooLongError(message, param="messages", details=details)
+        case _ if code in _INVALID:
+            given = details.pop("field", _INVALID[code])
+            param = given if isinstance(given, str) else None
+            return InvalidRequestError(message, code=code, param=param, details=details)
+        case "bad_tool_call":
+            message += "; try again, or set `tool_choice` to required: then calls are always well-formed"
+            return HearthError(message, code=code, status=503, retry_after=RETRY_SECONDS)
+        case "overloaded" | "shutting_down":
+            wait = details.get("wait_seconds")
+            seconds = min(max(RETRY_SECONDS, wait), LONGEST_RETRY) if isinstance(wait, int | float) else None
+            return OverloadedError(message, code=code, retry_after=seconds or RETRY_SECONDS, details=details)
     retry_after = RETRY_SECONDS if event.retriable else None
-    return ModelUnavailableError(
-        message, code=event.code, retry_after=retry_after, details=dict(event.details)
-    )
-
-
-def _internal(event: Failed) -> HearthError:
-    message = f"the model host failed: {event.message}"
+    if code in LOAD_FAILURES:
+        message = f"{message}; {_REMEDY[code]}"
+        return ModelUnavailableError(message, code=code, retry_after=retry_after, details=details)
+    message = f"the model host failed: {message}"
     if event.retriable:
-        return ModelUnavailableError(message, retry_after=RETRY_SECONDS, details=dict(event.details))
-    return HearthError(message, details=dict(event.details))
-
-
-# The field at fault, if the host does not name it.
-_FIELDS = {"bad_grammar": "grammar", "bad_template": "messages", "tools_unsupported": "tools"}
-
-_REQUEST_FAILURES: dict[str, Callable[[Failed], HearthError]] = {
-    "prompt_too_long": _too_long,
-    "bad_request": _invalid,
-    "bad_grammar": _invalid,
-    "bad_template": _invalid,
-    "tools_unsupported": _invalid,
-    "bad_tool_call": _bad_tool_call,
-    "line_too_long": _invalid,
-    "reply_too_long": _invalid,
-    "overloaded": _overloaded,
-    "shutting_down": _overloaded,
-    **dict.fromkeys(LOAD_FAILURES, _unavailable),
-}
+        return ModelUnavailableError(message, retry_after=retry_after, details=details)
+    return HearthError(message, details=details)
