@@ -63,7 +63,8 @@ def load_settings(
     """
     given: dict[str, _Given] = {}
     given.update(_from_file(system_file, required=False))
-    given.update(_from_file(_user_file(env), required=False))
+    user_file = _xdg(env, "XDG_CONFIG_HOME", ".config") / "hearth" / "config.toml"
+    given.update(_from_file(user_file, required=False))
     if config_file is not None:
         given.update(_from_file(config_file, required=True))
     given.update(_from_environment(env))
@@ -80,8 +81,9 @@ def default_data_dir(env: Mapping[str, str]) -> Path:
 
 def flatten(settings: Settings) -> dict[str, object]:
     """All settings by dotted key, as JSON values."""
-    tree = msgspec.to_builtins(settings, enc_hook=str)
-    return {key: _lookup(tree, key) for key in FIELDS}
+    tree: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    found: dict[str, object] = {"data_dir": tree.pop("data_dir")}
+    return found | {f"{section}.{name}": tree[section][name] for section in tree for name in tree[section]}
 
 
 def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSettings:
@@ -203,10 +205,6 @@ def variable_name(key: str) -> str:
     return ENV_PREFIX + key.upper().replace(".", "__")
 
 
-def _user_file(env: Mapping[str, str]) -> Path:
-    return _xdg(env, "XDG_CONFIG_HOME", ".config") / "hearth" / "config.toml"
-
-
 def _xdg(env: Mapping[str, str], variable: str, fallback: str) -> Path:
     value = env.get(variable, "")
     # The XDG specification ignores relative paths.
@@ -214,8 +212,3 @@ def _xdg(env: Mapping[str, str], variable: str, fallback: str) -> Path:
         return Path(value)
     home = env.get("HOME")
     return (Path(home) if home else Path.home()) / fallback
-
-
-def _lookup(tree: Mapping[str, Any], key: str) -> object:
-    section, _, name = key.partition(".")
-    return tree[section][name] if name else tree[section]

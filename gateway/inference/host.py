@@ -42,7 +42,8 @@ class HostInference(HostClient):
         return CountCache()
 
     async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
-        message = self._generate_message(call)
+        fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
+        message = Generate(id=self.wire_id(call.id), **fields)
         line = encode(message)  # before a start: an invalid request must not start a host
         with self._idle.begin(call.keep_alive) as use:
             waiter = self._supervisor.join()
@@ -145,10 +146,6 @@ class HostInference(HostClient):
         if not isinstance(answer, Detokenized):
             raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
         return answer
-
-    def _generate_message(self, call: GenerateCall) -> Generate:
-        fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
-        return Generate(id=self.wire_id(call.id), **fields)
 
 
 def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEvent:

@@ -80,11 +80,10 @@ class Launcher:
         fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
         if fitting.context < model.context:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
-        model = fitting
-        command = self._command or host_command(
-            model, self._settings, self._snapshots, self._thread_plan(file)
-        )
-        return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
+        known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
+        threads = known.plan if known is not None else None
+        command = self._command or host_command(fitting, self._settings, self._snapshots, threads)
+        return LaunchPlan(tuple(command), child_environment(os.environ), fitting, file)
 
     def check(self, *, in_memory: bool = False) -> None:
         """Raise the error that a start would fail with, as far as known without one. Blocks on the file system.
@@ -121,10 +120,6 @@ class Launcher:
                     speeds=ready.thread_speeds,
                 )
             )
-
-    def _thread_plan(self, file: tuple[str, int, int]) -> dict[int, int]:
-        known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
-        return known.plan if known is not None else {}
 
 
 def host_command(

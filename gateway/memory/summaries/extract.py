@@ -44,7 +44,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 def _by_weight(text: str, pieces: list[tuple[int, int]]) -> list[int]:
     """Numbers of the pieces, most important first."""
     begins = [begin for begin, _ in pieces]
-    said = Counter(_piece_at(begins, place) for place in items(text).places.values())
+    said = Counter(max(0, bisect_right(begins, place) - 1) for place in items(text).places.values())
     last = len(pieces) - 1
     ends = dict.fromkeys(number for number in (0, last, 1, last - 1) if 0 <= number <= last)
     others = sorted(
@@ -52,10 +52,6 @@ def _by_weight(text: str, pieces: list[tuple[int, int]]) -> list[int]:
         key=lambda number: (-said[number], -number),
     )
     return [*ends, *others]
-
-
-def _piece_at(begins: list[int], place: int) -> int:
-    return max(0, bisect_right(begins, place) - 1)
 
 
 def _joined(text: str, pieces: list[tuple[int, int]], kept: list[int]) -> str:
