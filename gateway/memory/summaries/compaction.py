@@ -50,7 +50,7 @@ class HistoryCompactor:
 
     def due(self, context: Context) -> bool:
         """Whether the planner has a plan."""
-        return bool(plan(context.situation()))
+        return bool(plan(context.situation))
 
     async def run(
         self, conversation: Conversation, *, force: bool = False, tell: Callable[..., None] | None = None
@@ -86,15 +86,15 @@ class HistoryCompactor:
         """``pause``: seconds until a summary may be tried again. Stand-ins never wait, because replies need them."""
         made = 0
         for _ in range(_MAX_PLANS):
-            context = await self._builder.build(conversation, compacting=True)
-            planned = plan(context.situation(force=force))
+            context = await self._builder.build(conversation, compacting=True, force=force)
+            planned = plan(context.situation)
             if not planned:
                 break
             if pause > 0 and any(each.level != "message" for each in planned):
                 raise SummaryRejectedError("its summaries were rejected a moment ago", retry_after=pause)
             state: dict[str, Any] = {
                 "levels": [each.level for each in planned],
-                "tokens": context.situation().total,
+                "tokens": context.situation.total,
             }
             self._hub.publish(conversation.id, "compacting", **state)
             if tell is not None:
@@ -115,7 +115,7 @@ class HistoryCompactor:
         It is not stored. Raises as :meth:`run`.
         """
         context = await self._builder.build(conversation, compacting=True)
-        situation = context.situation()
+        situation = context.situation
         if not situation.messages and not situation.chain:
             return None
         seqs = [message.seq for message in situation.messages]
@@ -138,7 +138,7 @@ class HistoryCompactor:
         prompts = self._parts.prompts
         wanted = prompts if version is None else prompts.with_version(version)
         outdated = []
-        for summary in context.summaries:
+        for summary in context.situation.summaries:
             name = summary.prompt_name
             if (
                 name in prompts.names()
@@ -176,10 +176,10 @@ class HistoryCompactor:
         conversation, parts = context.conversation, self._parts
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
-            messages = [_as_read(message, context.summaries) for message in messages]
+            messages = [_as_read(message, context.situation.summaries) for message in messages]
         source = SummarySource(
             messages=messages,
-            folds=[summary for summary in context.summaries if summary.seq in compaction.folds],
+            folds=[summary for summary in context.situation.summaries if summary.seq in compaction.folds],
             named=conversation.kind == "channel",
             code=conversation.kind == "code",
         )
