@@ -19,7 +19,6 @@ from typing import Any
 from tests.end_to_end.server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
-DEMO_MODEL = ROOT / "models" / "demo" / "hearth-demo.gguf"
 
 
 def command_line(description: str | None) -> argparse.ArgumentParser:

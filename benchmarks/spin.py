@@ -1,13 +1,13 @@
-"""Speeds of a model host on free cores and beside endless loops, and how fast it gets used to their coming and going.
+"""Speeds of a model host on free cores and beside endless loops, and how fast it adapts to their start and end.
 
     python benchmarks/spin.py MODEL.gguf [--rounds 7] [--loops 1,2,4] [--settings passive,default] [--against CHECKOUT]
 
 One host for each setting, all loaded at once, measured in turns: decoding and a prompt of 400 tokens alone, then beside
 the loops, then decoding alone again. ``default`` is OpenMP's own choice, ``passive`` and ``active`` are values of
-OMP_WAIT_POLICY, a number is GOMP_SPINCOUNT; ``default/1`` is with one thread. ``--against`` adds the host of another
+OMP_WAIT_POLICY, a number is GOMP_SPINCOUNT; ``default/1`` uses one thread. ``--against`` adds the host of another
 checkout. "To adapt" and "to recover" are the seconds until decoding reaches four fifths of its later speed. A turn
-waits up to a minute for a moment when other programs use less than a quarter of a core; the last column says how many
-cores they used during the turn.
+waits up to a minute until other programs use less than a quarter of a core; the last column has the cores that they
+used during the turn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 class Timeline:
-    """Tokens as they are decoded, one short request after the other."""
+    """Times of decoded tokens, from one short request after the other."""
 
     def __init__(self, host: BareHost, seconds: float) -> None:
         self._tokens: list[tuple[float, int]] = []
@@ -49,12 +49,12 @@ class Timeline:
         self._seconds = time.perf_counter() - self._begun
 
     def speed(self, start: float = 0.0, end: float | None = None) -> float:
-        """Tokens a second between two times."""
+        """Tokens per second between two times."""
         end = self._seconds if end is None else end
         return sum(tokens for when, tokens in self._tokens if start <= when < end) / (end - start)
 
     def settled(self) -> float:
-        """Seconds until the speed first is four fifths of that of the second half."""
+        """Seconds until the speed first reaches four fifths of that of the second half."""
         starts = [index / 20 for index in range(int(20 * (self._seconds - BIN_SECONDS)))]
         later = self.speed(self._seconds / 2)
         found = (at for at in starts if self.speed(at, at + BIN_SECONDS) >= 0.8 * later)
@@ -62,14 +62,14 @@ class Timeline:
 
 
 def prefill(host: BareHost, seed: object) -> float:
-    """Tokens a second of a prompt that is new to the host."""
+    """Tokens per second of a prompt that is new to the host."""
     host.send("generate", prompt=f"{seed} {BenchmarkTexts(str(seed), 1.1).text(400)}", max_tokens=1)
     ended = host.until("finished")
     return float(ended["prompt_tokens"] - ended["cached_tokens"]) / float(ended["prefill_seconds"])
 
 
 def busy_seconds() -> float:
-    """CPU time that all programs have used."""
+    """CPU time of all programs."""
     times = psutil.cpu_times()
     return times.user + times.nice + times.system + times.irq + times.softirq + times.steal
 
@@ -83,7 +83,7 @@ def own_seconds(host: BareHost) -> float:
 
 
 def wait_for_quiet(seconds: float = 60.0) -> None:
-    """Until others use next to nothing, but not for ever."""
+    """Wait until other programs use little CPU time, up to ``seconds``."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         before = busy_seconds()
@@ -93,7 +93,7 @@ def wait_for_quiet(seconds: float = 60.0) -> None:
 
 
 def turn(host: BareHost, loops: int, seed: str) -> tuple[float, ...]:
-    """One row."""
+    """Measure one row of the table."""
     wait_for_quiet()
     begun, busy, own = time.perf_counter(), busy_seconds(), own_seconds(host)
     alone, alone_prefill = Timeline(host, 0.8), prefill(host, f"{seed} alone")
@@ -117,7 +117,7 @@ def turn(host: BareHost, loops: int, seed: str) -> tuple[float, ...]:
 
 
 def started(model: Path, setting: str, tree: Path | None = None) -> BareHost:
-    """A ready host; ``1000/2`` is GOMP_SPINCOUNT=1000 with two threads."""
+    """Start a host and wait until it is ready; ``1000/2`` is GOMP_SPINCOUNT=1000 with two threads."""
     spinning, _, threads = setting.partition("/")
     env = {
         "OMP_WAIT_POLICY": spinning if spinning in ("passive", "active") else ""
@@ -133,7 +133,7 @@ def started(model: Path, setting: str, tree: Path | None = None) -> BareHost:
 
 
 def measure(model: Path, settings: list[str], loops: list[int], rounds: int, against: Path | None) -> None:
-    """Print a row for each number of loops and setting."""
+    """Print a row for each number of loops and each setting."""
     hosts: dict[str, BareHost] = {}
     rows: dict[tuple[int, str], list[tuple[float, ...]]] = defaultdict(list)
     try:
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--settings", default="default")
     parser.add_argument("--against", type=Path, help="another checkout")
     asked = parser.parse_args()
-    print(f"{this_machine()}; {asked.rounds} rounds. Tokens a second, median (lowest to highest).\n")
+    print(f"{this_machine()}; {asked.rounds} rounds. Tokens per second, median (lowest to highest).\n")
     print(f"| model | loops | spinning | {COLUMNS} |")
     print(f"|---|---|---|{'---|' * (COLUMNS.count('|') + 1)}")
     loops = [int(count) for count in asked.loops.split(",")]

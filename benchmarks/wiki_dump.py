@@ -41,6 +41,7 @@ _COMMON = """
     the of and to in a is that it as for was with be by on not are this or an at from which language
     program stack code machine command value example instruction first one two can has
 """
+_FREQUENT = ("stack", "language", "program", "machine", "command", "value")
 _ENDINGS = ("a", "e", "i", "o", "u", "an", "el", "ir", "os", "um")
 _SYLLABLES = [first + last for first in "bdfgklmnprstvz" for last in _ENDINGS]
 _VOCABULARY = 40_000
@@ -174,16 +175,8 @@ def write_dump(path: Path, pages: int) -> None:
 
 def import_dump(dump: Path, data_dir: Path) -> None:
     """Run the real command and print what it took."""
-    command = [
-        sys.executable,
-        "-m",
-        "gateway.cli.main",
-        "import-wiki",
-        "--json",
-        "--data-dir",
-        str(data_dir),
-        str(dump),
-    ]
+    command = [sys.executable, "-m", "gateway.cli.main", "import-wiki", "--json"]
+    command += ["--data-dir", str(data_dir), str(dump)]
     started = time.perf_counter()
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, cwd=ROOT)
@@ -214,10 +207,7 @@ def queries(pages: int, count: int) -> list[Query]:
             ("question", f"what is {title.lower()} and who made the language"),
             ("misspelt", title[: cut - 1] + title[cut:]),
             ("words", " ".join(wiki.words(4))),
-            (
-                "frequent",
-                " ".join(rng.choices(["stack", "language", "program", "machine", "command", "value"], k=2)),
-            ),
+            ("frequent", " ".join(rng.choices(_FREQUENT, k=2))),
         ]
     return made
 
@@ -225,39 +215,26 @@ def queries(pages: int, count: int) -> list[Query]:
 async def search(database: Path, terms: list[Query], *, cold: bool) -> None:
     """Time every term in both searches and print medians and 99th percentiles."""
     times: dict[tuple[str, str], list[float]] = {}
-    opened = _opened(database)
+    opened = Database(database)
+    opened.open()
     for kind, term in terms:
         if cold:
             opened.close()
-            _drop_from_cache(database)
-            opened = _opened(database)
+            with database.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            opened = Database(database)
+            opened.open()
         wiki = LocalWiki(opened, WikiSettings())
         for name, run in (("titles", wiki.search_titles), ("text", wiki.search_text)):
             started = time.perf_counter()
             await run(term, 3)
-            times.setdefault((name, kind), []).append((time.perf_counter() - started) * 1000)
+            took = (time.perf_counter() - started) * 1000
+            times.setdefault((name, kind), []).append(took)
+            times.setdefault((name, "all"), []).append(took)
     opened.close()
-    for name in ("titles", "text"):
-        for kind in [*dict.fromkeys(kind for kind, _ in terms), None]:
-            found = [
-                ms
-                for (n, k), values in times.items()
-                if n == name and k in (kind, kind or k)
-                for ms in values
-            ]
-            label = f"{'cold' if cold else 'warm'} {name:6} {kind or 'all':10}"
-            print(f"{label} median {statistics.median(found):7.2f} ms   p99 {percentile(found, 99):7.2f} ms")
-
-
-def _opened(path: Path) -> Database:
-    database = Database(path)
-    database.open()
-    return database
-
-
-def _drop_from_cache(path: Path) -> None:
-    with path.open("rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    for (name, kind), found in times.items():
+        label = f"{'cold' if cold else 'warm'} {name:6} {kind:10}"
+        print(f"{label} median {statistics.median(found):7.2f} ms   p99 {percentile(found, 99):7.2f} ms")
 
 
 def main() -> None:

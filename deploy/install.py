@@ -1,12 +1,10 @@
-"""Make a virtual environment with the pinned dependencies and this project, showing what takes long.
+"""Make a virtual environment with the pinned dependencies and this project, and show the progress.
 
     python3 deploy/install.py --venv .venv --lock requirements.lock
 
-`--packages-only` leaves this project out: an image installs it in a step of its own. CMAKE_ARGS and CXXFLAGS of the
-environment are llama.cpp's build options.
-
-Only the standard library is used: this runs before anything is installed. llama.cpp comes as source and is
-compiled once, in 4 to 10 minutes; pip keeps the result in its cache for the next environment.
+`--packages-only` omits this project, which an image installs in a step of its own. CMAKE_ARGS and CXXFLAGS in the
+environment are build options of llama.cpp, which is compiled once, in 4 to 10 minutes; pip caches the result.
+Uses the standard library alone, because nothing else is installed yet.
 """
 
 from __future__ import annotations
@@ -26,21 +24,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "build" / "install.log"
 CONSTRAINTS = ROOT / "deploy" / "build-constraints.txt"
-# The multimodal library is not used; without it the build is a fifth shorter.
+# The multimodal library is not used; without it the build takes a fifth less time.
 BUILD_OPTIONS = "-DLLAVA_BUILD=OFF"
-# Read before every C++ file: without it, what GCC 11 and 12 compile ends at once on processors with AMX.
+# Included in every C++ file: without it, code compiled by GCC 11 and 12 crashes on processors with AMX.
 AMX_TILES = ROOT / "deploy" / "amx_tiles.h"
-STEP = re.compile(r"\[ *(\d+)/(\d+)\]")  # ninja's count
-PERCENT = re.compile(r"\[ *(\d+)%\]")  # make's
+STEP = re.compile(r"\[ *(\d+)/(\d+)\]")  # of ninja
+PERCENT = re.compile(r"\[ *(\d+)%\]")  # of make
 COMPILED = "llama-cpp-python"
 
 
 class InstallError(Exception):
-    """Something a person has to mend; the message says how."""
+    """A failure whose message has the remedy."""
 
 
 def check_machine() -> None:
-    """Refuse early, and with a remedy, what would fail late."""
+    """Raise InstallError for a missing requirement, which would fail later without a remedy."""
     if sys.version_info < (3, 11):
         have = ".".join(map(str, sys.version_info[:3]))
         raise InstallError(
@@ -55,7 +53,7 @@ def check_machine() -> None:
 
 
 def make_venv(venv: Path) -> Path:
-    """The environment's Python. An environment that was left half made, or lost its Python, is made anew."""
+    """Make the environment, again if it is incomplete or its Python is gone; return its Python."""
     python = venv / "bin" / "python"
     if not python.exists() or subprocess.run([python, "-m", "pip", "-V"], capture_output=True).returncode:
         print(f"making {venv.name}", flush=True)
@@ -64,7 +62,7 @@ def make_venv(venv: Path) -> Path:
 
 
 def requirement(lock: Path, name: str) -> str:
-    """The lines of one package in a lock file, hashes included."""
+    """The lines of a package in a lock file, hashes included."""
     pattern = rf"^{re.escape(name)}==[^\n]*(?:\n[ \t]+--hash=[^\n]*)*"
     found = re.search(pattern, lock.read_text(encoding="utf-8"), re.MULTILINE)
     if found is None:
@@ -80,7 +78,7 @@ def installed(python: Path, lock: Path, name: str) -> bool:
 
 
 def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[str]:
-    """Install one package of the lock, checked by its hash; yields pip's output."""
+    """Install a package of the lock, checked by its hash; yields pip's output."""
     only = LOG.with_name(f"{name}.lock")
     only.write_text(requirement(lock, name), encoding="utf-8")
     command = [
@@ -95,12 +93,12 @@ def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[
         str(only),
     ]
     flags = f"{os.environ.get('CXXFLAGS', '')} -include {shlex.quote(str(AMX_TILES))}".lstrip()
-    options = {"CMAKE_ARGS": os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS, "CXXFLAGS": flags}
-    return output_of(command, options)
+    cmake = os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS
+    return output_of(command, {"CMAKE_ARGS": cmake, "CXXFLAGS": flags})
 
 
 def install_llama(python: Path, lock: Path) -> None:
-    """Install llama-cpp-python, from pip's cache when it was compiled before."""
+    """Install llama-cpp-python, from pip's cache if it has been compiled before."""
     if installed(python, lock, COMPILED):
         return
     print("llama.cpp: fetching", flush=True)
@@ -112,7 +110,7 @@ def install_llama(python: Path, lock: Path) -> None:
 
 
 class Progress:
-    """One line that is rewritten on a terminal; elsewhere a line for every tenth of the way."""
+    """Progress of the build: a line that is rewritten on a terminal, elsewhere a line for every 10 %."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
@@ -120,12 +118,9 @@ class Progress:
         self._wrote = False
 
     def line(self, text: str) -> None:
-        """Look at a line of pip's output for the start of the build and for its count."""
+        """Read a line of pip's output."""
         if text.lstrip().startswith(f"Building wheel for {COMPILED}") and "started" in text:
-            print(
-                "llama.cpp: compiling, once on this machine; this takes 4 to 10 minutes on two cores",
-                flush=True,
-            )
+            print("llama.cpp: compiling, once on this machine: 4 to 10 minutes on two cores", flush=True)
         if step := STEP.search(text):
             done, everything = int(step[1]), int(step[2])
             self._show(100 * done // max(1, everything), f" ({done}/{everything})")
@@ -133,7 +128,6 @@ class Progress:
             self._show(int(share[1]), "")
 
     def end(self, message: str) -> None:
-        """The last line."""
         print(("\r\033[K" if self._wrote else "") + message, flush=True)
 
     def _show(self, percent: int, detail: str) -> None:
@@ -147,7 +141,7 @@ class Progress:
 
 
 def install_rest(python: Path, lock: Path, *, project: bool) -> None:
-    """Everything else that is pinned, then this project in place if it is wanted."""
+    """Install all other pinned packages, and this project in editable mode if ``project``."""
     print("installing the other packages", flush=True)
     pip = [str(python), "-m", "pip", "install", "-q"]
     run([*pip, "--require-hashes", "-r", str(lock)])
@@ -156,13 +150,13 @@ def install_rest(python: Path, lock: Path, *, project: bool) -> None:
 
 
 def run(command: list[str]) -> None:
-    """Run a command to its end, its output in the log."""
+    """Run a command, with its output in the log alone."""
     for _ in output_of(command, {}):
         pass
 
 
 def output_of(command: list[str], environment: dict[str, str]) -> Iterator[str]:
-    """Lines of a command's output, kept in the log too. Raises InstallError with the last ones when it fails."""
+    """Lines of a command's output, which also go to the log. Raises InstallError with the last ones if it fails."""
     tail: list[str] = []
     process = subprocess.Popen(
         command,
@@ -189,10 +183,8 @@ def output_of(command: list[str], environment: dict[str, str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Exit status 0, 1 after a failure that was explained, 130 after Ctrl-C."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("--venv", type=Path, required=True)
     parser.add_argument("--lock", type=Path, required=True)
     parser.add_argument("--packages-only", action="store_true")
@@ -203,7 +195,7 @@ def main() -> int:
         LOG.write_text("")
         python = make_venv(arguments.venv.absolute())
         if not installed(python, arguments.lock, "pip"):
-            # An older pip would not take the compiled llama.cpp from its cache when hashes are required.
+            # With required hashes, an older pip would not use its cached build of llama.cpp.
             for _ in install_one(python, arguments.lock, "pip"):
                 pass
         install_llama(python, arguments.lock)
@@ -212,7 +204,7 @@ def main() -> int:
         print(f"\ninstall: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\ninstall: stopped; run the same command to go on", file=sys.stderr)
+        print("\ninstall: stopped; run the same command to continue", file=sys.stderr)
         return 130
     return 0
 

@@ -1,11 +1,11 @@
-"""Hostile HTTP requests to a real `hearth start`: none may bring a 500, a hang, or the end of a process.
+"""Hostile HTTP requests to a real `hearth start`: none may cause a 500, a hang, or the end of a process.
 
     python benchmarks/fuzz/fuzz_http.py [--requests 10000] [--seed 1] [--model MODEL.gguf] [--only NUMBER ...]
 
-All routes come from the OpenAPI document. Bodies are valid ones of the schemas with places changed, damaged JSON, other
-media types and headers; one request in eight is no HTTP at all. A request depends on the seed, its number, and what the
-server has kept from earlier ones, so `--only` nearly always repeats one. Prints how many replies of each status came,
-and each failure with its request; ends with status 1 when there was one.
+The routes are those of the OpenAPI document. Bodies are valid ones with mutations, damaged JSON, other media types and
+headers; one request in eight is not HTTP. A request depends on the seed, its number, and what the server has stored of
+earlier ones, so `--only` nearly always repeats one. Prints the number of replies by status, and each failure with its
+request; exits with status 1 after a failure.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Fuzz:
             Operation(method.upper(), path, described)
             for path, methods in document["paths"].items()
             for method, described in methods.items()
-            for _ in range(3 if "requestBody" in described else 1)  # there is more to go wrong
+            for _ in range(3 if "requestBody" in described else 1)  # more can go wrong
         ]
         self._server = server
         self._port = int(server.url.rpartition(":")[2])
@@ -136,13 +136,12 @@ class Fuzz:
         self.failures: list[str] = []
 
     def run(self, numbers: Iterable[int]) -> None:
-        """Send the requests of these numbers."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             for _ in pool.map(self.send, numbers):
                 pass
 
     def send(self, number: int) -> None:
-        """Send one request and judge what comes back."""
+        """Send one request and check the reply."""
         chance = random.Random(f"{self._seed}:{number}")
         raw, ends = self._garbage(chance) if chance.random() < 0.125 else self._request(chance)
         try:
@@ -163,7 +162,7 @@ class Fuzz:
                 self.failures.append(f"request {number}: {problem}\n  {raw[:2000]!r}\n  -> {reply[:1000]!r}")
 
     def _exchange(self, raw: bytes, ends: bool) -> bytes:
-        """What comes back until the server closes; of an endless stream its beginning."""
+        """Return the reply until the server closes the connection, or the beginning of an endless stream."""
         with socket.create_connection(("127.0.0.1", self._port), HANG_SECONDS) as connection:
             connection.sendall(raw)
             if ends:
@@ -175,7 +174,7 @@ class Fuzz:
             return reply
 
     def _garbage(self, chance: random.Random) -> tuple[bytes, bool]:
-        """What is no request, or the beginning of one; half of the time our side says that no more will come."""
+        """Return garbage, or the beginning of a request, and whether to end the output afterwards."""
         raw = chance.choice(GARBAGE)
         if chance.random() < 0.4:
             raw, _ = self._request(chance)
@@ -255,7 +254,7 @@ class Fuzz:
 
 
 def judge(server: Server, fuzz: Fuzz) -> list[str]:
-    """What is wrong with the server after all that; "" for nothing."""
+    """Return the problems of the server after all requests, and the failures."""
     problems = []
     health = server.health()
     if health["host"]["restarts"] or health["host"]["problem"]:

@@ -1,4 +1,4 @@
-"""Bodies and values for `benchmarks/fuzz/fuzz_http.py`: valid ones made from schemas, and what becomes of them."""
+"""Bodies and values for `benchmarks/fuzz/fuzz_http.py`: valid ones made from schemas, and mutations of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 
 FUNCTION = {"name": "add", "description": "Adds.", "parameters": SCHEMA}
 TOOL = {"type": "function", "function": FUNCTION}
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": "x"}'}}
-# Good bodies with what schemas alone seldom make: mutations of these get far.
+# Valid bodies that schemas alone rarely produce, so that their mutations get far.
 GOOD: dict[str, list[Json]] = {
     "/v1/chat/completions": [
         {"messages": HI, "stream": True, "stream_options": {"include_usage": True}},
@@ -61,7 +61,7 @@ GOOD: dict[str, list[Json]] = {
     "/api/generate": [{"model": "default", "prompt": "hi", "format": "json", "stream": False}],
     "/ask": [{"question": "Who created Befunge?", "style": "irc"}],
 }
-# By the end of the path: what keeps a generation short.
+# Fields that keep a generation short, by the end of the path.
 SHORT: dict[str, Json] = {
     "/completions": {"max_tokens": 4},
     "/v1/messages": {"max_tokens": 4},
@@ -144,7 +144,7 @@ SCHEMAS: tuple[Json, ...] = (
 
 
 def value_of(schema: Json, components: dict[str, Json], chance: random.Random, room: int = 6) -> Json:
-    """A value that the schema allows, as far as types, limits and required fields go."""
+    """Make a value that satisfies the schema's types, limits and required fields."""
     if not isinstance(schema, dict) or room < 0:
         return None
     if "$ref" in schema:
@@ -180,7 +180,7 @@ def value_of(schema: Json, components: dict[str, Json], chance: random.Random, r
 
 
 def nested(chance: random.Random) -> Json:
-    """Something deep; 99 to 101 are around what a body may have."""
+    """Make a deep value; 100 levels are the limit of a body."""
     made: Json = chance.choice([{}, [], {"type": "string"}, 1])
     for _ in range(chance.choice([3, 30, 90, 99, 100, 101, 300])):
         made = chance.choice(
@@ -190,7 +190,7 @@ def nested(chance: random.Random) -> Json:
 
 
 def hostile(chance: random.Random) -> Json:
-    """A value that somebody may not have thought of."""
+    """Make an unusual value."""
     kinds: list[Callable[[], Json]] = [
         lambda: chance.choice([None, True, False, [], {}, [[]], [None], {"": ""}, [[]] * 3000]),
         lambda: chance.choice(STRINGS),
@@ -202,7 +202,7 @@ def hostile(chance: random.Random) -> Json:
 
 
 def mutated(body: Json, chance: random.Random) -> Json:
-    """A copy of ``body`` with one or a few places changed."""
+    """Copy ``body`` with one or a few changes."""
     body = copy.deepcopy(body)
     for _ in range(chance.choice([1, 1, 1, 2, 5])):
         places = _places(body)
@@ -227,7 +227,7 @@ def mutated(body: Json, chance: random.Random) -> Json:
 
 
 def _places(body: Json) -> list[tuple[Any, Any]]:
-    """Each container with each of its keys."""
+    """List each container with each of its keys."""
     found, pending = [], [body]
     while pending:
         at = pending.pop()
@@ -238,7 +238,7 @@ def _places(body: Json) -> list[tuple[Any, Any]]:
 
 
 def damaged(text: bytes, chance: random.Random) -> bytes:
-    """JSON that is none any more, or that is written in another way."""
+    """Damage JSON text, or encode it in another way."""
     at = chance.randrange(len(text) + 1)
     kinds: list[Callable[[], bytes]] = [
         lambda: text[:at],
@@ -263,5 +263,5 @@ def damaged(text: bytes, chance: random.Random) -> bytes:
 
 
 def written(body: Json) -> bytes:
-    """JSON as Python writes it: NaN and halves of surrogate pairs included."""
+    """Encode as Python does, including NaN and lone surrogates."""
     return json.dumps(body).encode()

@@ -1,4 +1,4 @@
-"""Work side by side, so that no part outlives the whole, and work that takes turns."""
+"""Locks by key, and tasks that never outlive their caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class KeyedLocks:
 
     @property
     def keys(self) -> Collection[str]:
-        """Keys whose lock is held or waited for."""
         return self._users.keys()
 
     def users(self, key: str) -> int:
@@ -28,8 +27,7 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def hold(self, key: str) -> AsyncIterator[None]:
-        """Hold the lock of ``key`` inside the block."""
-        # ``Lock.locked()`` is False between a release and the next waiter's turn: only the count tells when to drop it.
+        # ``Lock.locked()`` is False between a release and the next waiter's turn, so users are counted.
         lock = self._locks.setdefault(key, asyncio.Lock())
         self._users[key] = self.users(key) + 1
         try:
@@ -42,7 +40,10 @@ class KeyedLocks:
 
 
 async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Results in order. The first error, or a cancellation, stops the rest and is raised once they have ended."""
+    """Run all concurrently; return the results in order.
+
+    The first error, or a cancellation, stops the others and is raised once they have ended.
+    """
     tasks = [asyncio.create_task(each) for each in work]
     try:
         return list(await asyncio.gather(*tasks))
@@ -51,7 +52,7 @@ async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def stop(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until they have ended. Their errors are no longer anybody's business."""
+    """Cancel tasks and wait until they have ended. Their errors are dropped."""
     for task in tasks:
         task.cancel()
     if tasks:
@@ -62,7 +63,7 @@ async def stop(tasks: Collection[asyncio.Task[Any]]) -> None:
 
 
 async def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run ``work`` to its end even when the caller is cancelled meanwhile; the cancellation is raised then."""
+    """Run ``work`` to its end even if the caller is cancelled, and raise the cancellation afterwards."""
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -1,18 +1,16 @@
-"""Errors that reach a user: each has a stable code, an HTTP status and a sentence that says what to do."""
+"""Errors for users, each with a stable code, an HTTP status and a remedy."""
 
 from __future__ import annotations
 
-CLIENT_GONE = (
-    499  # nginx's status; no client reads it, but the access log, the metrics and the request log do
-)
+# nginx's status for a client that has left, for access log, metrics and request log.
+CLIENT_GONE = 499
 
 
 class HearthError(Exception):
-    """Base of every expected error.
+    """Base of all expected errors.
 
-    ``code`` is stable and for programs, ``message`` is for people. ``retry_after`` (seconds) is set exactly
-    when trying again later can help; ``param`` names the request field at fault; ``details`` are numbers
-    and strings worth showing (for example ``tokens`` and ``limit``).
+    ``code`` is stable, for programs. ``retry_after`` (seconds) is set exactly when a retry can help; ``param`` names
+    the request field at fault; ``details`` are values for the client, such as ``tokens`` and ``limit``.
     """
 
     status: int = 500
@@ -38,20 +36,20 @@ class HearthError(Exception):
 
 
 class InvalidRequestError(HearthError):
-    """The request itself is wrong; sending it again unchanged cannot help."""
+    """The request is invalid; retrying it unchanged cannot help."""
 
     status = 400
     code = "invalid_request"
 
 
 class PromptTooLongError(InvalidRequestError):
-    """The prompt does not fit the context. ``details`` has ``tokens`` and ``limit``."""
+    """The prompt does not fit into the context. ``details`` has ``tokens`` and ``limit``."""
 
     code = "prompt_too_long"
 
 
 class TooLargeError(HearthError):
-    """The body is over the configured size."""
+    """The body exceeds the configured size."""
 
     status = 413
     code = "request_too_large"
@@ -72,35 +70,35 @@ class ForbiddenError(HearthError):
 
 
 class NotFoundError(HearthError):
-    """No such thing, or not the caller's."""
+    """The object does not exist, or belongs to another owner."""
 
     status = 404
     code = "not_found"
 
 
 class OverloadedError(HearthError):
-    """Too much work at once; ``retry_after`` says when to come back."""
+    """Too many requests at once; retry after ``retry_after``."""
 
     status = 503
     code = "overloaded"
 
 
 class DeadlineError(HearthError):
-    """The request took longer than its deadline and was stopped."""
+    """The request exceeded its deadline and was stopped."""
 
     status = 504
     code = "deadline_exceeded"
 
 
 class ModelUnavailableError(HearthError):
-    """The model host cannot serve: it failed to load, crashed, or is broken. Retriable iff ``retry_after``."""
+    """The model host failed to load, crashed, or is broken. Retriable iff ``retry_after``."""
 
     status = 503
     code = "model_unavailable"
 
 
 class ConfigurationError(HearthError):
-    """The configuration cannot work. The command line ends with status 78."""
+    """The configuration is invalid. The command line exits with status 78."""
 
     status = 500
     code = "configuration"

@@ -1,4 +1,4 @@
-"""Files that are their owner's alone: what is in the data directory is nobody else's to read."""
+"""Access rights: only the owner may read the data directory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ _OTHERS = 0o077
 
 
 def keep_files_private() -> None:
-    """Whatever this process and its children create from now on, other accounts cannot read."""
+    """Hide new files of this process and its children from other accounts."""
     os.umask(_OTHERS)
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and those above it that are missing, with mode 0700. Existing ones stay as they are.
-
-    Raises ConfigurationError.
-    """
+    """Create a folder and its missing parents with mode 0700; existing ones keep theirs. Raises ConfigurationError."""
     try:
         if not folder.exists():
             make_private(folder.parent)
@@ -30,9 +27,9 @@ def make_private(folder: Path) -> None:
 
 
 def check_usable(data_dir: Path) -> None:
-    """Raises ConfigurationError when there is a data directory, and it cannot be looked into."""
+    """Raise ConfigurationError if the data directory exists but cannot be read."""
     try:
-        os.stat(os.path.join(data_dir, "."))  # noqa: PTH116, PTH118 - a Path would drop the dot, which needs the right to enter
+        os.stat(os.path.join(data_dir, "."))  # noqa: PTH116, PTH118 - a Path would drop the dot, which checks the right to enter
     except FileNotFoundError:
         return
     except OSError as error:
@@ -46,7 +43,7 @@ def _unusable(folder: Path, error: OSError) -> ConfigurationError:
 
 
 def exposed(data_dir: Path) -> str | None:
-    """The remedy when other accounts may look into the data directory; None when they may not, or it is missing."""
+    """A remedy if other accounts may read the data directory, otherwise None."""
     try:
         mode = stat.S_IMODE(data_dir.stat().st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""Putting rankings together."""
+"""Fusion of rankings."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
-# What the paper found best; how good the first places are matters less the larger it is.
+# The value of the paper. The larger it is, the less the first ranks count.
 K = 60
 
 
 def fuse(rankings: Sequence[Sequence[T]], k: int = K) -> list[tuple[T, float]]:
-    """Reciprocal rank fusion: each ranking gives an item 1 / (k + rank), its first one having rank 1; best first.
+    """Reciprocal rank fusion: items with the sum of 1 / (k + rank) over all rankings, best first; ranks count from 1.
 
-    Scores of different kinds (BM25, cosine) need not be comparable for that. An item that a ranking has twice counts
-    there by its first place; of equals the one that came first in an earlier ranking is first (G. Cormack, C. Clarke,
-    S. Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009).
+    Only ranks matter, so scores of different kinds (BM25, cosine) need not be comparable. The first rank of a repeated
+    item counts; ties keep the order of the rankings. G. Cormack, C. Clarke, S. Büttcher, "Reciprocal rank fusion
+    outperforms Condorcet and individual rank learning methods", SIGIR 2009.
     """
     scores: defaultdict[T, float] = defaultdict(float)
     for ranking in rankings:

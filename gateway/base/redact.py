@@ -1,8 +1,7 @@
-"""Secrets out of text: what is stored or logged never carries a key, a password or a private key.
+"""Redaction of secrets (keys, passwords, private keys) from text that is stored or logged.
 
-What counts as a secret is data: ``gateway/base/redact.toml``. The time is linear in the text, whatever it is;
-ordinary text
-is searched at the speed of ``bytes.find``, because patterns are tried only where one of their first words stands.
+``gateway/base/redact.toml`` defines the secrets. The time is linear in any text, and close to that of ``bytes.find``
+for ordinary text, because patterns are tried only at the occurrences of their words.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from msgspec import Struct
 MARK = "[redacted]"
 S = TypeVar("S", bound=Struct)
 
-# From so many characters on a text is searched in a thread: below, it takes the event loop less than 2 ms.
+# Longer texts (characters) are searched in a thread; shorter ones block the event loop for less than 2 ms.
 _LONG_TEXT = 64 * 1024
 # A shorter run of letters and digits is no token.
 _LEAST_DRAWN = 12
@@ -40,7 +39,7 @@ class _Secret(Struct, frozen=True, forbid_unknown_fields=True):
 class _Random(Struct, frozen=True, forbid_unknown_fields=True):
     least: int
     pattern: str
-    least_bits: float  # of entropy, a character
+    least_bits: float  # of entropy per character
 
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +66,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {"luhn": _is_card, "random": _is_tok
 
 
 class _Rule:
-    """A kind of secret, ready to be looked for."""
+    """A kind of secret, with its compiled patterns."""
 
     def __init__(self, secret: _Secret) -> None:
         self.pattern = re.compile(secret.pattern)
@@ -78,7 +77,7 @@ class _Rule:
         self._any_case = bool(self.pattern.flags & re.IGNORECASE)
 
     def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
-        """Where it stands, from left to right, and what takes its place. ``letters`` as :func:`_letters` has them."""
+        """Start, end and replacement of each occurrence, in order; ``letters`` is that of :func:`_letters`."""
         letters = letters.lower() if self._any_case else letters
         places = [(at, word) for word in self._near if (at := letters.find(word)) >= 0]
         heapq.heapify(places)
@@ -119,7 +118,7 @@ _RUN = b"x" * _DOCUMENT.random.least
 
 
 def redact(text: str) -> tuple[str, int]:
-    """The text with every recognized secret replaced by ``[redacted]``, and how many there were."""
+    """Replace all recognized secrets by ``[redacted]``; return the text and their number."""
     total = 0
     letters = _letters(text)
     for rule in _RULES:
@@ -131,17 +130,16 @@ def redact(text: str) -> tuple[str, int]:
 
 
 async def redact_aside(text: str) -> tuple[str, int]:
-    """:func:`redact`, in a thread when the text is long: others go on being served."""
+    """:func:`redact`, for a long text in a thread."""
     return await asyncio.to_thread(redact, text) if len(text) > _LONG_TEXT else redact(text)
 
 
 def _letters(text: str) -> bytes:
-    """One byte a character, ``?`` for those beyond ASCII: quick to search, and places are the same."""
+    """The text with one byte per character, ``?`` for non-ASCII ones: faster to search, with the same offsets."""
     return text.encode("ascii", "replace")
 
 
 def _replaced(text: str, spans: Iterator[tuple[int, int, str]]) -> tuple[str, int]:
-    """``text`` with the spans replaced, and how many there are."""
     pieces: list[str] = []
     at = 0
     for begin, end, instead in spans:
@@ -151,7 +149,7 @@ def _replaced(text: str, spans: Iterator[tuple[int, int, str]]) -> tuple[str, in
 
 
 def _random_spans(text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
-    """Runs of letters and digits that look drawn at random."""
+    """Runs of letters and digits that look random."""
     runs = letters.translate(_IN_RUN)
     at = runs.find(_RUN)
     while at >= 0:
@@ -163,7 +161,7 @@ def _random_spans(text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 def _looks_random(run: str) -> bool:
-    """Capitals, small letters and digits, with a high Shannon entropy of its characters."""
+    """Whether a run has capitals, small letters, digits, and a high Shannon entropy."""
     if run.lower() == run or run.upper() == run or not any(map(str.isdigit, run)):
         return False
     shares = [count / len(run) for count in Counter(run).values()]
@@ -171,13 +169,13 @@ def _looks_random(run: str) -> bool:
 
 
 def without_secrets(value: S) -> tuple[S, int]:
-    """:func:`redact` on every text in a struct, however deep, and how many secrets there were."""
+    """:func:`redact` all strings in a struct."""
     clean, count = redact_value(value)
     return cast("S", clean), count
 
 
 def redact_value(value: Any) -> tuple[Any, int]:
-    """:func:`redact` on every string inside structs, lists and dicts (not on keys); other values stay as they are."""
+    """:func:`redact` all strings in structs, lists and dicts, except keys."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Struct):

@@ -1,6 +1,6 @@
-"""Files that ship with the program: prompts, the model catalog, the demo model, the sample wiki, the page.
+"""Paths of the files that ship with the program.
 
-In a checkout they lie beside the package; in an installed wheel under ``gateway/_bundled``.
+In a checkout they are beside the package; in an installed wheel, in ``gateway/_bundled``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def bundled(relative: str) -> Path:
 
 
 def sample_wiki() -> Path:
-    """Folder of the embedded sample wiki: one ``.wiki`` file of MediaWiki wikitext a page."""
+    """Folder of the sample wiki: one ``.wiki`` file of wikitext per page."""
     return _PACKAGE / "wiki" / "sample"
 
 
 def web_page() -> Path:
-    """Folder of the web page's files: HTML, style, icon and scripts, all in one folder."""
+    """Folder of the web page: HTML, style, icon and scripts."""
     return _PACKAGE / "web"

@@ -1,4 +1,4 @@
-"""Tasks that live as long as the process: one that fails is logged, counted, shown, and started again after a wait."""
+"""Tasks that live as long as the server: failures are logged and counted, and the task restarts with backoff."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.base.errors import HearthError
 
 log = structlog.get_logger(__name__)
 
-# Before the first restart. Each further one waits twice as long, up to the task's longest wait, until the task has run
+# Wait before the first restart. It doubles with each further one, up to the task's longest wait, until the task has run
 # for that long.
 _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 60.0
@@ -24,7 +24,7 @@ TaskState = Literal["running", "restarting", "stopped"]
 
 
 class TaskHealth(Struct, frozen=True):
-    """``restarting``: it has failed and waits for its next start. ``problem`` is that of the last failure, if any."""
+    """``restarting``: the task has failed and waits for its restart. ``problem`` describes the last failure."""
 
     name: str
     state: TaskState
@@ -33,7 +33,7 @@ class TaskHealth(Struct, frozen=True):
 
 
 class Supervised:
-    """One task. Its work never ends: an exception, a return, and a cancellation by others are failures."""
+    """One task. An exception, a return, and a cancellation of something that it awaits are failures."""
 
     def __init__(self, name: str, work: Work, longest_wait: float) -> None:
         self.restarts = 0
@@ -51,11 +51,9 @@ class Supervised:
         return "restarting" if self._waiting else "running"
 
     def health(self) -> TaskHealth:
-        """As the operator sees it."""
         return TaskHealth(self._name, self.state, self.restarts, self.problem)
 
     async def close(self) -> None:
-        """Stop it and wait until it has ended."""
         await stop([self._task])
 
     async def _run(self) -> None:
@@ -71,7 +69,7 @@ class Supervised:
             self._waiting = False
 
     async def _failure(self) -> Exception:
-        """Run the work; returns how it failed."""
+        """Run the work until it fails; return the error."""
         try:
             await self._work()
         except asyncio.CancelledError:
@@ -79,13 +77,13 @@ class Supervised:
             assert task is not None
             if task.cancelling():
                 raise
-            return RuntimeError("something that it waited for was cancelled")
+            return RuntimeError("something that it awaited was cancelled")
         except Exception as error:
             return error
-        return RuntimeError("it ended by itself")
+        return RuntimeError("it returned")
 
     def _report(self, error: Exception, wait: float) -> float:
-        """Count and log a failure; returns the seconds until the next start, at least ``wait``."""
+        """Count and log a failure; return the seconds until the restart, at least ``wait``."""
         self.restarts += 1
         what = "a task of the server failed and starts again"
         if isinstance(error, HearthError):
@@ -105,10 +103,9 @@ class Supervision:
         self._tasks: dict[str, Supervised] = {}
 
     def start(self, name: str, work: Work, *, longest_wait: float = _LONGEST_WAIT_SECONDS) -> Supervised:
-        """Run ``work`` from now on, until the caller closes it; ``longest_wait`` is in seconds."""
+        """Run ``work`` until the caller closes the task; ``longest_wait`` is in seconds."""
         task = self._tasks[name] = Supervised(name, work, longest_wait)
         return task
 
     def health(self) -> list[TaskHealth]:
-        """Every task that was started."""
         return [task.health() for task in self._tasks.values()]

@@ -1,4 +1,4 @@
-"""Other programs that want the processor."""
+"""CPU load from other processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Every loop ends by itself when the process that started it is gone.
+# Each loop ends when the process that started it is gone.
 _LOOPS = """
 import os, sys
 parent = int(sys.argv[1])
@@ -25,9 +25,9 @@ while os.getppid() == parent:
 
 @contextmanager
 def busy_loops(count: int = 0) -> Iterator[int]:
-    """So many endless loops while in the block, or one for each core that this process may use; yields their number.
+    """Run ``count`` endless loops while the block runs, by default one per usable core; yields their number.
 
-    They are one session of their own, as another program would be: Linux shares cores between sessions first.
+    They have a session of their own, as another program has: Linux shares cores between sessions first.
     """
     count = count or len(os.sched_getaffinity(0))
     command = [sys.executable, "-S", "-c", _LOOPS, str(os.getpid()), str(count)]

@@ -1,4 +1,4 @@
-"""The settings' fields by dotted key, and the check of one value against its field."""
+"""The fields of the settings by dotted key, and the check of a value against its field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.config.settings import Settings
 def _fields() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for section in msgspec.structs.fields(Settings):
-        if section.name == "data_dir":  # a Path: checked as text, made a Path by its caller
+        if section.name == "data_dir":  # checked as text; the caller makes it a Path
             found["data_dir"] = Annotated[str, Meta(min_length=1)]
             continue
         for field in msgspec.structs.fields(section.type):
@@ -25,16 +25,16 @@ def _fields() -> dict[str, Any]:
 
 
 FIELDS: Mapping[str, Any] = _fields()
-"""Dotted key to type annotation, in the order of ``gateway.config.settings``."""
+"""Type annotations by dotted key, in the order of ``gateway.config.settings``."""
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 def convert_value(key: str, value: object, origin: str, *, text: bool) -> object:
-    """``value`` as the field's type. ``text``: it is a string to be parsed (environment).
+    """``value`` as the field's type. ``text``: the value is a string to parse, lists separated by commas.
 
-    Lists in text form are separated by commas. Raises ConfigurationError with field, value, range and origin.
+    Raises ConfigurationError with field, value, range and origin.
     """
     kind = inspect.type_info(FIELDS[key])
     parsed = _parse(value, kind) if text and isinstance(value, str) else value
@@ -42,13 +42,13 @@ def convert_value(key: str, value: object, origin: str, *, text: bool) -> object
         result: object = msgspec.convert(parsed, FIELDS[key])
     except msgspec.ValidationError:
         raise _refusal(key, value, origin, kind) from None
-    if isinstance(result, float) and not math.isfinite(result):  # TOML has inf and nan; no setting means them
+    if isinstance(result, float) and not math.isfinite(result):  # TOML has inf and nan
         raise _refusal(key, value, origin, kind)
     return result
 
 
 def _parse(value: str, kind: inspect.Type) -> object:
-    """The value a piece of text stands for; text that stands for none comes back unchanged."""
+    """The value that ``value`` represents; text that represents none is returned unchanged."""
     text = value.strip()
     if isinstance(kind, inspect.BoolType):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else value
@@ -67,7 +67,7 @@ def _refusal(key: str, value: object, origin: str, kind: inspect.Type) -> Config
 
 
 def expectation(kind: inspect.Type) -> str:
-    """What a field takes, in words: ``a whole number from 0 to 65535``."""
+    """Describe a field's range: ``a whole number from 0 to 65535``."""
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         noun = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
         if kind.ge is not None and kind.le is not None:

@@ -1,7 +1,6 @@
-"""Where settings come from: flag > environment > --config file > user file > system file > default.
+"""The sources of settings: flag > environment > --config file > user file > system file > default.
 
-Every value is checked where it enters, so an error names the field, the value, what is allowed, and the
-place the value came from. A key nobody knows is an error, never ignored.
+Each value is checked on input, so errors name the field, the value, the range and the origin. Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gateway.config.settings import Settings
 SYSTEM_FILE = Path("/etc/hearth/config.toml")
 ENV_PREFIX = "HEARTH_"
 _MOST_BYTES = 1024 * 1024
-# Read by the clients and by the model host, so they are no settings of the server.
+# Read by the clients and by the model host, not settings of the server.
 _RESERVED_NAMES = frozenset({"HEARTH_URL", "HEARTH_API_KEY", "HEARTH_API_KEY_FILE"})
 _RESERVED_PREFIX = "HEARTH_HOST_"
 _FLAG_NAMES = {
@@ -36,19 +35,19 @@ _FLAG_NAMES = {
 
 
 class LoadedSettings(Struct, frozen=True):
-    """The settings, and by dotted key where each value came from (``environment HEARTH_LOG__JSON``)."""
+    """The settings, and the origin of each value by dotted key (``environment HEARTH_LOG__JSON``)."""
 
     settings: Settings
     origins: dict[str, str]
 
 
 class _Given(Struct, frozen=True):
-    """A value somebody gave. ``text`` values (environment) are still to be parsed."""
+    """A value from one source; ``text`` values (environment) must be parsed."""
 
     value: object
     origin: str
     text: bool = False
-    base: Path | None = None  # where a relative path starts from; None: the working directory
+    base: Path | None = None  # of a relative path; None: the working directory
 
 
 def load_settings(
@@ -58,13 +57,14 @@ def load_settings(
     *,
     system_file: Path = SYSTEM_FILE,
 ) -> LoadedSettings:
-    """Merge all sources. ``flags`` maps dotted keys to values; a value of None means the flag was not given.
+    """Merge all sources. ``flags`` maps dotted keys to values, None for a flag that was not given.
 
     Raises ConfigurationError: unknown key, value out of range, unreadable or malformed file.
     """
     given: dict[str, _Given] = {}
     given.update(_from_file(system_file, required=False))
-    given.update(_from_file(_user_file(env), required=False))
+    user_file = _xdg(env, "XDG_CONFIG_HOME", ".config") / "hearth" / "config.toml"
+    given.update(_from_file(user_file, required=False))
     if config_file is not None:
         given.update(_from_file(config_file, required=True))
     given.update(_from_environment(env))
@@ -80,9 +80,10 @@ def default_data_dir(env: Mapping[str, str]) -> Path:
 
 
 def flatten(settings: Settings) -> dict[str, object]:
-    """Every setting by its dotted key, as plain JSON values."""
-    tree = msgspec.to_builtins(settings, enc_hook=str)
-    return {key: _lookup(tree, key) for key in FIELDS}
+    """All settings by dotted key, as JSON values."""
+    tree: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    found: dict[str, object] = {"data_dir": tree.pop("data_dir")}
+    return found | {f"{section}.{name}": tree[section][name] for section in tree for name in tree[section]}
 
 
 def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSettings:
@@ -96,7 +97,7 @@ def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSetting
             section, _, name = key.partition(".")
             tree.setdefault(section, {})[name] = convert_value(key, item.value, item.origin, text=item.text)
         origins[key] = item.origin if item else "default"
-    # Path is no wire type: the hook lets the already built one through.
+    # msgspec cannot convert to Path; the hook passes the Path through.
     settings = msgspec.convert(tree, Settings, dec_hook=lambda _type, value: value)
     return LoadedSettings(settings, origins)
 
@@ -108,7 +109,7 @@ def _data_dir(item: _Given) -> Path:
         return ((item.base or Path.cwd()) / Path(text).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown ~user, NUL, no UTF-8
         raise ConfigurationError(
-            f"`data_dir` ({item.origin}) is no usable path: {error}", param="data_dir"
+            f"`data_dir` ({item.origin}) is not a usable path: {error}", param="data_dir"
         ) from None
 
 
@@ -173,7 +174,7 @@ def _read_value(path: Path, origin: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """A small file of UTF-8. Raises OSError, ValueError."""
+    """Read a small UTF-8 file. Raises OSError, ValueError."""
     with path.open("rb") as file:
         found = file.read(_MOST_BYTES + 1)
     if len(found) > _MOST_BYTES:
@@ -182,11 +183,11 @@ def read_text(path: Path) -> str:
 
 
 def _known(key: str, origin: str) -> str:
-    """The key itself when it exists; else an error with the nearest key, spelt as the origin spells keys."""
+    """The key, if it exists. Raises ConfigurationError with the nearest key, in the origin's spelling."""
     if key in FIELDS:
         return key
     in_environment = origin.startswith("environment ")
-    # People forget the section more often than they misspell a name, so bare names are compared too.
+    # Forgotten sections are more frequent than misspelt names, so names without a section are compared, too.
     names = {name: name for name in FIELDS} | {name.rpartition(".")[2]: name for name in FIELDS}
     close = difflib.get_close_matches(key, names, n=1, cutoff=0.6) or difflib.get_close_matches(
         key.rpartition(".")[2], names, n=1, cutoff=0.6
@@ -201,23 +202,13 @@ def _known(key: str, origin: str) -> str:
 
 
 def variable_name(key: str) -> str:
-    """The environment variable of a dotted key."""
     return ENV_PREFIX + key.upper().replace(".", "__")
-
-
-def _user_file(env: Mapping[str, str]) -> Path:
-    return _xdg(env, "XDG_CONFIG_HOME", ".config") / "hearth" / "config.toml"
 
 
 def _xdg(env: Mapping[str, str], variable: str, fallback: str) -> Path:
     value = env.get(variable, "")
-    # The specification says to ignore relative paths.
-    if value and os.path.isabs(value):  # noqa: PTH117 - the text decides, not a Path
+    # The XDG specification ignores relative paths.
+    if value and os.path.isabs(value):  # noqa: PTH117 - a Path would normalize it
         return Path(value)
     home = env.get("HOME")
     return (Path(home) if home else Path.home()) / fallback
-
-
-def _lookup(tree: Mapping[str, Any], key: str) -> object:
-    section, _, name = key.partition(".")
-    return tree[section][name] if name else tree[section]

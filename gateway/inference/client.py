@@ -1,4 +1,4 @@
-"""What every local host needs: a supervised child, one exchange of messages with it, and its state."""
+"""The base of both local hosts: a supervised child, exchanges of messages with it, and its state."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:-]")
 
 
 class HostClient:
-    """A model host that is started on demand.
+    """A model host that starts on demand.
 
-    ``model`` may be a callable; it is asked at every start, so that a model pulled meanwhile is picked up.
-    ``command`` replaces the host's command line; ``snapshots`` is where it saves KV sequences; ``beside`` tells what
-    other hosts have loaded; ``thread_plans`` keeps what is measured. An object belongs to the event loop that first
+    A callable ``model`` is called at each start, so that a model pulled meanwhile is used. ``command`` replaces the
+    host's command line; ``snapshots`` is the folder for KV sequences; ``beside`` returns the models that other hosts
+    have loaded; ``thread_plans`` stores measured numbers of threads. An instance belongs to the event loop that first
     uses it.
     """
 
@@ -60,10 +60,7 @@ class HostClient:
         self._supervisor = Supervisor(self._launcher, settings, self._idle, breaker or Breaker())
         self._numbers = itertools.count(1)
 
-    # ---------------------------------------------------------------------------------- operations
-
     def health(self) -> HostHealth:
-        """The state right now. Never blocks, never wakes the model."""
         supervisor = self._supervisor
         link, state = supervisor.link, supervisor.state
         stats = link.stats if link is not None else None
@@ -93,7 +90,6 @@ class HostClient:
         )
 
     async def check(self) -> None:
-        """See :meth:`gateway.inference.interface.Inference.check`."""
         supervisor = self._supervisor
         if (refusal := supervisor.breaker.refusal()) is not None:
             raise refusal
@@ -102,44 +98,40 @@ class HostClient:
             await asyncio.to_thread(self._launcher.check, in_memory=link is not None)
         elif silent := link.heartbeat.silent_seconds:
             raise ModelUnavailableError(
-                f"the model host has not answered for {silent:g} s; it is replaced if that goes on",
+                f"the model host has not answered for {silent:g} s; it is replaced if that continues",
                 retry_after=RETRY_SECONDS,
             )
 
     @property
     def loaded(self) -> list[ResolvedModel]:
-        """What is in memory, or on its way there."""
+        """The model that is loaded or being loaded."""
         link = self._supervisor.link
         return [] if link is None else [link.plan.model]
 
     async def refresh_stats(self) -> None:
-        """Ask a running host for its counters. Returns without new ones when none runs or none come in time."""
         link = self._supervisor.link
         if link is not None and self._supervisor.state == "ready":
             await link.refresh_stats()
 
     async def warm(self) -> None:
-        """Start the host and wait until it is ready. Counts as a use, which ends right away."""
+        """Start the host and wait until it is ready; its idle time starts again."""
         with self._idle.begin():
             await self._supervisor.ensure_ready()
 
     async def unload(self) -> None:
-        """Let the host go once open requests have ended, and wait until it is gone."""
         await self._supervisor.unload()
 
     async def close(self) -> None:
-        """Stop the host now; open requests fail, and so does every later call."""
+        """Stop the host now; open requests and all later calls fail."""
         await self._supervisor.close()
-
-    # ------------------------------------------------------------------------------------ exchange
 
     @asynccontextmanager
     async def exchange(
         self, link: HostLink, wire_id: str, line: bytes, use: Use, *, cancellable: bool = True
     ) -> AsyncIterator[OpenRequest]:
-        """Send a request; its events are read in the block. Leaving early abandons it.
+        """Send a request, whose events are read in the block. Leaving the block early abandons the request.
 
-        The use lasts until the host ends the request, however early the reader leaves.
+        The use lasts until the host ends the request, even an abandoned one.
         """
         request = link.requests.open(wire_id, use.release)
         use.hold()
@@ -160,7 +152,7 @@ class HostClient:
         *,
         cancellable: bool = True,
     ) -> RequestEvent:
-        """The one event that answers ``message``."""
+        """Send ``message`` and return its reply. Raises what the host reports."""
         line = encode(message)
         async with self.exchange(link, message.id, line, use, cancellable=cancellable) as request:
             event = await request.next_event()
@@ -169,13 +161,12 @@ class HostClient:
         return event
 
     def wire_id(self, request_id: str) -> str:
-        """Unique for this gateway, and still recognizable: the HTTP request's id and a number."""
+        """A unique ID: the HTTP request's ID and a number."""
         suffix = f":{next(self._numbers)}"
         return _NOT_IN_ID.sub("-", request_id)[: _MAX_ID - len(suffix)] + suffix
 
 
 def model_info(link: HostLink) -> ModelInfo:
-    """What the ready host says of its model."""
     ready = link.ready.result()
     return ModelInfo(
         name=link.plan.model.name,

@@ -1,4 +1,4 @@
-"""Inference by a local child process that owns the model."""
+"""Inference in a local child process that owns the model."""
 
 from __future__ import annotations
 
@@ -31,22 +31,20 @@ from model_host.protocol import (
     owner_digest,
 )
 
-_PIECES_AT_ONCE = 65_536  # tokens of one reply with their bytes: it fits a line
+_PIECES_AT_ONCE = 65_536  # tokens whose bytes fit one line of the protocol
 
 
 class HostInference(HostClient):
-    """:class:`gateway.inference.interface.Inference` on a model host."""
+    """The :class:`gateway.inference.interface.Inference` of a model host."""
 
     @cached_property
     def _known_counts(self) -> CountCache:
         return CountCache()
 
-    # ------------------------------------------------------------------------------------ requests
-
     async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
-        """Stream one generation; a generation that ends because the host is stopped is an error, not an end."""
-        message = self._generate_message(call)
-        line = encode(message)  # what cannot be sent must not start a host
+        fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
+        message = Generate(id=self.wire_id(call.id), **fields)
+        line = encode(message)  # before a start: an invalid request must not start a host
         with self._idle.begin(call.keep_alive) as use:
             waiter = self._supervisor.join()
             try:
@@ -60,18 +58,14 @@ class HostInference(HostClient):
         yield event
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
-        """Tokens of each text as plain text; known counts of the running model are not asked for again."""
         counts: dict[str, int] = {}
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             self._known_counts.use_model(link.ready.result().fingerprint)
-            unknown = []
             for text in dict.fromkeys(texts):
-                known = self._known_counts.get(text)
-                if known is None:
-                    unknown.append(text)
-                else:
+                if (known := self._known_counts.get(text)) is not None:
                     counts[text] = known
+            unknown = [text for text in dict.fromkeys(texts) if text not in counts]
             for batch in batches(unknown):
                 answer = await self._counted(link, Count(id=self.wire_id("count"), texts=batch), use)
                 for text, count in zip(batch, answer.counts, strict=True):
@@ -82,14 +76,12 @@ class HostInference(HostClient):
     async def count_prompt(
         self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
     ) -> int:
-        """Tokens of a whole chat prompt, template and tools included."""
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))
             return (await self._counted(link, message, use)).counts[0]
 
     async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        """Token ids of ``text`` as plain text."""
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True)
@@ -99,11 +91,9 @@ class HostInference(HostClient):
             return answer.tokens[0]
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
-        """The text of token ids."""
         return (await self._detokenized(tokens, False, keep_alive)).text
 
     async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
-        """What each token adds to a text."""
         pieces: list[bytes] = []
         for start in range(0, len(tokens), _PIECES_AT_ONCE):
             part = tokens[start : start + _PIECES_AT_ONCE]
@@ -114,20 +104,16 @@ class HostInference(HostClient):
         return pieces
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
-        """The served model; starts the host when needed."""
         with self._idle.begin(keep_alive):
             return model_info(await self._supervisor.ensure_ready())
 
     async def forget(self, owner: str) -> None:
-        """Drop what the host keeps of an owner's text, in memory and on disk. Starts no host."""
         try:
             await self._forget_in_memory(owner)
         finally:
-            await self._supervisor.ended()  # while it ends it writes files
+            await self._supervisor.ended()  # an ending host writes snapshots
             if self._snapshots is not None:
                 await asyncio.to_thread(_delete_snapshots, self._snapshots, owner)
-
-    # -------------------------------------------------------------------------------------- helpers
 
     async def _forget_in_memory(self, owner: str) -> None:
         link = self._supervisor.link
@@ -141,7 +127,7 @@ class HostInference(HostClient):
             await self._supervisor.ended()
             if self._supervisor.link is link:
                 raise
-            return  # the host is gone, and its memory with it
+            return  # the host died, and its KV cache with it
         if not isinstance(answer, Forgotten):
             raise HearthError(f"the model host answered a forget with {answer!r:.200}")
 
@@ -161,10 +147,6 @@ class HostInference(HostClient):
             raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
         return answer
 
-    def _generate_message(self, call: GenerateCall) -> Generate:
-        fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
-        return Generate(id=self.wire_id(call.id), **fields)
-
 
 def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEvent:
     if isinstance(event, Failed):
@@ -172,7 +154,7 @@ def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEven
     if isinstance(event, Counted | Detokenized | Embedded | Forgotten):
         raise HearthError(f"the model host answered a generation with {event!r:.200}")
     if isinstance(event, Finished) and event.reason == "cancelled":
-        raise stopped("asked").error  # the reader is still here, so it was not the one who cancelled
+        raise stopped("asked").error  # the reader did not cancel, so the host was stopped
     return event
 
 

@@ -1,8 +1,4 @@
-"""What a flow sees of a model: generate, count, and the state of whoever serves it.
-
-Flows are written against :class:`Inference` alone and never know whether a local child process or a remote
-server answers.
-"""
+"""The interface between the flows and a model. Flows use :class:`Inference` alone, never its implementation."""
 
 from __future__ import annotations
 
@@ -25,16 +21,16 @@ from model_host.protocol import (
     ToolDelta,
 )
 
-# Duration after the last request until the host may be let go: seconds, negative = never, None = the setting.
+# Time from the last request until the model is unloaded: seconds, negative = never, None = the setting.
 KeepAlive = float | None
 
 HostState = Literal["stopped", "starting", "ready", "stopping", "broken"]
 
 
 class GenerateCall(Struct, frozen=True, kw_only=True):
-    """One generation; fields as in ``model_host.protocol.Generate``. ``id`` is the HTTP request's or made from it.
+    """One generation; fields as in ``model_host.protocol.Generate``. ``id`` is derived from the HTTP request's.
 
-    ``schema_field`` is what the caller's API calls ``json_schema``, for errors.
+    ``schema_field`` is the name of ``json_schema`` in the caller's API, for errors.
     """
 
     id: str
@@ -57,7 +53,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
 
     @property
     def obeyed(self) -> dict[str, Any]:
-        """What shapes the output besides the prompt and the sampling, for the log; without what is as always."""
+        """For the log: what shapes the output besides prompt and sampling, omitting defaults."""
         given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
         given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
         if self.tools:
@@ -67,7 +63,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
 
 
 class LoadProgress(Struct, frozen=True):
-    """The model is being started for this call; ``fraction`` of the load is done (0 to 1)."""
+    """The host is starting for this call; ``fraction`` of the load is done (0 to 1)."""
 
     state: HostState
     fraction: float
@@ -77,7 +73,7 @@ GenerationEvent = LoadProgress | Queued | Started | Prefill | Delta | ToolDelta 
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
-    """The loaded model, as flows need it."""
+    """The loaded model."""
 
     name: str
     n_ctx: int
@@ -90,18 +86,18 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def context(self) -> int:
-        """The most tokens that one prompt and its reply may have together."""
+        """Maximum tokens of one prompt and its reply together."""
         return min(self.n_ctx, self.n_ctx_train or self.n_ctx)
 
 
 class HostHealth(Struct, frozen=True, kw_only=True):
-    """State of the model host. Reading it neither starts the host nor counts as use."""
+    """State of a model host."""
 
     state: HostState
     pid: int | None = None
     rss_bytes: int | None = None
     uptime_seconds: float | None = None
-    idle_seconds_left: float | None = None  # None: not idle, not running, or kept forever
+    idle_seconds_left: float | None = None  # None: in use, not running, or never unloaded
     open_requests: int = 0
     waiting: int = 0
     running: int = 0
@@ -110,12 +106,11 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     retry_after: float | None = None  # while broken: seconds until a start is tried again
     load_progress: float | None = None  # while starting
     model: ModelInfo | None = None  # of the running host
-    cell_bytes: int = 0  # of one KV cell of the running host; 0: not known
-    cache_reason: str | None = None  # why the running host's cache has its size
-    threads: dict[int, int] = {}  # by size of batch in tokens; empty: not running, or a fixed number
-    stats: dict[
-        str, int | float
-    ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …
+    cell_bytes: int = 0  # of one KV cell of the running host; 0: unknown
+    cache_reason: str | None = None  # for the size of the running host's cache
+    threads: dict[int, int] = {}  # by batch size in tokens; empty: not running, or a fixed number
+    # The last counters from the host: kv_used, decode_tokens_per_second, …
+    stats: dict[str, int | float] = {}
 
 
 class Inference(Protocol):
@@ -124,65 +119,51 @@ class Inference(Protocol):
     def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         """Stream one generation; the last event is ``Finished``.
 
-        Starts the host when needed. Closing the iterator (``aclose``), or cancelling the task that reads it,
-        cancels the generation. Raises ModelUnavailableError (host died or cannot start), PromptTooLongError,
+        Starts the host when needed. Closing the generator (``aclose``), or cancelling the task that reads it,
+        cancels the generation. Raises ModelUnavailableError (the host died or cannot start), PromptTooLongError,
         InvalidRequestError (grammar), OverloadedError.
         """
-        ...
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
-        """Tokens of each text as plain text, by the model's own tokenizer."""
-        ...
+        """Tokens of each text as plain text."""
 
     async def count_prompt(
         self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
     ) -> int:
         """Tokens of a whole chat prompt, template and tools included."""
-        ...
 
     async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        """Token ids of ``text`` as plain text: never a control token."""
-        ...
+        """Token IDs of ``text`` as plain text, without control tokens."""
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
-        """The text of token ids. Raises InvalidRequestError for an id outside the vocabulary."""
-        ...
+        """The text of token IDs. Raises InvalidRequestError for an ID outside the vocabulary."""
 
     async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
-        """What each token adds to a text. Raises as :meth:`detokenize` does."""
-        ...
+        """The bytes that each token adds to a text. Raises as :meth:`detokenize`."""
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         """The served model; starts the host when needed."""
-        ...
 
     def health(self) -> HostHealth:
-        """The state right now. Never blocks, never wakes the model."""
-        ...
+        """The current state. Never blocks, never starts the host, does not count as use."""
 
     async def check(self) -> None:
-        """Raise the HearthError that a request would fail with now, as far as that is known without waking the model.
+        """Raise the HearthError that a request would fail with now, as far as known without starting the host.
 
-        The host may hang or crash again and again, or the model cannot be loaded.
+        For example, the host hangs or keeps crashing, or the model cannot be loaded.
         """
-        ...
 
     async def refresh_stats(self) -> None:
-        """Ask a running host for its counters; a no-op when none runs. Does not count as use."""
-        ...
+        """Get new counters from a running host; a no-op when none runs. Does not count as use."""
 
     async def forget(self, owner: str) -> None:
-        """Drop what is kept of an owner's text, in memory and on disk. Does not start the host."""
-        ...
+        """Delete an owner's text from KV cache and snapshots. Does not start the host."""
 
     async def warm(self) -> None:
         """Start the host and wait until it is ready."""
-        ...
 
     async def unload(self) -> None:
-        """Let the host go once open requests have ended."""
-        ...
+        """Stop the host once its open requests have ended."""
 
     async def close(self) -> None:
-        """Stop the host now: cancel what is open, TERM, grace, KILL, reap."""
-        ...
+        """Stop the host now; open requests fail."""

@@ -23,7 +23,7 @@ from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_counted_by
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
-from gateway.store.memory.summaries import Summary, live_summaries
+from gateway.store.memory.summaries import live_summaries
 from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
@@ -62,31 +62,15 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """A conversation as the planner and the model see it."""
+    """A conversation as the planner (``situation``) and the model (``composition``) see it."""
 
     conversation: Conversation
-    messages: list[StoredMessage]
-    summaries: list[Summary]
+    situation: Situation
     composition: Composition
-    budget: ContextBudget
-    settings: MemorySettings
-    fixed_tokens: int
-    turn_tokens: int
-    now: float
 
-    def situation(self, *, force: bool = False) -> Situation:
-        """The planner's view: only the messages that no summary covers."""
-        return Situation(
-            policy=self.conversation.policy,
-            settings=self.settings,
-            messages=[message for message in self.messages if message.summarized_by is None],
-            summaries=self.summaries,
-            now=self.now,
-            budget=self.budget,
-            fixed_tokens=self.fixed_tokens,
-            turn_tokens=self.turn_tokens,
-            force=force,
-        )
+    @property
+    def budget(self) -> ContextBudget:
+        return self.situation.budget
 
     def report(self, cached_tokens: int = 0) -> BudgetReport:
         blocks: dict[str, int] = {}
@@ -121,8 +105,13 @@ class ContextBuilder:
         chosen = self._parts.defaults.reply_temperature
         return sampling if chosen is None else msgspec.structs.replace(sampling, temperature=chosen)
 
-    async def build(self, conversation: Conversation, *, compacting: bool = False) -> Context:
-        """The context of the next reply. Raises PromptTooLongError, except when ``compacting``, which mends that."""
+    async def build(
+        self, conversation: Conversation, *, compacting: bool = False, force: bool = False
+    ) -> Context:
+        """The context of the next reply; ``force`` asks for a compaction that is not due.
+
+        Raises PromptTooLongError, except when ``compacting``, which makes the prompt fit.
+        """
         parts = self._parts
         verbatim = parts.settings.verbatim_messages if conversation.policy == "ceiling" else 0
         budget = await parts.budget()
@@ -156,16 +145,21 @@ class ContextBuilder:
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
         fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
-        return Context(
-            conversation=conversation,
-            messages=messages,
-            summaries=summaries,
-            composition=compose(ingredients, unlimited if compacting else budget),
-            budget=budget,
+        situation = Situation(
+            policy=conversation.policy,
             settings=parts.settings,
+            messages=[message for message in messages if message.summarized_by is None],
+            summaries=summaries,
+            now=parts.clock(),
+            budget=budget,
             fixed_tokens=fixed,
             turn_tokens=turn_tokens,
-            now=parts.clock(),
+            force=force,
+        )
+        return Context(
+            conversation=conversation,
+            situation=situation,
+            composition=compose(ingredients, unlimited if compacting else budget),
         )
 
     async def _count_lines(

@@ -1,4 +1,4 @@
-"""The model catalog: which models are known, where they come from, and what they need."""
+"""The model catalog: known models, their sources and their needs; and the configured model on this machine."""
 
 from __future__ import annotations
 
@@ -15,40 +15,39 @@ from gateway.base.resources import bundled
 from gateway.config.settings import Settings
 from gateway.models.gguf_header import header_pairs, kv_cache_bytes, trained_context
 
-# For a file the catalog does not know. The KV bytes a cell are those of a 4B Gemma 3 (34 layers, 4 heads of
-# 256, F16), for a header that does not tell; the factor covers compute buffers and the allocator.
+# For files that are not in the catalog. The KV bytes per cell, for headers without the shape, are those of a 4B Gemma 3
+# (34 layers, 4 heads of 256, F16). The factor covers compute buffers and the allocator.
 _UNKNOWN_CONTEXT = {"chat": 8192, "embedding": 2048}
 _UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
 _WEIGHTS_FACTOR = 1.1
-_PROCESS_BYTES = (
-    64 * 1024 * 1024
-)  # Python and llama.cpp themselves: a host is 90 MB with 26 MB of weights and cache
+# Python and llama.cpp: a host has 90 MB with 26 MB of weights and cache.
+_PROCESS_BYTES = 64 * 1024 * 1024
 Kind = Literal["chat", "embedding"]
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
 class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
-    """Per-model defaults of the flows' settings; 0 and None leave the general default in force."""
+    """Per-model defaults of the flows' settings; 0 and None stand for the general default."""
 
     prompt_tokens: int = 0
     answer_tokens: int = 0
     pages: int = 0
     passage_tokens: int = 0
     compaction_words: int = 0
-    # The most that a summary of a conversation is made from at once, with its instruction; more is read in parts.
+    # Maximum tokens of a prompt that summarizes a conversation; longer texts are read in parts.
     summary_prompt_tokens: int = 0
-    # Conversations are summarized in prompts of their own: for models that cannot follow an instruction in a chat.
+    # Summarize conversations in prompts of their own, for models that do not follow an instruction within a chat.
     summaries_apart: bool = False
-    # Of replies in conversations; None leaves the prompt's. Small models copy names best at 0.
+    # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.
     reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
 
 
 class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an embedding model was trained to see around a text: ``{text}``, and in a document its ``{title}``."""
+    """Prompts of an embedding model's training, with ``{text}``, and in a document with ``{title}``."""
 
     query: str = "{text}"
     document: str = "{title}\n{text}"
-    untitled: str = ""  # stands for the title of a document that has none
+    untitled: str = ""  # the title of a document without one
 
 
 class ResolvedModel(Struct, frozen=True, kw_only=True):
@@ -59,10 +58,10 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     size_bytes: int
     ram_bytes: int
     context: int  # KV cells to allocate; the longest text of an embedding model
-    trained_context: int | None = None  # tokens of the longest sequence it was trained for; None: not known
-    cell_bytes: int = 0  # of one KV cell, all layers together; 0: not known
-    context_given: bool = False  # by the configuration: then it is not made smaller where memory is short
-    cache_reason: str = "the default for a model that the catalog does not know"  # why so many cells
+    trained_context: int | None = None  # maximum sequence length of its training in tokens; None: unknown
+    cell_bytes: int = 0  # of one KV cell in all layers; 0: unknown
+    context_given: bool = False  # by the configuration, so it is not reduced if memory is short
+    cache_reason: str = "the default for a model that is not in the catalog"  # for the number of cells
     defaults: FlowDefaults = FlowDefaults()
     notice: str | None = None
     kind: Kind = "chat"
@@ -71,28 +70,26 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
 
     @property
     def context_length(self) -> int:
-        """Tokens that one request may have, its answer included."""
+        """Maximum tokens of a request with its reply."""
         return min(self.context, self.trained_context or self.context)
 
     @property
     def name_setting(self) -> str:
-        """The setting that names it."""
         return "model.name" if self.kind == "chat" else "embedding.model"
 
     @property
     def context_setting(self) -> str:
-        """The setting that makes it need less memory."""
         return "model.context" if self.kind == "chat" else "embedding.context"
 
 
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One known model. Without a ``repo`` the file ships with the program."""
+    """A known model. Without a ``repo`` the file ships with the program."""
 
     name: str
     file: str  # path in the repository, or below the bundled ``models`` folder
     description: str
     licence: str
-    context: int  # KV cells that ``ram_bytes`` accounts for, and the default
+    context: int  # default number of KV cells, included in ``ram_bytes``
     repo: str | None = None
     kind: Kind = "chat"
     size_bytes: int | None = None  # None: read from the file
@@ -105,7 +102,7 @@ class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     architecture: str | None = None  # other files of this architecture get the same prompts and dimensions
 
     def path(self, data_dir: Path) -> Path:
-        """Where the file is, or will be once pulled."""
+        """Path of the file, which may not be pulled yet."""
         if self.repo is None:
             return bundled(f"models/{self.file}")
         return model_path(data_dir, self.repo, self.file)
@@ -116,16 +113,13 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalog(Struct, frozen=True):
-    """All rows, in the file's order (smallest first)."""
+    """All rows, smallest model first."""
 
     rows: list[ModelRow]
 
     @classmethod
     def load(cls, path: Path | None = None) -> Catalog:
-        """Read the catalog that ships with the program, or the one at ``path``.
-
-        Raises ConfigurationError when the file is missing or wrong.
-        """
+        """Read the catalog at ``path``, by default the program's. Raises ConfigurationError."""
         source = path or bundled("models/catalog.toml")
         try:
             rows = msgspec.toml.decode(source.read_bytes(), type=_Document).model
@@ -134,21 +128,20 @@ class Catalog(Struct, frozen=True):
         return cls(rows)
 
     def get(self, name: str) -> ModelRow | None:
-        """The row of that name."""
         return next((row for row in self.rows if row.name == name), None)
 
     def nearest(self, name: str) -> list[str]:
-        """Up to three names that look like ``name``, best first."""
+        """Up to three names similar to ``name``, best first."""
         return difflib.get_close_matches(name.lower(), [row.name for row in self.rows], n=3, cutoff=0.5)
 
 
 def model_path(data_dir: Path, repo: str, file: str) -> Path:
-    """Where ``hearth pull`` puts a file of a repository."""
+    """Path to which ``hearth pull`` downloads a file of a repository."""
     return data_dir / "models" / repo / file
 
 
 def split_repo_file(name: str) -> tuple[str, str] | None:
-    """``owner/repo:file`` as its two parts; None when ``name`` has another form or leaves the folder."""
+    """The parts of ``owner/repo:file``; None if ``name`` has another form or would leave the folder."""
     match = _REPO_FILE.fullmatch(name)
     if match is None:
         return None
@@ -157,7 +150,7 @@ def split_repo_file(name: str) -> tuple[str, str] | None:
 
 
 class _Wanted(Struct, frozen=True):
-    """A model as the settings name it."""
+    """The settings that select a model."""
 
     name: str
     context: int
@@ -166,16 +159,16 @@ class _Wanted(Struct, frozen=True):
 
 
 def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
-    """Find the configured model: a catalog name, ``owner/repo:file`` once pulled, or the path of a GGUF file.
+    """Find the configured model: a catalog name, a pulled ``owner/repo:file``, or the path of a GGUF file.
 
-    Raises ConfigurationError saying what to do when it is unknown, not there, or no chat model.
+    Raises ConfigurationError when it is unknown, missing, or not a chat model.
     """
     wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
     return _resolve(wanted, catalog or Catalog.load())
 
 
 def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
-    """As :func:`resolve_model` for the embedding model; None when none is configured."""
+    """As :func:`resolve_model` for the embedding model; None without one."""
     section = settings.embedding
     if not section.model:
         return None
@@ -208,8 +201,8 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         OSError,
         RuntimeError,
         ValueError,
-    ) as error:  # no right to look, a loop of links, an unknown ~user, a NUL
-        reason = f"{setting} is {name!r}, which is no usable path: {error}"
+    ) as error:  # no access, a loop of links, an unknown ~user, a NUL
+        reason = f"{setting} is {name!r}, which is not a usable path: {error}"
         raise ConfigurationError(reason, param=setting) from None
     if not there:
         raise ConfigurationError(_unknown_model(name, path, pulled is not None, known), param=setting)
@@ -228,11 +221,11 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         prompts=like.prompts if like else TaskPrompts(),
         dimensions=like.dimensions if like else 0,
     )
-    return _model(row, path, wanted, "the default for a model that the catalog does not know")
+    return _model(row, path, wanted, "the default for a model that is not in the catalog")
 
 
 def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
-    """Bytes a host needs at most: its own, weights with a tenth on top, an F16 KV cache of ``context`` cells."""
+    """Upper estimate of a host's memory: its own, weights plus a tenth, an F16 KV cache of ``context`` cells."""
     return _PROCESS_BYTES + int(size_bytes * _WEIGHTS_FACTOR) + _cache_bytes(path, context)
 
 
@@ -293,6 +286,4 @@ def _unknown_model(name: str, path: Path, from_hub: bool, catalog: Catalog) -> s
         return f"there is no model file {path}"
     near = catalog.nearest(name)
     hint = f"did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
-    return (
-        f"unknown model `{name}`: {hint}`hearth models` lists what is known; a path to a .gguf file works too"
-    )
+    return f"unknown model `{name}`: {hint}`hearth models` lists the known ones; a path to a .gguf file works, too"

@@ -1,9 +1,8 @@
-"""Reads what a GGUF header says of a model: its names, its shape, and so how much memory its KV cache needs.
+"""Reader of GGUF headers: a model's names and shape, and so the memory that its KV cache needs.
 
 The format: magic ``GGUF``, version, tensor count, pair count, then key/value pairs, all little-endian
-(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Of the tokenizer only the chat template is read.
-The file is not trusted: every length is bounded, and whatever does not parse is simply not known here; the
-model host says what is wrong with the file when it loads it.
+(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). The file is not trusted: every length is bounded. What does
+not parse is reported as unknown; the model host reports what is wrong with a file.
 """
 
 from __future__ import annotations
@@ -17,35 +16,24 @@ GGUF_MAGIC = b"GGUF"
 
 Value = int | float | str | list[int]
 
-_SCALARS = {
-    0: "<B",
-    1: "<b",
-    2: "<H",
-    3: "<h",
-    4: "<I",
-    5: "<i",
-    6: "<f",
-    7: "<?",
-    10: "<Q",
-    11: "<q",
-    12: "<d",
-}
+# Formats of the module struct, by GGUF's number of the type.
+_SCALARS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 _STRING, _ARRAY = 8, 9
 _MAX_PAIRS = 4096
 _MAX_STRING = 1 << 20
-_MAX_ITEMS = 4096  # an array of the architecture has one item a layer
-_MAX_VOCABULARY = 1 << 22  # of tokens and merges
+_MAX_ITEMS = 4096  # arrays of the architecture have one item per layer
+_MAX_VOCABULARY = 1 << 22  # tokens, merges
 _KV_ITEM_BYTES = 2  # F16
 
 
 class _UnreadableError(ValueError):
-    """The bytes are no GGUF header that this module understands."""
+    """Not a GGUF header that this module can parse."""
 
 
 def kv_cache_bytes(path: Path, context: int) -> int | None:
-    """Bytes of an F16 KV cache of ``context`` cells, or None when the header does not tell.
+    """Bytes of an F16 KV cache of ``context`` cells, or None if unknown.
 
-    An upper bound: layers with a sliding window may keep less.
+    An upper bound: layers with a sliding window may need less.
     """
     pairs = header_pairs(path)
     arch = pairs.get("general.architecture")
@@ -67,23 +55,23 @@ def kv_cache_bytes(path: Path, context: int) -> int | None:
 
 
 def is_gguf(path: Path) -> bool:
-    """Whether the file can be read and begins as a GGUF file does."""
+    """Whether the file can be read and begins with the magic of GGUF."""
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"GGUF"
+            return file.read(4) == GGUF_MAGIC
     except OSError:
         return False
 
 
 def trained_context(path: Path) -> int | None:
-    """Tokens of the longest sequence that the model was trained for, or None when the header does not tell."""
+    """Maximum sequence length of the model's training in tokens, or None if unknown."""
     pairs = header_pairs(path)
     length = pairs.get(f"{pairs.get('general.architecture')}.context_length")
     return length if isinstance(length, int) and length > 0 else None
 
 
 def header_pairs(path: Path) -> dict[str, Value]:
-    """The header's key/value pairs before the tokenizer; none when the file is not there or does not parse."""
+    """The header's key/value pairs before the tokenizer; empty if the file is missing or does not parse."""
     try:
         return _read_pairs(path)
     except (OSError, _UnreadableError):
@@ -91,14 +79,11 @@ def header_pairs(path: Path) -> dict[str, Value]:
 
 
 def chat_template(path: Path) -> str | None:
-    """The file's chat template; None when there is none or the header does not parse.
-
-    It comes after the vocabulary: passing 262,144 tokens takes about 0.2 s.
-    """
+    """The file's chat template, or None. It follows the vocabulary: skipping 262,144 tokens takes about 0.2 s."""
     try:
         with path.open("rb") as file:
             for _ in range(_pair_count(file)):
-                key, kind = _string(file), _number(file, "<I")
+                key, kind = _string(file), _number(file, "I")
                 if key == "tokenizer.chat_template" and kind == _STRING:
                     return _string(file)
                 _skip(file, kind)
@@ -119,23 +104,23 @@ def _read_pairs(path: Path) -> dict[str, Value]:
         pairs: dict[str, Value] = {}
         for _ in range(_pair_count(file)):
             key = _string(file)
-            if key.startswith("tokenizer."):  # megabytes of vocabulary from here on
+            if key.startswith("tokenizer."):  # megabytes of vocabulary follow
                 break
-            value = _value(file, _number(file, "<I"))
+            value = _value(file, _number(file, "I"))
             if value is not None:
                 pairs[key] = value
         return pairs
 
 
 def _value(file: BinaryIO, kind: int) -> Value | None:
-    """The next value; None for an array that is not of whole numbers."""
+    """Read a value; None for an array of anything but integers."""
     if kind == _STRING:
         return _string(file)
     if kind in _SCALARS:
         return _number(file, _SCALARS[kind])
     if kind != _ARRAY:
         raise _UnreadableError
-    item, count = _number(file, "<I"), _number(file, "<Q")
+    item, count = _number(file, "I"), _number(file, "Q")
     if count > _MAX_ITEMS or (item != _STRING and item not in _SCALARS):
         raise _UnreadableError
     items = [_value(file, item) for _ in range(count)]
@@ -144,31 +129,31 @@ def _value(file: BinaryIO, kind: int) -> Value | None:
 
 
 def _skip(file: BinaryIO, kind: int) -> None:
-    """Pass a value of any length that a tokenizer may have."""
+    """Skip a value of any length that a tokenizer may have."""
     count = 1
     if kind == _ARRAY:
-        kind, count = _number(file, "<I"), _number(file, "<Q")
+        kind, count = _number(file, "I"), _number(file, "Q")
     if count > _MAX_VOCABULARY:
         raise _UnreadableError
     if kind in _SCALARS:
-        file.seek(count * struct.calcsize(_SCALARS[kind]), SEEK_CUR)
+        file.seek(count * struct.calcsize(f"<{_SCALARS[kind]}"), SEEK_CUR)
         return
     if kind != _STRING:
         raise _UnreadableError
     for _ in range(count):
-        length = _number(file, "<Q")
+        length = _number(file, "Q")
         if length > _MAX_STRING:
             raise _UnreadableError
         file.seek(length, SEEK_CUR)
 
 
 def _number(file: BinaryIO, form: str) -> int:
-    value: int = struct.unpack(form, _take(file, struct.calcsize(form)))[0]
+    value: int = struct.unpack(f"<{form}", _take(file, struct.calcsize(f"<{form}")))[0]
     return value
 
 
 def _string(file: BinaryIO) -> str:
-    length = _number(file, "<Q")
+    length = _number(file, "Q")
     if length > _MAX_STRING:
         raise _UnreadableError
     return _take(file, length).decode("utf-8", "replace")

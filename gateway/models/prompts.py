@@ -1,9 +1,8 @@
 """Prompt files: a TOML header between ``+++`` lines, then text with ``{{variable}}`` placeholders.
 
-The program's own files lie in ``prompts/``; a file of the same name in the data directory's ``prompts`` takes
-the place of one of them, and further ones may be added. A prompt ``answer_<style>`` is an answer style.
-Other versions of a prompt lie beside it as ``<name>@<version>.md``, for comparisons and conversions; so does, without
-a file of its own, a version of the program's that the data directory replaces.
+The program's files are in ``prompts/``. Files in the data directory's ``prompts`` replace those of the same name, or
+add further prompts. A prompt ``answer_<style>`` is an answer style. Other versions of a prompt are in files
+``<name>@<version>.md``, for comparisons and conversions; a replaced file of the program remains as another version.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from gateway.base.resources import bundled
 from model_host.protocol import Lane, Message, Sampling, TextPart
 
 _FENCE = "+++"
-_AT = "@"  # between name and version in the names of files
+_AT = "@"  # between name and version in file names
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _STYLE_PREFIX = "answer_"
 
@@ -46,9 +45,9 @@ class _Limit(Struct, frozen=True):
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
-    """One prompt. ``max_tokens`` None leaves the limit to the caller; at most one of schema and grammar is set.
+    """A prompt. With ``max_tokens`` None, the caller sets the limit; at most one of schema and grammar is set.
 
-    ``pieces`` alternates template text and variable names and begins and ends with text.
+    ``pieces`` alternates text and names of variables, beginning and ending with text.
     """
 
     name: str
@@ -62,10 +61,10 @@ class Prompt(Struct, frozen=True, kw_only=True):
     grammar: str | None = None
 
     def render(self, shared: Collection[str] = (), **values: str) -> list[Message]:
-        """The prompt as one user message with its variables filled in; a value is never read for placeholders.
+        """The prompt as one user message with its variables filled in. Placeholders in values are plain text.
 
-        Template text and the variables named in ``shared`` may serve as a cached prefix for other owners.
-        Raises InvalidRequestError when a variable is missing or unknown.
+        The prompt's text and the variables in ``shared`` may be a cached prefix for other owners. Raises
+        InvalidRequestError when a variable is missing or unknown.
         """
         self._check(values)
         self._check_known(shared)
@@ -95,27 +94,26 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
 
 class PromptSet:
-    """All prompts, by name: the version of each that is in use, and ``others`` that are there as well."""
+    """Prompts by name: the version of each in use, and ``others``."""
 
     def __init__(self, prompts: Collection[Prompt], others: Collection[Prompt] = ()) -> None:
         self._prompts = {prompt.name: prompt for prompt in prompts}
         self._versions = {(prompt.name, prompt.version): prompt for prompt in (*others, *prompts)}
 
     def names(self) -> list[str]:
-        """Every name, sorted."""
         return sorted(self._prompts)
 
     def get(self, name: str) -> Prompt:
-        """The prompt of that name. Raises NotFoundError that lists the names."""
+        """The prompt of that name. Raises NotFoundError, which lists the names."""
         prompt = self._prompts.get(name)
         if prompt is None:
             raise NotFoundError(f"there is no prompt `{name}`; there are: {', '.join(self.names())}")
         return prompt
 
     def version(self, name: str, version: int, param: str | None = None) -> Prompt:
-        """A version of the prompt of that name. Raises NotFoundError, InvalidRequestError that lists the versions.
+        """A version of the prompt of that name. Raises NotFoundError, or InvalidRequestError, which lists the versions.
 
-        ``param`` is the field of the request that named the version.
+        ``param`` is the request field that named the version.
         """
         used = self.get(name).version
         prompt = self._versions.get((name, version))
@@ -124,23 +122,22 @@ class PromptSet:
                 str(known) for known_name, known in sorted(self._versions) if known_name == name
             )
             raise InvalidRequestError(
-                f"the prompt `{name}` is there in version {there} ({used} is in use), not in {version}; put it into "
+                f"the prompt `{name}` exists in version {there} ({used} is in use), not in {version}; put it into "
                 f"the data directory's folder `prompts` as `{name}@{version}.md`",
                 param=param,
             )
         return prompt
 
     def with_version(self, version: int) -> PromptSet:
-        """The same prompts, with ``version`` in use of each that is there in it."""
+        """The same prompts, with ``version`` in use of those that have it."""
         used = [self._versions.get((name, version), prompt) for name, prompt in self._prompts.items()]
         return PromptSet(used, list(self._versions.values()))
 
     def styles(self) -> list[str]:
-        """Every answer style, sorted."""
         return [name.removeprefix(_STYLE_PREFIX) for name in self.names() if name.startswith(_STYLE_PREFIX)]
 
     def style(self, style: str) -> Prompt:
-        """The answer prompt of a style. Raises InvalidRequestError that lists the styles."""
+        """The answer prompt of a style. Raises InvalidRequestError, which lists the styles."""
         if style not in self.styles():
             raise InvalidRequestError(
                 f"there is no answer style `{style}`; there are: {', '.join(self.styles())}", param="style"
@@ -149,9 +146,9 @@ class PromptSet:
 
 
 def load_prompts(extra: Path | None = None) -> PromptSet:
-    """The program's prompts, with those of the folder ``extra`` (it may not exist) over them.
+    """The program's prompts, replaced and extended by those of the folder ``extra``, which may not exist.
 
-    Raises ConfigurationError naming the file and what is wrong in it.
+    Raises ConfigurationError with the file and its problem.
     """
     used: dict[str, Prompt] = {}
     others: list[Prompt] = []
@@ -166,8 +163,8 @@ def load_prompts(extra: Path | None = None) -> PromptSet:
     for prompt in others:
         if prompt.name not in used:
             raise ConfigurationError(
-                f"the prompt `{prompt.name}` is there in version {prompt.version} as another version, but no "
-                f"`{prompt.name}.md` is in use"
+                f"the file of version {prompt.version} of the prompt `{prompt.name}` needs a `{prompt.name}.md` beside "
+                "it, the version in use"
             )
     return PromptSet(list(used.values()), others)
 
@@ -182,7 +179,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def read_prompt(path: Path) -> Prompt:
-    """One prompt file. Raises ConfigurationError naming the file and the key or line at fault."""
+    """Read a prompt file. Raises ConfigurationError with the file and the key or line at fault."""
     try:
         front, body, body_line = _split(path.read_text(encoding="utf-8"))
         header = msgspec.convert(tomllib.loads(front), _Header)
@@ -193,7 +190,7 @@ def read_prompt(path: Path) -> Prompt:
         _check_file_name(path.stem, header)
         if header.output.schema is not None and header.output.grammar is not None:
             raise ValueError("`output` has both `schema` and `grammar`; give one of them")
-    except (OSError, ValueError) as error:  # TOML, UTF-8 and msgspec errors are ValueErrors
+    except (OSError, ValueError) as error:  # errors of TOML, UTF-8 and msgspec are ValueErrors
         raise ConfigurationError(f"the prompt file {path}: {error}") from None
     return Prompt(
         name=header.name,
@@ -225,7 +222,7 @@ def _sampling(options: dict[str, Any]) -> Sampling:
 
 
 def _split(text: str) -> tuple[str, str, int]:
-    """Header, body, and the line on which the body begins."""
+    """Header, body, and the first line of the body."""
     lines = text.split("\n")
     if lines[0].strip() != _FENCE:
         raise ValueError(f"line 1: a prompt begins with a line `{_FENCE}`")

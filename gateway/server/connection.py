@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections with the strictness and the deadlines that uvicorn lacks, and refusals in our error envelope."""
+"""HTTP/1.1 connections, with the strictness and the deadlines that uvicorn lacks, and errors in our envelope."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from uvicorn.server import ServerState
 
 from gateway.api.http.errors import RequestTimeoutError, envelope, headers_of
 from gateway.base.errors import HearthError, InvalidRequestError, OverloadedError
+from gateway.config.settings import ServerSettings
 
 _LINGER_SECONDS = 0.5
 _HEAD_PIECE_BYTES = 4096
 
-# A line feed without its carriage return, and a line that goes on in the next one (obs-fold).
+# A line feed without a carriage return, or a folded line (obs-fold).
 _LOOSE_LINE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 
 
 class StrictBuffer(ReceiveBuffer):
-    """h11's buffer, which lets lines end in a line feed alone, without that.
+    """h11's buffer, but a line must end in CR LF.
 
-    Whoever stands before us may see other lines there, and so other requests (RFC 9112, sections 2.2, 5.2 and 7.1.1).
+    A proxy could parse other line ends differently, and so see other requests (RFC 9112, sections 2.2, 5.2 and 7.1.1).
     """
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
-        """A head, or the trailers of a body."""
+        """Extract a head, or the trailers of a body."""
         if self._data[:2] == b"\r\n":
-            return super().maybe_extract_lines()  # no trailers: what follows is another request
+            return super().maybe_extract_lines()  # no trailers; another request may follow
         end = self._data.find(b"\r\n\r\n")
         if loose := _LOOSE_LINE.search(self._data, 0, end + 2 if end >= 0 else len(self._data)):
             what = "a folded line" if loose[0] != b"\n" else "a line that does not end in CR LF"
@@ -43,7 +44,7 @@ class StrictBuffer(ReceiveBuffer):
         return super().maybe_extract_lines()
 
     def maybe_extract_next_line(self) -> bytearray | None:
-        """The line before a chunk."""
+        """Extract the line before a chunk."""
         line = super().maybe_extract_next_line()
         if line is not None and b"\r" in line[:-2]:
             raise h11.LocalProtocolError("a carriage return before the end of a line")
@@ -51,14 +52,14 @@ class StrictBuffer(ReceiveBuffer):
 
 
 class StrictConnection(h11.Connection):
-    """Refuses what another program on the way may understand in another way: then one request is two to it."""
+    """Rejects requests whose length a proxy could parse differently (request smuggling)."""
 
     def __init__(self, max_head_bytes: int) -> None:
         super().__init__(h11.SERVER, max_head_bytes)
         self._receive_buffer = StrictBuffer()
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """As h11 has it. Raises h11.RemoteProtocolError for a body whose end is in doubt (RFC 9112, section 6.1)."""
+        """Raises h11.RemoteProtocolError for a body of ambiguous length (RFC 9112, section 6.1)."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
@@ -70,17 +71,15 @@ class StrictConnection(h11.Connection):
 
 
 class GuardedProtocol(H11Protocol):
-    """A connection that must deliver each request's head in time.
+    """A connection with a deadline for the head of each request.
 
-    uvicorn waits for ever for the rest of a head. The deadline here runs from the connection, or from the
-    first byte of a later request, to the end of the head; between requests uvicorn's keep-alive limit rules.
+    uvicorn waits forever for the rest of a head. This deadline runs from the connection, or from the first byte of a
+    later request, to the end of the head; between requests, uvicorn's keep-alive limit applies.
     """
-
-    header_timeout_seconds: float
-    max_connections: int
 
     def __init__(
         self,
+        limits: ServerSettings,
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
@@ -89,12 +88,13 @@ class GuardedProtocol(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         assert config.h11_max_incomplete_event_size is not None
         self.conn = StrictConnection(config.h11_max_incomplete_event_size)
+        self._limits = limits
         self._head_deadline: asyncio.TimerHandle | None = None
         self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.max_connections:
+        if len(self.connections) > self._limits.max_connections:
             self._refuse(OverloadedError("too many connections; try again shortly", retry_after=1))
             return
         self._arm()
@@ -104,11 +104,11 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        # In pieces while a head arrives: h11 looks at its limit between them, and takes what came whole at any size.
-        while self.conn.their_state is h11.IDLE and len(data) > _HEAD_PIECE_BYTES and self._takes_part():
+        # In pieces while a head arrives: h11 checks its limit only between calls.
+        while self.conn.their_state is h11.IDLE and len(data) > _HEAD_PIECE_BYTES and self._is_open():
             super().data_received(data[:_HEAD_PIECE_BYTES])
             data = data[_HEAD_PIECE_BYTES:]
-        if not self._takes_part():
+        if not self._is_open():
             return
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
@@ -116,7 +116,7 @@ class GuardedProtocol(H11Protocol):
         else:
             self._disarm()
 
-    def _takes_part(self) -> bool:
+    def _is_open(self) -> bool:
         return not self._refused and not self.transport.is_closing()
 
     def on_response_complete(self) -> None:
@@ -125,7 +125,9 @@ class GuardedProtocol(H11Protocol):
 
     def _arm(self) -> None:
         if self._head_deadline is None:
-            self._head_deadline = self.loop.call_later(self.header_timeout_seconds, self._head_overdue)
+            self._head_deadline = self.loop.call_later(
+                self._limits.header_timeout_seconds, self._head_overdue
+            )
 
     def _disarm(self) -> None:
         if self._head_deadline is not None:
@@ -139,16 +141,15 @@ class GuardedProtocol(H11Protocol):
         if self.conn.trailing_data[0]:
             self._refuse(
                 RequestTimeoutError(
-                    f"the request's head did not arrive within {self.header_timeout_seconds:g} seconds"
+                    f"the request's head did not arrive within {self._limits.header_timeout_seconds:g} seconds"
                 )
             )
         else:
-            self.transport.close()  # nothing was asked, so nothing is answered
+            self.transport.close()  # no request, no reply
 
     def send_400_response(self, msg: str) -> None:
-        """Called by uvicorn while it handles h11's exception."""
-        error = sys.exc_info()[1]
-        # h11's other hint, 501 for any transfer coding but chunked, is wrong where chunked is not the last one.
+        error = sys.exc_info()[1]  # uvicorn calls this while it handles h11's exception
+        # h11's other hint, 501 for any transfer coding except chunked, is wrong if chunked is not the last one.
         if isinstance(error, h11.RemoteProtocolError) and error.error_status_hint == 431:
             self._refuse(
                 InvalidRequestError("the request's head is too large", code="header_too_large", status=431)
@@ -157,20 +158,19 @@ class GuardedProtocol(H11Protocol):
             self._refuse(InvalidRequestError(f"invalid HTTP request: {error}", code="invalid_http"))
 
     def _refuse(self, error: HearthError) -> None:
-        """Answer outside any request, or in the place of one whose reply has not begun, and close."""
+        """Send an error, in place of a reply that has not begun, and close."""
         self._disarm()
         if self.cycle is not None and not self.cycle.response_complete:
             if self.cycle.response_started:
-                self.transport.close()  # a reply is on its way: nothing can be put in between
+                self.transport.close()  # a reply has begun; nothing can be inserted
                 return
-            self.cycle.disconnected = (
-                True  # the handler waits for the rest of its body: to it, the client has left
-            )
+            # The handler may be waiting for the rest of the body: tell it that the client has left.
+            self.cycle.disconnected = True
             self.cycle.message_event.set()
         self._refused = True
-        self.connections.discard(self)  # it takes no further part
+        self.connections.discard(self)
         self.transport.write(_raw_reply(error))
-        # Closing with unread data would reset the connection under the reply: read on for a moment.
+        # Closing with unread data would reset the connection before the reply arrives, so linger.
         self.transport.write_eof()
         self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 

@@ -1,7 +1,7 @@
-"""Settings that contradict each other or the files of this machine.
+"""Checks for settings that contradict each other or the files of this machine.
 
-With them a server would start and then fail each request. So the server refuses them at start; `hearth config show` and
-`hearth doctor` report the same sentences. The range of a single value is checked before, in ``gateway.config.sources``.
+With such settings, a server would start but fail every request. The server rejects them at start, `hearth config show`
+and `hearth doctor` report them. ``gateway.config.sources`` checks the range of single values.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from urllib.parse import urlsplit
 
 from gateway.ask.limits import effective_limits
 from gateway.base.errors import ConfigurationError
-from gateway.config.settings import MemorySettings, ServerSettings, Settings
+from gateway.config.settings import ServerSettings, Settings
+from gateway.config.sources import flatten
 from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
 from gateway.models.catalog import Catalog, ResolvedModel, resolve_embedding_model, resolve_model
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.wiki.remote.addresses import api_address
 
-# A query and the task prompt around it fit no smaller context.
+# A query with its task prompt does not fit a smaller context.
 _LEAST_EMBEDDING_CONTEXT = 64
 _HOST_NAME = re.compile(r"[^\s:/\\@*\[\]]+")
 
 
 def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -> None:
-    """Raise ConfigurationError with a line for each contradiction. ``model`` None: the model is not a local one."""
+    """Raise ConfigurationError with a line for each contradiction. ``model`` is None if it is not local."""
     found = [*contradictions(settings), *_of_prompts(settings, prompts)]
     if model is not None:
         found += _of_model(settings, model)
@@ -35,7 +36,7 @@ def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -
 
 
 def problems(settings: Settings) -> list[str]:
-    """Why a server with these settings would not start, as far as settings and files tell; each names the remedy."""
+    """The reasons why a server with these settings would not start, with remedies."""
     found = list(contradictions(settings))
     looks: list[Callable[[], list[str]]] = [
         lambda: list(_of_prompts(settings, load_prompts(settings.prompts_dir))),
@@ -51,28 +52,23 @@ def problems(settings: Settings) -> list[str]:
 
 
 def contradictions(settings: Settings) -> Iterator[str]:
-    """What the settings alone tell."""
-    yield from _of_memory(settings.memory)
+    """The contradictions between settings, without looking at files."""
+    yield from _of_memory(settings)
     yield from _of_server(settings.server)
     yield from _of_search(settings)
     if settings.ask.max_question_bytes > settings.server.max_body_bytes:
-        yield (
-            f"ask.max_question_bytes is {settings.ask.max_question_bytes}, but server.max_body_bytes is "
-            f"{settings.server.max_body_bytes}: lower the one or raise the other"
-        )
+        yield _lower_or_raise(settings, "ask.max_question_bytes", "server.max_body_bytes")
 
 
-def _of_memory(memory: MemorySettings) -> Iterator[str]:
+def _of_memory(settings: Settings) -> Iterator[str]:
+    memory = settings.memory
     prompt = memory.context - memory.answer_tokens
     room = (
         f"memory.context ({memory.context}) less memory.answer_tokens ({memory.answer_tokens}) leaves "
         f"{max(0, prompt)} tokens for a prompt"
     )
     if memory.floor >= memory.ceiling:
-        yield (
-            f"memory.floor is {memory.floor}, but memory.ceiling is {memory.ceiling}: lower memory.floor or raise "
-            "memory.ceiling"
-        )
+        yield _lower_or_raise(settings, "memory.floor", "memory.ceiling")
     if memory.ceiling >= prompt:
         yield (
             f"memory.ceiling is {memory.ceiling}, but {room}: lower memory.ceiling or memory.answer_tokens, or raise "
@@ -84,15 +80,9 @@ def _of_memory(memory: MemorySettings) -> Iterator[str]:
             "lower them, or raise memory.context"
         )
     if memory.window_summarized >= memory.window_messages:
-        yield (
-            f"memory.window_summarized is {memory.window_summarized}, but memory.window_messages is "
-            f"{memory.window_messages}, and some of them have to remain: lower the one or raise the other"
-        )
+        yield _lower_or_raise(settings, "memory.window_summarized", "memory.window_messages")
     if memory.reflection_folds > memory.reflection_after:
-        yield (
-            f"memory.reflection_folds is {memory.reflection_folds}, but memory.reflection_after is "
-            f"{memory.reflection_after}: lower the one or raise the other"
-        )
+        yield _lower_or_raise(settings, "memory.reflection_folds", "memory.reflection_after")
     try:
         time_zone(memory.time_zone)
     except ConfigurationError as error:
@@ -103,16 +93,16 @@ def _of_server(server: ServerSettings) -> Iterator[str]:
     for name in server.allowed_hosts:
         if not (_is_network(name.strip("[]")) or _HOST_NAME.fullmatch(name)):
             yield (
-                f"server.allowed_hosts has {name!r}, which no request names as its host: give a name or an address, "
+                f"server.allowed_hosts has {name!r}, which is not a host name: give a name or an address "
                 "without scheme, port and path"
             )
     for origin in server.allowed_origins:
         if not _is_origin(origin):
-            yield f"server.allowed_origins has {origin!r}, which is no origin: write it like https://hearth.example"
+            yield f"server.allowed_origins has {origin!r}, which is not an origin: write it like https://hearth.example"
     for proxy in server.trusted_proxies:
         if not _is_network(proxy):
             yield (
-                f"server.trusted_proxies has {proxy!r}, which is no address: give addresses or networks such as "
+                f"server.trusted_proxies has {proxy!r}, which is not an address: give addresses or networks such as "
                 "10.0.0.0/8"
             )
 
@@ -130,7 +120,7 @@ def _of_search(settings: Settings) -> Iterator[str]:
         )
     if wiki.search == "vectors" and wiki.api_url and not wiki.cache_bytes:
         yield (
-            'wiki.search is "vectors", but wiki.cache_bytes is 0, and only pages that are kept have vectors: raise '
+            'wiki.search is "vectors", but wiki.cache_bytes is 0, and only cached pages have vectors: raise '
             'wiki.cache_bytes, or set wiki.search to "text"'
         )
     if embedding.model and 0 < embedding.context < _LEAST_EMBEDDING_CONTEXT:
@@ -151,7 +141,7 @@ def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
     for name in prompts.names():
         like = "answer_plain" if name.startswith("answer_") else name
         if like not in shipped.names():
-            continue  # the user's own, which the program never fills in
+            continue  # an additional prompt of the user
         has, wanted = set(prompts.get(name).variables), set(shipped.get(like).variables)
         if has != wanted:
             yield (
@@ -162,9 +152,7 @@ def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
 
 def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
     yield from _of_chat_file(model)
-    pairs = header_pairs(model.path)
-    trained = pairs.get(f"{pairs.get('general.architecture')}.context_length")
-    context = min(model.context, trained) if isinstance(trained, int) and trained else model.context
+    context = model.context_length
     if context < MIN_CONTEXT:
         given = (
             f"model.context is {settings.model.context}"
@@ -184,7 +172,7 @@ def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
     if limits.passage >= limits.prompt:
         yield (
             f"ask.passage_tokens is {limits.passage}, but ask.prompt_tokens is {limits.prompt}, and no passage would "
-            "fit: lower the one or raise the other"
+            "fit: lower ask.passage_tokens or raise ask.prompt_tokens"
         )
 
 
@@ -198,7 +186,7 @@ def _of_embedding_model(model: ResolvedModel | None) -> Iterator[str]:
     architecture = pairs.get("general.architecture")
     pooled = f"{architecture}.pooling_type" in pairs or architecture in _embedding_architectures()
     if not pooled and chat_template(model.path) is not None:
-        yield f"embedding.model is {model.path}, a chat model, which makes no vectors: choose an embedding model"
+        yield f"embedding.model is {model.path}, a chat model, which has no vectors: choose an embedding model"
 
 
 def _of_chat_file(model: ResolvedModel) -> Iterator[str]:
@@ -213,7 +201,7 @@ def _of_chat_file(model: ResolvedModel) -> Iterator[str]:
 
 def _no_gguf(model: ResolvedModel) -> str:
     return (
-        f"{model.name_setting} is {model.path}, which cannot be read or is no GGUF file: fetch the model again with "
+        f"{model.name_setting} is {model.path}, which cannot be read or is not a GGUF file: fetch the model again with "
         "`hearth pull`, or choose another one"
     )
 
@@ -231,7 +219,7 @@ def _is_network(text: str) -> bool:
 
 
 def _is_origin(text: str) -> bool:
-    """Whether a browser may send this as its page's origin: scheme, host and port, nothing else."""
+    """Whether this is an origin as browsers send it: scheme, host and port."""
     try:
         parts = urlsplit(text.rstrip("/"))
         host, _ = parts.hostname, parts.port
@@ -240,6 +228,11 @@ def _is_origin(text: str) -> bool:
     return bool(parts.scheme and host) and not (
         parts.path or parts.query or parts.fragment or "@" in parts.netloc
     )
+
+
+def _lower_or_raise(settings: Settings, low: str, high: str) -> str:
+    values = flatten(settings)
+    return f"{low} is {values[low]}, but {high} is {values[high]}: lower {low} or raise {high}"
 
 
 def _listed(names: set[str]) -> str:

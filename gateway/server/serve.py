@@ -1,4 +1,4 @@
-"""Runs the gateway: its socket, its signals, its end."""
+"""Run the gateway: socket, signals, shutdown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 import structlog
@@ -26,19 +27,18 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 256
 _MAX_HEAD_BYTES = 32 * 1024
 _KEEP_ALIVE_SECONDS = 15
-# Between the last events of ended streams and the cutting of their connections.
-_LAST_WORDS_SECONDS = 2.0
-
+# From the last events of streams that are stopped until their connections are closed.
+_FLUSH_SECONDS = 2.0
 
 log = structlog.get_logger(__name__)
 
 
 def run(settings: Settings, on_listening: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then let open requests finish within the grace period, and return.
+    """Serve until SIGTERM or SIGINT, let open requests finish within the grace period, and return.
 
-    A socket that the service manager passed takes the place of ``server.host`` and ``server.port``.
-    ``on_listening`` is called with the server's URL once connections are accepted. Raises ConfigurationError
-    (address not available, public without a key, unusable database or model name).
+    A socket from the service manager replaces ``server.host`` and ``server.port``. ``on_listening`` is called with the
+    server's URL once it accepts connections. Raises ConfigurationError (address not available, public without a key,
+    unusable database or model name).
     """
     logs.configure(settings.log)
     if remedy := exposed(settings.data_dir):
@@ -58,17 +58,17 @@ async def serve(
     sock: socket.socket | None = None,
     notifier: Notifier | None = None,
 ) -> None:
-    """Run ``app`` in this event loop, its lifespan included, on ``sock`` or one of its own; see :func:`run`."""
+    """Run ``app`` with its lifespan in this event loop, on ``sock`` or a new socket; see :func:`run`."""
     notifier = notifier or Notifier({})
     server = GatewayServer(settings, app, on_listening, notifier)
     with server.stop_signals(), sock or listening_socket(settings.server) as listening:
-        # The lifespan is entered here and not by uvicorn, which would swallow its errors.
+        # uvicorn would swallow the errors of the lifespan.
         async with notifier.heartbeat(app.state.supervision), app.router.lifespan_context(app):
             await server.serve(sockets=[listening])
 
 
 class GatewayServer(Server):
-    """uvicorn with our connections, our signals and a graceful end that leaves no stream hanging."""
+    """uvicorn with our connections and signals, and a shutdown that ends all streams."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class GatewayServer(Server):
         super().__init__(
             Config(
                 app,
-                http=_protocol(limits),
+                http=partial(GuardedProtocol, limits),  # type: ignore[arg-type]
                 ws="none",
                 loop="asyncio",
                 lifespan="off",
@@ -93,7 +93,7 @@ class GatewayServer(Server):
                 backlog=_BACKLOG,
                 h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=grace + _LAST_WORDS_SECONDS,  # type: ignore[arg-type]
+                timeout_graceful_shutdown=grace + _FLUSH_SECONDS,  # type: ignore[arg-type]
             )
         )
         self._grace_seconds = grace
@@ -103,14 +103,14 @@ class GatewayServer(Server):
         self._drain: Drain = app.state.drain
 
     def stop(self) -> None:
-        """Stop accepting and let open requests finish; called again, end them now."""
+        """Stop accepting and let open requests finish; a second call ends them now."""
         if self.should_exit:
             self._drain.stop()
         self.should_exit = True
 
     @contextlib.contextmanager
     def stop_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT call :meth:`stop`, also those that came while they were blocked."""
+        """Let SIGTERM and SIGINT call :meth:`stop`, including those that are pending."""
         loop = asyncio.get_running_loop()
         for number in _STOP_SIGNALS:
             loop.add_signal_handler(number, self.stop)
@@ -123,8 +123,7 @@ class GatewayServer(Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """uvicorn's own handlers would raise the signal again after a clean end."""
-        yield
+        yield  # uvicorn's own handlers would raise the signal again after a clean shutdown
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -160,10 +159,7 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
 
 
 def listening_on(settings: Settings, passed: socket.socket) -> Settings:
-    """``settings`` with the address of a socket that was opened elsewhere.
-
-    What the address allows (a public one without a key is refused) is decided on the real one.
-    """
+    """``settings`` with the address of an inherited socket, so that checks see the real address."""
     host, port = without_delay(passed).getsockname()[:2]
     return msgspec.structs.replace(
         settings, server=msgspec.structs.replace(settings.server, host=host, port=port)
@@ -171,26 +167,16 @@ def listening_on(settings: Settings, passed: socket.socket) -> Settings:
 
 
 def without_delay(listening: socket.socket) -> socket.socket:
-    """The socket, its accepted connections with TCP_NODELAY.
+    """Set TCP_NODELAY for the accepted connections.
 
-    asyncio sets it itself only on sockets made with an explicit protocol, and without it every reply waits some
-    40 ms for the client's delayed acknowledgement (measured).
+    asyncio sets it only on sockets with an explicit protocol. Without it, each reply waits 40 ms for the client's
+    delayed acknowledgement (measured).
     """
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def url_of(host: str, sock: socket.socket) -> str:
-    """The address that people use, with the port that the system chose."""
+    """The URL of the server, with the port that the system chose."""
     name = host.strip("[]")
     return f"http://{f'[{name}]' if ':' in name else name}:{sock.getsockname()[1]}"
-
-
-def _protocol(settings: ServerSettings) -> type[GuardedProtocol]:
-    """The connection class with these limits: uvicorn makes the instances and passes none."""
-
-    class Protocol(GuardedProtocol):
-        header_timeout_seconds = settings.header_timeout_seconds
-        max_connections = settings.max_connections
-
-    return Protocol

@@ -1,40 +1,31 @@
-"""What a service manager hands to a service and wants to hear from it: sockets, readiness, heartbeats.
-
-Both protocols are a few environment variables and one datagram socket, described in sd_listen_fds(3) and
-sd_notify(3). Anything that speaks them will do: systemd, s6, a test. Without those variables nothing happens.
-"""
+"""Socket activation, readiness and watchdog of a service manager: sd_listen_fds(3) and sd_notify(3)."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
-from collections.abc import MutableMapping
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import structlog
 
 from gateway.base.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from gateway.base.supervised import Supervision
+from gateway.base.supervised import Supervision
 
 log = structlog.get_logger(__name__)
 
 _FIRST_DESCRIPTOR = 3
 _MICROSECONDS = 1_000_000
-# A manager that does not read its socket must not stop the event loop for long.
+# A manager that does not read its socket must not block the event loop for long.
 _SEND_SECONDS = 1.0
 
 
 def inherited_socket(environment: MutableMapping[str, str] | None = None) -> socket.socket | None:
     """The listening TCP socket that the service manager opened for this process, or None; the caller closes it.
 
-    Takes the variables out of ``environment``, so that no child believes they are meant for it. Raises
-    ConfigurationError when there is more than one socket, or one that is no listening TCP socket.
+    Removes the variables from ``environment``, so that no child inherits them. Raises ConfigurationError for more than
+    one socket, or one that is not a listening TCP socket.
     """
     environment = os.environ if environment is None else environment
     owner, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
@@ -47,7 +38,7 @@ def inherited_socket(environment: MutableMapping[str, str] | None = None) -> soc
         os.set_inheritable(_FIRST_DESCRIPTOR, False)
         inherited = socket.socket(fileno=_FIRST_DESCRIPTOR)
     except OSError as error:
-        raise _unusable(f"a descriptor that is no socket ({error.strerror})") from None
+        raise _unusable(f"a descriptor that is not a socket ({error.strerror})") from None
     if not _listens(inherited):
         inherited.close()
         raise _unusable(
@@ -69,13 +60,15 @@ def _unusable(what: str) -> ConfigurationError:
 
 
 class Notifier:
-    """Tells the service manager how this process is. Silent when nobody asked to be told."""
+    """Reports the state of this process to the service manager, if there is one.
+
+    Removes ``NOTIFY_SOCKET`` and the watchdog's variables from ``environment``.
+    """
 
     def __init__(self, environment: MutableMapping[str, str] | None = None) -> None:
-        """Takes ``NOTIFY_SOCKET`` and the watchdog's variables out of ``environment``."""
         environment = os.environ if environment is None else environment
         address = environment.pop("NOTIFY_SOCKET", "")
-        # "@" stands for the zero byte of Linux' abstract addresses.
+        # "@" represents the zero byte of an abstract address.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         interval = environment.pop("WATCHDOG_USEC", "")
         owner = environment.pop("WATCHDOG_PID", str(os.getpid()))
@@ -83,18 +76,17 @@ class Notifier:
         self.watchdog_seconds = int(interval) / _MICROSECONDS if mine else 0.0
 
     def ready(self, status: str) -> None:
-        """The service answers from now on; ``status`` is one line for `systemctl status`."""
+        """The service accepts requests; ``status`` is a line for `systemctl status`."""
         self._send(f"READY=1\nSTATUS={status}")
 
     def stopping(self) -> None:
-        """The service takes no more connections and lets open requests end."""
         self._send("STOPPING=1\nSTATUS=finishing open requests")
 
     @asynccontextmanager
     async def heartbeat(self, supervision: Supervision) -> AsyncIterator[None]:
-        """Ping the watchdog twice per interval, from a task of this event loop.
+        """Ping the watchdog twice per interval.
 
-        Nothing else pings: a loop that is stuck stays silent, and the service manager restarts the service.
+        A stuck event loop sends no pings, so the service manager restarts the service.
         """
         if not (self._address and self.watchdog_seconds):
             yield
@@ -119,5 +111,4 @@ class Notifier:
                 sender.settimeout(_SEND_SECONDS)
                 sender.sendto(message.encode(), self._address)
         except OSError as error:
-            # The manager acts on what it does not hear; here only a person can be told.
             log.warning("notify_failed", message=message.partition("\n")[0], problem=str(error))

@@ -29,7 +29,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     step: str  # terms, compact, answer, …
     messages: list[
         dict[str, Any]
-    ]  # the whole prompt: role and content; of embeddings every text (or its tokens)
+    ]  # role and content of the whole prompt; each text of embeddings, or its tokens
     output: str
     prompt_name: str = ""
     prompt_version: str = ""
@@ -43,9 +43,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     finish_reason: str = ""
     sampling: dict[str, Any] = {}
     variables: dict[str, str] = {}  # of the prompt
-    obeyed: dict[
-        str, Any
-    ] = {}  # json_schema, grammar, stop, ignore_eos, tools and their choice; dimensions, task
+    # Parameters: json_schema, grammar, stop, ignore_eos, tools and their choice; dimensions, task.
+    obeyed: dict[str, Any] = {}
 
 
 class PageRecord(Struct, frozen=True, kw_only=True):
@@ -58,8 +57,8 @@ class PageRecord(Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-class StoredRequest(Struct, frozen=True, kw_only=True):
-    """The columns of a request. ``started_at`` is Unix seconds; ``error`` an error code."""
+class RequestColumns(Struct, frozen=True, kw_only=True):
+    """Columns of a request. ``started_at`` is in Unix seconds; ``error`` is an error code."""
 
     id: str
     kind: Kind
@@ -71,9 +70,14 @@ class StoredRequest(Struct, frozen=True, kw_only=True):
     owner: str = ""
     model: str = ""
     error: str | None = None
+
+
+class StoredRequest(RequestColumns, frozen=True, kw_only=True):
+    """All columns of a request."""
+
     details: dict[str, Any] = {}
-    redactions: int = 0  # secrets blotted out when the record was stored
-    conversation: str = ""  # erased with this conversation, and with those that its prompts tell of
+    redactions: int = 0  # secrets redacted when the record was stored
+    conversation: str = ""  # the record is erased with it, and with those whose text is in the prompts
 
 
 class RequestRecord(StoredRequest, frozen=True, kw_only=True):
@@ -83,20 +87,10 @@ class RequestRecord(StoredRequest, frozen=True, kw_only=True):
     pages: list[PageRecord] = []
 
 
-class RequestSummary(Struct, frozen=True, kw_only=True):
+class RequestSummary(RequestColumns, frozen=True, kw_only=True):
     """The short form. ``seq`` orders records and is the cursor of :func:`list_records`."""
 
     seq: int
-    id: str
-    kind: Kind
-    started_at: float
-    seconds: float
-    status: int
-    text: str
-    answer: str
-    owner: str
-    model: str
-    error: str | None
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int

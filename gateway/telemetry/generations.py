@@ -1,4 +1,4 @@
-"""One call of the model, collected from its events for the request log."""
+"""The record of a model call for the request log, collected from its events."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MEASURED = (
 
 
 class GenerationRecorder:
-    """The record of ``call`` so far. Its caller shows it every event.
+    """Collects the events of ``call``; the caller passes each to :meth:`see`.
 
-    ``prompt`` was rendered with ``variables``. ``messages`` replace the call's own in the record.
+    ``prompt`` was rendered with ``variables``. ``messages`` replace those of the call in the record.
     """
 
     def __init__(
@@ -48,11 +48,10 @@ class GenerationRecorder:
 
     @property
     def text(self) -> str:
-        """The output; each tool call is on a line of its own: name, arguments."""
+        """The output, with each tool call on a line of its own: name, arguments."""
         return "".join(self._pieces)
 
     def see(self, event: GenerationEvent) -> None:
-        """Note an event."""
         if isinstance(event, Delta):
             self._pieces.append(event.text)
         elif isinstance(event, ToolDelta):
@@ -63,7 +62,7 @@ class GenerationRecorder:
             self.finished = event
 
     def record(self, unfinished: str = "") -> GenerationRecord:
-        """``unfinished`` is the finish reason of a generation that did not finish."""
+        """The record; ``unfinished`` is the finish reason if the generation has not finished."""
         end, call, prompt = self.finished, self._call, self._prompt
         measured: dict[str, Any] = {name: getattr(end, name) for name in _MEASURED} if end is not None else {}
         messages = [msgspec.to_builtins(message) for message in self._messages]

@@ -1,4 +1,4 @@
-"""Structured logs on stderr: one event a line, the request id on each, secrets replaced."""
+"""Structured logs on stderr: one event per line, with the request ID, secrets redacted."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gateway.config.settings import LogSettings
 _SECRET_NAMES = frozenset(
     {"authorization", "x-api-key", "api_key", "key", "token", "secret", "password", "cookie"}
 )
-# Libraries that narrate each step at info level.
+# Libraries that log each step at info level.
 _QUIET = ("uvicorn.error", "httpx2", "httpcore2", "sse_starlette.sse", "asyncio")
-# Kept of a traceback at either end.
+# Kept at each end of a long traceback.
 _TRACEBACK_LINES = 60
 
 
 def clean_event(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Replace values of secret fields, and in other texts whatever looks like a key or cannot be seen."""
+    """Redact secret fields and secrets in other texts, and escape invisible characters."""
     return {name: _clean(name, value) for name, value in event.items()}
 
 
@@ -41,7 +41,7 @@ def _clean(name: str, value: Any) -> Any:
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """The traceback; of a very long one, as endless recursion leaves, the beginning and the end."""
+    """Format a traceback; omit the middle of a very long one, as of an endless recursion."""
     lines = "".join(traceback.format_exception(*exc_info)).rstrip("\n").split("\n")
     if (left_out := len(lines) - 2 * _TRACEBACK_LINES) > 0:
         lines[_TRACEBACK_LINES:-_TRACEBACK_LINES] = [f"... {left_out} lines left out ..."]
@@ -49,7 +49,7 @@ def _traceback(exc_info: ExcInfo) -> str:
 
 
 def configure(settings: LogSettings) -> None:
-    """Set up structlog, and lead the libraries' own logging through the same lines."""
+    """Set up structlog, and route the logging of libraries through it."""
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -78,7 +78,7 @@ def configure(settings: LogSettings) -> None:
 
 
 def _formatter(settings: LogSettings, shared: list[Processor]) -> logging.Formatter:
-    # The traceback is text before it is redacted: exceptions may quote what a client sent.
+    # Tracebacks are formatted before the redaction, because exceptions may quote clients.
     renderer: Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False)
         if settings.json

@@ -156,10 +156,10 @@ def test_a_model_that_cannot_be_loaded_makes_the_server_not_ready(
     reply = not_ready(server)
     assert reply is not None
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "model_corrupt")
-    assert f"{model} is no GGUF file" in reply.text
+    assert f"{model} is not a GGUF file" in reply.text
     health = server.health()
     assert (health["status"], health["host"]["state"]) == ("degraded", "stopped")
-    assert "no GGUF file" in health["host"]["problem"]
+    assert "not a GGUF file" in health["host"]["problem"]
     assert server.children() == [], "looking started a host"
 
 

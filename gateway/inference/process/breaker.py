@@ -1,4 +1,4 @@
-"""When to stop starting a child that keeps crashing."""
+"""The circuit breaker: stops restarts of a child that keeps crashing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gateway.base.errors import ModelUnavailableError
 
 
 class Breaker:
-    """Only for a child that fails by itself: one that somebody else killed says nothing of the next one.
+    """Counts crashes, but not kills by other programs, which say nothing about the next child.
 
-    Opens after ``limit`` crashes within ``window`` seconds and then refuses starts for ``cooldown`` seconds.
-    After the cooldown it is half-open: starts are tried again, and the first crash within ``window`` seconds
-    opens it again: for twice as long (at most ``max_cooldown``) when the child crashed before it was ready, else
-    for the first ``cooldown``, which is short because such a child at least serves for a while. No crash in that
-    time, or a host that served and ended in good order, closes it. All times are seconds of the monotonic ``clock``.
+    It opens after ``limit`` crashes within ``window`` seconds and rejects starts for ``cooldown`` seconds. Then it is
+    half-open: starts are allowed, and the first crash within ``window`` seconds opens it again: for twice as long (at
+    most ``max_cooldown``) if the child was never ready, otherwise for the first ``cooldown``, because such a child
+    serves at least for a while. It closes after ``window`` seconds without a crash, and when a child that was ready
+    ends on request. All times are seconds of the monotonic ``clock``.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class Breaker:
         self._reason = ""
 
     def crashed(self, reason: str, *, was_ready: bool = False) -> None:
-        """Count a crash."""
         now = self._clock()
         self.crashes += 1
         self._reason = reason
@@ -53,12 +52,12 @@ class Breaker:
             doubled = min(2 * self._cooldown, self._max_cooldown)
             self._cooldown = self._first_cooldown if was_ready else doubled
             self._open_until = now + self._cooldown
-        else:  # nothing crashed for a window: this crash is a first one
+        else:  # no crash for a whole window: this one is the first again
             self._close()
             self._recent.append(now)
 
     def ended_well(self) -> None:
-        """A child that had served ended because it was asked to: whatever was wrong is over."""
+        """A child that was ready has ended on request: close a half-open breaker."""
         if self._open_until is not None and self.retry_after() is None:
             self._close()
 
@@ -70,7 +69,7 @@ class Breaker:
         return left if left > 0 else None
 
     def refusal(self) -> ModelUnavailableError | None:
-        """The error for a caller while starts are refused."""
+        """The error while starts are rejected."""
         left = self.retry_after()
         if left is None:
             return None

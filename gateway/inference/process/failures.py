@@ -1,9 +1,9 @@
-"""How failures of the host become errors that a user can act on."""
+"""Errors with a remedy for the failures of a host."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,31 +18,41 @@ from gateway.base.errors import (
 )
 from model_host.protocol import Failed
 
-# A new host can be started at once, so a client need not wait long after a crash.
+# Short, because a new host starts at once after a crash.
 RETRY_SECONDS = 1.0
-LONGEST_RETRY = 300.0  # an estimate beyond this is a guess
+LONGEST_RETRY = 300.0  # longer estimates are unreliable
 
-# What a host may report before it is ready. Starting it again on the same file would fail the same way.
+# What a host reports when it cannot load the model. Another start with the same file would fail, too.
 LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
 
-# What others send to end a process; one that fails by itself dies of another signal, or ends with an exit code.
+# Signals that other programs send to end a process. A crash has another signal, or an exit code.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
+
+# The codes of invalid requests, and the field at fault if the host does not name it.
+_INVALID = {
+    "bad_request": None,
+    "bad_grammar": "grammar",
+    "bad_template": "messages",
+    "tools_unsupported": "tools",
+    "line_too_long": None,
+    "reply_too_long": None,
+}
 
 _REMEDY = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name` or `embedding.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
-    "model_unsupported": "choose another model: `hearth models` lists those that work",
+    "model_unsupported": "choose another model: `hearth models` lists supported ones",
     "out_of_memory": "use a smaller model or a smaller context; `hearth doctor` says what fits",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LifeEnd:
-    """Why a child's life ends, and what those who wait for it or use it are told.
+    """Why a child ends, and the error for those who wait for it or use it.
 
-    ``asked`` and ``idle`` end a healthy child; ``refused`` is a child that said it cannot load the model; ``killed`` is
-    one that another program ended or stopped, which says nothing of the next one; ``crashed`` is everything else and
-    counts for the breaker.
+    ``asked`` and ``idle`` end a healthy child; a ``refused`` one reported that it cannot load the model; a ``killed``
+    one was ended or suspended by another program, which says nothing about the next one; ``crashed`` is everything else
+    and counts for the breaker.
     """
 
     kind: Literal["asked", "idle", "refused", "killed", "crashed"]
@@ -64,30 +74,30 @@ def stopped(kind: Literal["asked", "idle"]) -> LifeEnd:
 
 
 def crashed(what: str, last_words: str | None = None) -> LifeEnd:
-    """The end of a child that ``what`` (it died, hung, or broke the protocol). ``last_words``: its last stderr line."""
+    """The end of a child that ``what`` (died, hung, or broke the protocol); ``last_words`` is its last stderr line."""
     return LifeEnd("crashed", _sudden_end(what, last_words))
 
 
 def hung(what: str, last_words: str | None, *, stopped: bool) -> LifeEnd:
-    """The end of a child that gives no sign of life; ``stopped``: another program has suspended it."""
+    """The end of a child without signs of life; ``stopped``: another program has suspended it."""
     if stopped:
         return LifeEnd("killed", _sudden_end(f"was stopped by another program and {what}", last_words))
     return crashed(what, last_words)
 
 
 def died(code: int, last_words: str | None, *, out_of_memory: bool) -> LifeEnd:
-    """The end of a child that has exited by itself, with a return code as ``subprocess`` gives it.
+    """The end of a child that was not asked to end, with a return code as ``subprocess`` has it.
 
-    ``out_of_memory``: the kernel was killing for memory then.
+    ``out_of_memory``: the kernel has killed processes for memory meanwhile.
     """
-    # A host ends with 0 only when it is told to.
+    # A host ends with 0 only when asked to.
     killed = code == 0 or (-code in _FROM_OUTSIDE and not (-code == signal.SIGKILL and out_of_memory))
     error = _sudden_end(describe_exit(code, out_of_memory=out_of_memory), last_words)
     return LifeEnd("killed" if killed else "crashed", error)
 
 
 def describe_exit(code: int, *, out_of_memory: bool = False) -> str:
-    """A return code as ``subprocess`` gives it, in words."""
+    """Describe a return code of ``subprocess``, as in "was killed by SIGSEGV"."""
     if code == 0:
         return "was ended by another program"
     if code > 0:
@@ -106,7 +116,7 @@ def _sudden_end(what: str, last_words: str | None) -> ModelUnavailableError:
 
 
 def load_failure(event: Failed) -> ModelUnavailableError:
-    """A host's own report that it cannot load the model. Not retriable: the same file fails again."""
+    """The error for a host's report that it cannot load the model. Not retriable: the same file fails again."""
     return ModelUnavailableError(
         f"the model cannot be loaded: {event.message}; {_REMEDY[event.code]}",
         code=event.code,
@@ -117,70 +127,33 @@ def load_failure(event: Failed) -> ModelUnavailableError:
 def request_failure(event: Failed, names: Mapping[str, str] | None = None) -> HearthError:
     """The error for a request that the host answered with ``failed``.
 
-    ``names`` says what the caller's API calls fields of the protocol, where it has another name for one.
+    ``names`` maps fields of the protocol to those of the caller's API where they differ.
     """
     if event.code == "bad_grammar":
-        field = str(event.details.get("field", _FIELDS[event.code]))
+        field = str(event.details.get("field", _INVALID[event.code]))
         name = (names or {}).get(field, field)
-        # Some APIs show nothing of an error but its message.
+        # Some APIs show only the message of an error.
         event = replace(event, message=f"`{name}`: {event.message}", details={**event.details, "field": name})
-    return _REQUEST_FAILURES.get(event.code, _internal)(event)
-
-
-def _too_long(event: Failed) -> HearthError:
-    return PromptTooLongError(event.message, param="messages", details=dict(event.details))
-
-
-def _invalid(event: Failed) -> HearthError:
-    details = dict(event.details)
-    field = details.pop("field", _FIELDS.get(event.code))
-    param = field if isinstance(field, str) else None
-    return InvalidRequestError(event.message, code=event.code, param=param, details=details)
-
-
-def _bad_tool_call(event: Failed) -> HearthError:
-    message = (
-        f"{event.message}; try again, or set `tool_choice` to required: then calls are always well-formed"
-    )
-    return HearthError(message, code=event.code, status=503, retry_after=RETRY_SECONDS)
-
-
-def _overloaded(event: Failed) -> HearthError:
-    wait = event.details.get("wait_seconds")
-    seconds = (
-        RETRY_SECONDS if not isinstance(wait, int | float) else min(max(RETRY_SECONDS, wait), LONGEST_RETRY)
-    )
-    return OverloadedError(event.message, code=event.code, retry_after=seconds, details=dict(event.details))
-
-
-def _unavailable(event: Failed) -> HearthError:
-    message = f"{event.message}; {_REMEDY[event.code]}"
+    code, message, details = event.code, event.message, dict(event.details)
+    match code:
+        case "prompt_too_long":
+            return PromptTooLongError(message, param="messages", details=details)
+        case _ if code in _INVALID:
+            given = details.pop("field", _INVALID[code])
+            param = given if isinstance(given, str) else None
+            return InvalidRequestError(message, code=code, param=param, details=details)
+        case "bad_tool_call":
+            message += "; try again, or set `tool_choice` to required: then calls are always well-formed"
+            return HearthError(message, code=code, status=503, retry_after=RETRY_SECONDS)
+        case "overloaded" | "shutting_down":
+            wait = details.get("wait_seconds")
+            seconds = min(max(RETRY_SECONDS, wait), LONGEST_RETRY) if isinstance(wait, int | float) else None
+            return OverloadedError(message, code=code, retry_after=seconds or RETRY_SECONDS, details=details)
     retry_after = RETRY_SECONDS if event.retriable else None
-    return ModelUnavailableError(
-        message, code=event.code, retry_after=retry_after, details=dict(event.details)
-    )
-
-
-def _internal(event: Failed) -> HearthError:
-    message = f"the model host failed: {event.message}"
+    if code in LOAD_FAILURES:
+        message = f"{message}; {_REMEDY[code]}"
+        return ModelUnavailableError(message, code=code, retry_after=retry_after, details=details)
+    message = f"the model host failed: {message}"
     if event.retriable:
-        return ModelUnavailableError(message, retry_after=RETRY_SECONDS, details=dict(event.details))
-    return HearthError(message, details=dict(event.details))
-
-
-# The field at fault, where the host does not say.
-_FIELDS = {"bad_grammar": "grammar", "bad_template": "messages", "tools_unsupported": "tools"}
-
-_REQUEST_FAILURES: dict[str, Callable[[Failed], HearthError]] = {
-    "prompt_too_long": _too_long,
-    "bad_request": _invalid,
-    "bad_grammar": _invalid,
-    "bad_template": _invalid,
-    "tools_unsupported": _invalid,
-    "bad_tool_call": _bad_tool_call,
-    "line_too_long": _invalid,
-    "reply_too_long": _invalid,
-    "overloaded": _overloaded,
-    "shutting_down": _overloaded,
-    **dict.fromkeys(LOAD_FAILURES, _unavailable),
-}
+        return ModelUnavailableError(message, retry_after=retry_after, details=details)
+    return HearthError(message, details=details)

@@ -1,4 +1,4 @@
-"""How long an unused host is kept: counted from the end of the last use, never while one is in flight."""
+"""Idle time of a host, counted from the end of its last use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gateway.inference.interface import KeepAlive
 
 
 class Use:
-    """One use of the host, from the moment it is wanted until its last event; a context manager.
+    """One use of the host, from the request for it until its last event; a context manager.
 
-    Whoever needs the host beyond the ``with`` block takes a ``hold`` of its own and gives it back by ``release``.
+    :meth:`hold` extends the use beyond the ``with`` block, until :meth:`release`.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
@@ -36,23 +36,22 @@ class Use:
 
 
 class IdleClock:
-    """Open uses, and the moment after which the host may go.
+    """The open uses, and the time at which the host may be stopped.
 
-    The use that ends last decides by its ``keep_alive``, as in Ollama: seconds, 0 = right away, negative =
-    forever, None = ``default``. ``on_change`` runs after every change of :attr:`deadline`.
+    The ``keep_alive`` of the use that ends last decides, as in Ollama: seconds, 0 = at once, negative = never,
+    None = ``default``. ``on_change`` runs after every change of :attr:`deadline`.
     """
 
     def __init__(self, default: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.open = 0
-        self.on_change: Callable[[], None] = _nothing
+        self.on_change: Callable[[], None] = lambda: None
         self._default = default
         self._clock = clock
-        self._keep: float | None = None  # seconds from `_idle_since`; None: for ever
+        self._keep: float | None = None  # seconds from `_idle_since`; None: forever
         self._idle_since = 0.0
         self._expire = False
 
     def begin(self, keep_alive: KeepAlive = None) -> Use:
-        """Count a use until nobody holds it any more."""
         self.open += 1
         self.on_change()
         return Use(partial(self._end, keep_alive))
@@ -65,27 +64,27 @@ class IdleClock:
         self.on_change()
 
     def expire(self) -> None:
-        """Let the host go as soon as nothing uses it, whatever ``keep_alive`` said."""
+        """Let the host be stopped as soon as it is unused, whatever ``keep_alive`` is."""
         self._expire = True
         self.on_change()
 
     def restart(self) -> None:
-        """A new host begins its life: forget a wish to let the former one go."""
+        """A new host starts: undo :meth:`expire`, which was for the previous one."""
         self._expire = False
         self._keep = None
 
     def ready(self) -> None:
-        """The host is there only now: time that nobody waited for its load does not count as idle."""
+        """The host is ready: its loading time does not count as idle."""
         self._idle_since = self._clock()
 
     @property
     def expired(self) -> bool:
-        """Nothing uses the host, and :meth:`expire` was called."""
+        """Whether :meth:`expire` was called and the host is unused."""
         return self._expire and not self.open
 
     @property
     def deadline(self) -> float | None:
-        """Monotonic time from which the host may go; None while it is in use or kept forever."""
+        """Monotonic time from which the host may be stopped; None while it is in use or kept forever."""
         if self.expired:
             return self._clock()
         return None if self.open or self._keep is None else self._idle_since + self._keep
@@ -95,7 +94,3 @@ class IdleClock:
         """Seconds until :attr:`deadline`, at least 0."""
         deadline = self.deadline
         return None if deadline is None else max(0.0, deadline - self._clock())
-
-
-def _nothing() -> None:
-    pass

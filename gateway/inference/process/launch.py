@@ -1,4 +1,4 @@
-"""What to run for the configured model, decided anew at each start so that a pulled model is picked up."""
+"""The command that starts a host for the configured model, decided at each start."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from model_host import protocol
 
 log = structlog.get_logger(__name__)
 
-# The child gets only these: a path to run, a locale, where libraries are, and how to use memory and the cores.
-_KEPT = frozenset(
+# The environment that the child inherits: paths, locale, libraries, use of memory and cores.
+_PASSED = frozenset(
     {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES"}
 )
-_KEPT_PREFIXES = ("OMP_", "GOMP_", "HEARTH_HOST_")
+_PASSED_PREFIXES = ("OMP_", "GOMP_", "HEARTH_HOST_")
 
-# How long a model file that could not be loaded is refused without trying again, unless it changes.
+# A model file that could not be loaded is not tried again for this long, unless it changes.
 REMEMBER_SECONDS = 5.0
 
 
@@ -40,13 +40,13 @@ class LaunchPlan:
     command: tuple[str, ...]
     environment: dict[str, str]
     model: ResolvedModel
-    file: tuple[str, int, int]  # path, mtime in ns, size: the identity of what is loaded
+    file: tuple[str, int, int]  # path, mtime in ns, size
 
 
 class Launcher:
-    """Makes launch plans, and remembers which file could not be loaded.
+    """Makes launch plans and remembers which file could not be loaded.
 
-    ``beside`` tells what other hosts have loaded.
+    ``beside`` returns the models that other hosts have loaded.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Launcher:
     def plan(self) -> LaunchPlan:
         """Resolve the model and check file and memory. Blocks on the file system.
 
-        Raises HearthError: no file, no model in it, too little memory, or a file that failed to load a moment ago.
+        Raises HearthError: no file, not a model, too little memory, or a file that just failed to load.
         """
         model, file = self._resolved()
         if self._failed is not None and self._failed[0] == file and self._clock() < self._failed[1]:
@@ -80,20 +80,19 @@ class Launcher:
         fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
         if fitting.context < model.context:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
-        model = fitting
-        command = self._command or host_command(
-            model, self._settings, self._snapshots, self._thread_plan(file)
-        )
-        return LaunchPlan(tuple(command), child_environment(os.environ), model, file)
+        known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
+        threads = known.plan if known is not None else None
+        command = self._command or host_command(fitting, self._settings, self._snapshots, threads)
+        return LaunchPlan(tuple(command), child_environment(os.environ), fitting, file)
 
     def check(self, *, in_memory: bool = False) -> None:
-        """Raise what a start would fail with, as far as that is known without one. Blocks on the file system.
+        """Raise the error that a start would fail with, as far as known without one. Blocks on the file system.
 
-        Beside what :meth:`plan` raises, that is why the last load of the same file failed, however long ago. A model
-        that is still ``in_memory`` has room there.
+        Raises as :meth:`plan`, and the error of the last load of the same file, however long ago. A model that is
+        ``in_memory`` needs no free memory.
         """
         model, file = self._resolved()
-        # Memory may be free again meanwhile, and a service that is not ready is not asked to try.
+        # Memory may have been freed, and a service that is not ready gets no requests that would try again.
         if self._failed is not None and self._failed[0] == file and self._failed[2].code != "out_of_memory":
             raise fresh(self._failed[2])
         if not in_memory:
@@ -104,11 +103,11 @@ class Launcher:
         return model, _identity(model)
 
     def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
-        """The host said that it cannot load the file of ``plan``."""
+        """Remember that the host could not load the file of ``plan``."""
         self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
 
     def loaded(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
-        """The host of ``plan`` is ready; if it has measured how many threads are best, the next one need not."""
+        """Store the numbers of threads that the ready host of ``plan`` has measured, if any, for the next one."""
         self._failed = None
         if self._thread_plans is not None and ready.thread_speeds:
             self._thread_plans.put(
@@ -122,10 +121,6 @@ class Launcher:
                 )
             )
 
-    def _thread_plan(self, file: tuple[str, int, int]) -> dict[int, int]:
-        known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
-        return known.plan if known is not None else {}
-
 
 def host_command(
     model: ResolvedModel,
@@ -133,10 +128,10 @@ def host_command(
     snapshots: Path | None = None,
     thread_plan: Mapping[int, int] | None = None,
 ) -> tuple[str, ...]:
-    """The command line of a model host; ``snapshots`` is the folder for saved KV sequences.
+    """The command line of a model host; ``snapshots`` is the folder for KV sequences.
 
-    ``thread_plan`` has the fastest number of threads by size of batch, as a host measured it before; without it the
-    host measures, unless ``settings`` fix the number.
+    ``thread_plan`` has the fastest number of threads by batch size; without it the host measures them, unless
+    ``settings`` fix the number.
     """
     options: dict[str, object] = {
         "--model": model.path.absolute(),
@@ -146,7 +141,7 @@ def host_command(
         "--drafts": settings.drafts,
         "--threads": settings.threads,
         "--max-waiting": settings.max_waiting,
-        "--parent": os.getpid(),  # whose death is the host's, too
+        "--parent": os.getpid(),  # the host ends when this process dies
     }
     if thread_plan and not settings.threads:
         options["--thread-plan"] = ",".join(f"{size}:{threads}" for size, threads in thread_plan.items())
@@ -160,21 +155,23 @@ def host_command(
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of ``environment`` that a child may see, and where Python finds the ``model_host`` package.
+    """The part of ``environment`` that a child inherits, and the path of the ``model_host`` package.
 
-    A host needs no secret, so none is passed: what it leaks (core dump, log) cannot hold one.
+    A host needs no secrets and gets none, so that its core dumps and logs contain none.
     """
-    kept = {
-        name: value for name, value in environment.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)
+    passed = {
+        name: value
+        for name, value in environment.items()
+        if name in _PASSED or name.startswith(_PASSED_PREFIXES)
     }
-    # `-m` would search the current directory first; it may be anybody's.
-    kept["PYTHONSAFEPATH"] = "1"
-    kept["PYTHONPATH"] = str(Path(protocol.__file__).resolve().parents[2])
-    return kept
+    # `-m` would search the current directory first, which may belong to another user.
+    passed["PYTHONSAFEPATH"] = "1"
+    passed["PYTHONPATH"] = str(Path(protocol.__file__).resolve().parents[2])
+    return passed
 
 
 def _identity(model: ResolvedModel) -> tuple[str, int, int]:
-    """Raises ModelUnavailableError for a file that cannot be read or is no GGUF."""
+    """Raises ModelUnavailableError for a file that cannot be read or is not GGUF."""
     try:
         status = model.path.stat()
         with model.path.open("rb") as file:
@@ -187,7 +184,7 @@ def _identity(model: ResolvedModel) -> tuple[str, int, int]:
         ) from None
     if magic != GGUF_MAGIC:
         raise ModelUnavailableError(
-            f"{model.path} is no GGUF file; correct `{model.name_setting}`, or fetch the model with `hearth pull`",
+            f"{model.path} is not a GGUF file; correct `{model.name_setting}`, or fetch the model with `hearth pull`",
             code="model_corrupt",
         )
     return str(model.path), status.st_mtime_ns, status.st_size

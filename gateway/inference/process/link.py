@@ -1,4 +1,4 @@
-"""The conversation with one running child: parse its lines, route its events, send it requests."""
+"""The connection to one child process: parse its lines, route its events, send requests."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from model_host.protocol import (
 
 log = structlog.get_logger(__name__)
 
-# Descriptor 1 belongs to the protocol, so a correct host never writes a bad line. A few are survived, because
-# ending the host ends everybody's request; more than this in a minute means that nothing it says can be relied on.
+# Only the protocol writes to descriptor 1, so a correct host writes no malformed line. A few are tolerated, because a
+# restart fails all requests; a host that writes more of them within a minute is unreliable.
 GARBAGE_LINES = 16
 GARBAGE_SECONDS = 60.0
-STATS_SECONDS = 2.0  # a host that is busy in a long step may answer late; old counters are good enough then
-YIELD_LINES = 64  # buffered lines handled in a row before other tasks get their turn
+STATS_SECONDS = 2.0  # a host may reply late, after a long step; then the old counters stay
+YIELD_LINES = 64  # lines handled in a row before other tasks run
 
 
 class HostLink:
     """A child and its open requests.
 
-    ``conclude`` is called with the reason as soon as the child's life has to end, whoever notices it; the
-    supervisor does the ending. ``ready`` is done when the model is loaded.
+    ``conclude`` is called with the reason when the child has to end; the supervisor ends it. ``ready`` is done when
+    the model is loaded.
     """
 
     def __init__(
@@ -85,10 +85,11 @@ class HostLink:
             task.add_done_callback(self._task_ended)
         process.exited.add_done_callback(self._exited)
 
-    # ------------------------------------------------------------------------------------- sending
-
     async def send(self, line: bytes) -> None:
-        """Write a line and wait until the pipe has room. A dead child is no error here: it ends every request."""
+        """Write a line and wait until the pipe has room.
+
+        The death of the child is not an error here: it fails all requests.
+        """
         try:
             self.process.stdin.write(line)
             await self.process.stdin.drain()
@@ -96,7 +97,7 @@ class HostLink:
             pass
 
     def cancel(self, target: str) -> None:
-        """Ask the host to stop ``target``, without waiting."""
+        """Ask the host to cancel the request ``target``; do not wait for it."""
         self.process.stdin.write(protocol.encode(Cancel(id=self._control_id(), target=target)))
 
     def expect_end(self, target: str, grace: float) -> None:
@@ -111,19 +112,19 @@ class HostLink:
 
     def _overdue(self, request: OpenRequest, grace: float) -> None:
         if self.heartbeat.busy_seconds > grace / 2:
-            self._give_grace(request, grace)  # it hears of the cancellation after the step it is in
+            self._give_grace(request, grace)  # a cancellation takes effect after the current step
         else:
             self._conclude(crashed(f"was ended because a cancelled request did not stop within {grace:g} s"))
 
     async def refresh_stats(self) -> None:
-        """Ask for counters and wait for them, at most :data:`STATS_SECONDS`; concurrent callers share one question."""
+        """Ask for counters and wait up to :data:`STATS_SECONDS`; concurrent callers share one request."""
         if self._probe is None:
             self._probe = asyncio.get_running_loop().create_future()
             self.process.stdin.write(protocol.encode(GetStats(id=self._control_id())))
         probe = self._probe
         await asyncio.wait({probe}, timeout=STATS_SECONDS)
         if self._probe is probe:
-            self._probe = None  # the answer may be lost: the next caller asks anew
+            self._probe = None  # the reply may be lost: the next caller asks again
 
     def _ping(self) -> None:
         self.process.stdin.write(protocol.encode(Ping(id=self._control_id())))
@@ -133,15 +134,13 @@ class HostLink:
         self._conclude(hung(what, self.process.last_words, stopped=self.process.stopped))
 
     def farewell(self) -> bytes:
-        """The line that asks the host to end."""
+        """The line that asks the host to shut down."""
         return protocol.encode(Shutdown(id=self._control_id()))
 
     def _control_id(self) -> str:
         request_id = f"gateway:{next(self._numbers)}"
         self._control.add(request_id)
         return request_id
-
-    # ----------------------------------------------------------------------------------- receiving
 
     async def _read(self) -> None:
         """Handle lines until stdout ends or one is too long."""
@@ -153,7 +152,7 @@ class HostLink:
                     self._bad_line(end.partial, "the output ended within a line")
                 break
             except asyncio.LimitOverrunError:
-                # No honest host sends such a line, and where the next one begins cannot be told cheaply.
+                # A correct host never sends such a line, and the start of the next one cannot be found cheaply.
                 self._conclude(crashed(f"sent a line over {protocol.MAX_LINE_BYTES} bytes"))
                 return
             self._handle(line)
@@ -173,7 +172,7 @@ class HostLink:
             self._bad_line(line, "no open request has this id")
 
     def _route(self, event: Event) -> bool:
-        """False when ``event`` belongs to nothing that is open."""
+        """Handle an event; return False if it belongs to nothing that is open."""
         if isinstance(event, Loading):
             self._on_loading(event.progress)
         elif isinstance(event, Ready):
@@ -181,7 +180,7 @@ class HostLink:
         elif isinstance(event, Failed) and event.id is None:
             self._failed_itself(event)
         elif isinstance(event, Closing) and not event.id:
-            pass  # somebody else told it to end: what follows is the end of its output
+            pass  # another program asked it to end; the end of its output follows
         elif isinstance(event, Cancelled | Stats | Pong | Closing) or event.id in self._control:
             return self._answered(event)
         else:
@@ -198,14 +197,14 @@ class HostLink:
     def _failed_itself(self, event: Failed) -> None:
         log.error("host_failed", pid=self.process.pid, code=event.code, message=event.message)
         if self.ready.done():
-            return  # it could not tell which of our lines it means; the request's own limits apply
+            return  # it does not know which of our lines was wrong; the request's own limits apply
         if event.code in LOAD_FAILURES:
             self._conclude(LifeEnd("refused", load_failure(event)))
         else:
             self._conclude(crashed(f"could not start: {event.message}"))
 
     def _answered(self, event: Event) -> bool:
-        """The answer to one of our own control messages."""
+        """Handle the reply to one of our control messages."""
         assert not isinstance(event, Loading | Ready)
         if event.id not in self._control:
             return False
@@ -227,7 +226,7 @@ class HostLink:
     def _bad_line(self, line: bytes, problem: str) -> None:
         now = time.monotonic()
         log.warning("host_bad_line", pid=self.process.pid, problem=problem, line=repr(line[:200]))
-        # It may have been somebody's last event: tell the reader rather than let it wait for ever.
+        # It may have been the last event of a request, whose reader would wait forever.
         self.requests.fail(protocol.named_id(line), _lost_event())
         full = len(self._recent_garbage) == GARBAGE_LINES
         if full and now - self._recent_garbage[0] <= GARBAGE_SECONDS:
@@ -236,16 +235,14 @@ class HostLink:
             )
         self._recent_garbage.append(now)
 
-    # ------------------------------------------------------------------------------------------ end
-
     def _exited(self, _: asyncio.Future[int]) -> None:
-        # Usually the reader meets the end of stdout first; a process outside the group may hold it open.
+        # Usually the reader reaches the end of stdout first, but a process outside the group may hold it open.
         asyncio.get_running_loop().call_later(EOF_SECONDS, self._gone)
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("host_link_failed", exc_info=error)
-            self._conclude(crashed(f"could not be talked to: {error}"))
+            self._conclude(crashed(f"could not be controlled: {error}"))
 
     def _gone(self) -> None:
         process = self.process
@@ -256,12 +253,12 @@ class HostLink:
             self._conclude(crashed("closed its output", process.last_words))
 
     def close(self, error: HearthError) -> None:
-        """Refuse further requests with ``error`` and expect no more signs of life; open requests go on."""
+        """Reject further requests with ``error`` and end the heartbeat; open requests continue."""
         self.requests.close(error)
         self._heartbeat.cancel()
 
     def discard(self) -> None:
-        """Release everything without waiting."""
+        """Release all resources without waiting."""
         self._reader.cancel()
         self._heartbeat.cancel()
         if self._probe is not None:
@@ -271,7 +268,7 @@ class HostLink:
 
 
 def encode(message: protocol.Request) -> bytes:
-    """``message`` as a line. Raises InvalidRequestError when it is over the line limit or not valid Unicode."""
+    """``message`` as a line. Raises InvalidRequestError if it exceeds the line limit or is not valid Unicode."""
     try:
         return protocol.encode(message)
     except ProtocolError as error:
@@ -282,5 +279,5 @@ def encode(message: protocol.Request) -> bytes:
 
 def _lost_event() -> HearthError:
     return ModelUnavailableError(
-        "the model host sent a malformed answer; try again", retry_after=RETRY_SECONDS
+        "the model host sent a malformed reply; try again", retry_after=RETRY_SECONDS
     )

@@ -1,4 +1,4 @@
-"""The open requests of one child: every one of them ends in exactly one outcome."""
+"""The open requests of one child; each ends with exactly one outcome."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ RequestEvent = (
 class OpenRequest:
     """One request between its sending and its terminal event.
 
-    The queue is unbounded because deltas are small and their number is bounded by ``max_tokens``; a slow
-    reader must not stop the reading of the other requests' events.
+    Its queue is unbounded, because a slow reader must not delay the events of other requests. Deltas are small, and
+    ``max_tokens`` bounds their number.
     """
 
     def __init__(self, request_id: str, on_end: Callable[[], None]) -> None:
         self.id = request_id
         self.ended = False  # its terminal event has arrived, or the child is gone
-        self.abandoned = False  # nobody reads it any more; only its end is awaited
+        self.abandoned = False  # its reader has left; only its end is awaited
         self.overdue: asyncio.TimerHandle | None = None  # runs when an abandoned request does not end
         self._on_end = on_end
         self._events: asyncio.Queue[RequestEvent | HearthError] = asyncio.Queue()
@@ -63,7 +63,7 @@ class OpenRequest:
             self._events.put_nowait(event)
 
     def abandon(self) -> None:
-        """Nobody reads it any more: keep it open, but collect no more events."""
+        """Keep the request open, but discard its events, because its reader has left."""
         self.abandoned = True
         self._events = asyncio.Queue()
 
@@ -92,7 +92,6 @@ class OpenRequests:
         return request
 
     def get(self, request_id: str) -> OpenRequest | None:
-        """The open request of this id, if there is one."""
         return self._open.get(request_id)
 
     def dispatch(self, event: RequestEvent) -> bool:
@@ -107,21 +106,21 @@ class OpenRequests:
         return True
 
     def fail(self, request_id: str | None, error: HearthError) -> bool:
-        """Tell one reader that its request failed; the request stays open until the host ends it."""
+        """Raise ``error`` in a request's reader; the request stays open until the host ends it."""
         request = self._open.get(request_id or "")
         if request is not None:
             request.push(error)
         return request is not None
 
     def drop(self, request_id: str, error: HearthError) -> None:
-        """End a request of which the host says that it knows nothing (any more)."""
+        """End a request that the host does not know (any more)."""
         request = self._open.pop(request_id, None)
         if request is not None:
             request.end()
             request.push(error)
 
     def close(self, error: HearthError) -> None:
-        """Refuse further requests with ``error``; open ones go on."""
+        """Reject further requests with ``error``; open ones continue."""
         self._closed = error
 
     def fail_all(self, error: HearthError) -> None:
@@ -131,7 +130,7 @@ class OpenRequests:
 
 
 def fresh(error: HearthError) -> HearthError:
-    """A copy to raise: one exception raised in several tasks would collect all their tracebacks."""
+    """A copy to raise: one exception raised in several tasks would collect the tracebacks of all."""
     return type(error)(
         error.message,
         code=error.code,

@@ -1,4 +1,4 @@
-"""A child process with pipes: spawn, signal its group, reap it. Knows nothing of the protocol."""
+"""A child process with pipes: spawn it, signal its group, reap it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gateway.inference.process.memory import oom_kills
 log = structlog.get_logger(__name__)
 
 STDERR_LINE_BYTES = 4096  # longer lines are logged in pieces
-EOF_SECONDS = 1.0  # for pipes that somebody outside the group still holds open
+EOF_SECONDS = 1.0  # wait for pipes that a process outside the group holds open
 
 
 class HostProcess:
-    """A child in its own process group. Make one with :meth:`spawn`; whoever does must await :meth:`end`.
+    """A child in its own process group, made with :meth:`spawn`. The caller must await :meth:`end`.
 
-    ``exited`` is done, with the return code as ``subprocess`` gives it, once the child is reaped.
+    ``exited`` gets the return code, as ``subprocess`` has it, when the child is reaped.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
@@ -35,7 +35,7 @@ class HostProcess:
         self._loop = asyncio.get_running_loop()
         self.last_words: str | None = None  # the last line on stderr, for error messages
         self._process = psutil.Process(popen.pid)
-        self._cpu_seconds = 0.0  # used when `working` was last asked
+        self._cpu_seconds = 0.0  # at the last call of `working`
         self._oom_kills = oom_kills()
         self._transports: list[asyncio.ReadTransport | asyncio.WriteTransport] = []
         self._stderr: asyncio.Task[None] | None = None
@@ -47,8 +47,8 @@ class HostProcess:
     ) -> HostProcess:
         """Start ``command``. Lines read from ``stdout`` are at most ``line_limit`` bytes.
 
-        Raises ModelUnavailableError when the system refuses. Runs in the event loop's own thread on purpose:
-        Linux sends a parent-death signal when the *thread* that started the child ends.
+        Raises ModelUnavailableError when the system refuses. Must run in the event loop's thread: Linux sends the
+        parent-death signal when the *thread* that started the child ends.
         """
         pipe = subprocess.PIPE
         try:
@@ -85,13 +85,11 @@ class HostProcess:
         self._transports.append(out)
         err, _ = await loop.connect_read_pipe(lambda: protocol(stderr), popen.stderr)
         self._transports.append(err)
-        # StreamReaderProtocol is the public class with flow control; its reader stays unused here.
+        # StreamReaderProtocol is the public class with flow control; its reader is unused here.
         transport, flow = await loop.connect_write_pipe(lambda: protocol(asyncio.StreamReader()), popen.stdin)
         self._transports.append(transport)
         self.stdin = asyncio.StreamWriter(transport, flow, None, loop)
         self._stderr = asyncio.create_task(self._drain(stderr), name=f"stderr-{self.pid}")
-
-    # ------------------------------------------------------------------------------------- stderr
 
     async def _drain(self, stderr: asyncio.StreamReader) -> None:
         """Read stderr to its end, so that the child never blocks on a full pipe."""
@@ -108,19 +106,17 @@ class HostProcess:
             text = line.decode("utf-8", "replace").rstrip()
             if text:
                 self.last_words = text
-                # A log that cannot be written must not end the draining: the child would block.
+                # If the log cannot be written, draining must continue, or the child would block.
                 with contextlib.suppress(OSError, ValueError):
                     log.info("host_stderr", pid=self.pid, line=text)
 
     async def said_all(self) -> None:
-        """Wait until ``last_words`` are the last ones of a child that has ended, at most :data:`EOF_SECONDS`."""
+        """After the child's end, wait up to :data:`EOF_SECONDS` for the rest of its stderr."""
         if self._stderr is not None:
             await asyncio.wait({self._stderr}, timeout=EOF_SECONDS)
 
-    # ------------------------------------------------------------------------------------- signs of life
-
     def working(self) -> bool:
-        """Whether the child has computed since this was last asked, or wants a core or the disk just now."""
+        """Whether the child has used CPU time since the last call, or waits for a core or the disk."""
         before = self._cpu_seconds
         with contextlib.suppress(psutil.Error):
             times = self._process.cpu_times()
@@ -132,7 +128,7 @@ class HostProcess:
 
     @property
     def stopped(self) -> bool:
-        """Whether SIGSTOP or a debugger holds the child."""
+        """Whether SIGSTOP or a debugger has stopped the child."""
         return self._status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
     def _status(self) -> str:
@@ -143,25 +139,22 @@ class HostProcess:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed something for memory while the child lived."""
+        """Whether the kernel has killed any process for memory since the child started."""
         return oom_kills() > self._oom_kills
-
-    # --------------------------------------------------------------------------------- end of life
 
     def _wait(self) -> None:
         """In a thread of its own: wait for the child's end without reaping it."""
-        # The zombie keeps the process id, and with it the group's, from being given to somebody else until
-        # the group is killed below.
+        # The zombie keeps the process ID, and with it the group's, from being reused until the group is killed below.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         try:
             self._loop.call_soon_threadsafe(self._reap)
-        except RuntimeError:  # the event loop is gone: nobody waits for `exited` any more
+        except RuntimeError:  # the event loop is closed, so nothing waits for `exited`
             self._signal(signal.SIGKILL)
             self._popen.wait()
 
     def _reap(self) -> None:
-        self._signal(signal.SIGKILL)  # whatever the child started
+        self._signal(signal.SIGKILL)  # the processes that the child has started
         self.exited.set_result(self._popen.wait())
 
     def _signal(self, number: signal.Signals) -> None:
@@ -169,15 +162,15 @@ class HostProcess:
             os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """KILL to the group, without waiting."""
+        """Send SIGKILL to the group, without waiting."""
         if not self.exited.done():
             self._signal(signal.SIGKILL)
 
     async def end(self, farewell: bytes | None, grace: float) -> int:
-        """End the child within ``grace`` seconds plus a moment and return its exit code.
+        """End the child and return its exit code.
 
-        With a ``farewell`` line it is asked first: the line and closed stdin for half of the grace time, TERM for
-        the other half, then KILL. Without one it is killed right away.
+        It gets the ``farewell`` line and the end of stdin, after half of ``grace`` (seconds) SIGTERM, and after the
+        other half SIGKILL. Without a ``farewell`` it is killed at once.
         """
         if farewell is not None and not self.exited.done():
             self._take_leave(farewell)
@@ -188,7 +181,7 @@ class HostProcess:
         code = await asyncio.shield(self.exited)
         await self.said_all()
         self.discard()
-        await asyncio.sleep(0)  # transports close in the next round of the event loop
+        await asyncio.sleep(0)  # transports close in the next iteration of the event loop
         return code
 
     def _take_leave(self, farewell: bytes) -> None:
@@ -201,13 +194,13 @@ class HostProcess:
         return self.exited.done()
 
     def discard(self) -> None:
-        """Kill what still runs and close the pipes, without waiting; the thread reaps."""
+        """Kill the group and close the pipes, without waiting; the thread reaps the child."""
         self.kill()
         for transport in self._transports:
             if not isinstance(transport, asyncio.WriteTransport):
                 transport.close()
             elif transport.get_write_buffer_size() or not transport.is_closing():
-                transport.abort()  # `close` would wait for a reader that is gone; twice is an error in asyncio
+                transport.abort()  # `close` would wait for a reader that is gone; asyncio rejects a second call
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 pipe.close()

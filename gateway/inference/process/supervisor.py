@@ -1,4 +1,4 @@
-"""The life of the child: one task starts it, watches it, ends it and reaps it."""
+"""The supervisor: one task starts the child, watches it, stops it and reaps it."""
 
 from __future__ import annotations
 
@@ -24,38 +24,36 @@ from model_host.protocol import MAX_LINE_BYTES
 
 log = structlog.get_logger(__name__)
 
-# After a sudden end the next start begins at once, but not sooner than this after the one before: a child that dies as
-# soon as it is started must not keep the machine busy.
+# Minimum time between starts, because a child that dies at its start must not keep the machine busy.
 RESTART_SECONDS = 0.2
 
 
 class Waiter:
-    """A caller that waits for a ready host. Whoever joins must leave."""
+    """A caller that waits for a ready host, from :meth:`Supervisor.join` to :meth:`Supervisor.leave`."""
 
     def __init__(self) -> None:
         self.since = time.monotonic()
-        self._news: asyncio.Queue[LoadProgress | HostLink | HearthError] = asyncio.Queue()
+        self._states: asyncio.Queue[LoadProgress | HostLink | HearthError] = asyncio.Queue()
 
-    def tell(self, news: LoadProgress | HostLink | HearthError) -> None:
-        self._news.put_nowait(news)
+    def put(self, state: LoadProgress | HostLink | HearthError) -> None:
+        self._states.put_nowait(state)
 
     async def next(self) -> LoadProgress | HostLink:
-        """Progress, or at last the ready host. Raises the HearthError that ended the start."""
-        news = await self._news.get()
-        if isinstance(news, HearthError):
-            raise news
-        return news
+        """Wait for progress, or finally the ready host. Raises the HearthError that ended the start."""
+        state = await self._states.get()
+        if isinstance(state, HearthError):
+            raise state
+        return state
 
 
 class Supervisor:
-    """stopped → starting → ready → stopping → stopped, and ``broken`` while the breaker refuses starts.
+    """stopped → starting → ready → stopping → stopped, and ``broken`` while the breaker rejects starts.
 
-    The owner task (:meth:`_own`) exists only while there is a child or somebody waits for one. Everything that
-    can end a life calls :meth:`_conclude`: the first reason wins, and from that moment on nobody is given this
-    child any more. A start that has begun goes on when nobody waits for it any more. Whoever waits when a child dies
-    suddenly waits for the next one, until the start's timeout has passed since the call or the breaker opens. Callers
-    hold a use of ``idle`` from before :meth:`join` until their last event, so that idle time is never counted while
-    something is in flight.
+    The owner task (:meth:`_own`) exists while there is a child or a waiter. Everything that can end a child calls
+    :meth:`_conclude`; the first reason wins, and from then on no caller gets this child. A start continues when its
+    waiters leave. When a child dies suddenly, waiters wait for the next one, until the start timeout has passed since
+    their call or the breaker opens. Callers hold a use of ``idle`` from before :meth:`join` until their last event, so
+    that idle time never counts while a request is in flight.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class Supervisor:
         self._owner: asyncio.Task[None] | None = None
         self._verdict: asyncio.Future[LifeEnd] | None = None
         self._next_start = 0.0  # monotonic time before which no child is started
-        self._polite = False  # the life that is ending had served and may say goodbye
+        self._polite = False  # the ending child was ready, so it is asked to shut down
         self._idle_timer: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()  # set while there is no child
         self._over.set()
@@ -87,64 +85,59 @@ class Supervisor:
             return "broken"
         return self._state
 
-    # ------------------------------------------------------------------------------------- callers
-
     def join(self) -> Waiter:
         """Ask for a ready host, starting one when there is none. Raises ModelUnavailableError after :meth:`close`."""
         if self._closed:
             raise ModelUnavailableError("hearth is shutting down", retry_after=5.0)
         waiter = Waiter()
         if self._state == "ready" and self.link is not None:
-            waiter.tell(self.link)
+            waiter.put(self.link)
             return waiter
         self._waiters.add(waiter)
         if self._owner is None or self._owner.done():
             self._owner = asyncio.create_task(self._own(), name="model-host-supervisor")
-        elif self._state != "stopped":  # the owner task may not have had its first turn yet
-            waiter.tell(LoadProgress(self._state, self.load_progress))
+        elif self._state != "stopped":  # the owner task may not have run yet
+            waiter.put(LoadProgress(self._state, self.load_progress))
         return waiter
 
     def leave(self, waiter: Waiter) -> None:
-        """The caller no longer waits."""
         self._waiters.discard(waiter)
 
     async def ensure_ready(self) -> HostLink:
         """The ready host, started when needed. Raises ModelUnavailableError."""
         waiter = self.join()
         try:
-            while not isinstance(news := await waiter.next(), HostLink):
+            while not isinstance(state := await waiter.next(), HostLink):
                 pass
-            return news
+            return state
         finally:
             self.leave(waiter)
 
     async def stop(self) -> None:
-        """End the present child, if there is one, and wait until it is reaped."""
+        """Stop the current child, if any, and wait until it is reaped."""
         self._conclude_current(stopped("asked"))
         await self._over.wait()
 
     async def unload(self) -> None:
-        """End the present child once nothing uses it or waits for it, and wait until it is reaped."""
+        """Stop the current child once it is unused, and wait until it is reaped."""
         self.idle.expire()
         await self._over.wait()
 
     async def ended(self) -> None:
-        """Wait until a child that is being ended is gone; return at once while there is none, or one that goes on."""
+        """Wait until a child that is being stopped is gone; return at once if none is being stopped."""
         if self._state == "stopping":
             await self._over.wait()
 
     async def close(self) -> None:
-        """:meth:`stop`, and no start ever again."""
+        """:meth:`stop`, and reject all further starts."""
         self._closed = True
         await self.stop()
         if self._owner is not None:
             await asyncio.wait({self._owner})
 
-    # ---------------------------------------------------------------------------------- owner task
-
     async def _own(self) -> None:
-        """Lives one after the other, as long as somebody waits for one."""
-        # This task outlives the request that started it: its log lines must not carry that request's id.
+        """Run one child after the other, as long as there are waiters."""
+        # This task outlives the request that started it, so its log lines must not carry that request's ID.
         structlog.contextvars.clear_contextvars()
         try:
             while self._waiters and not self._closed:
@@ -152,16 +145,16 @@ class Supervisor:
         except Exception:
             log.exception(
                 "supervisor_failed"
-            )  # a defect; whoever waits is told below, and the next call starts anew
+            )  # a defect; waiters get an error below, the next call starts again
         finally:
             self._state = "stopped"
             self._over.set()
-            self._tell_waiters(stopped("asked").error)
+            self._fail_waiters(stopped("asked").error)
 
     async def _live(self) -> None:
-        """One life from start to reaping, or one refused start."""
+        """Run one child from start to reaping, or reject the start."""
         if (refusal := self.breaker.refusal()) is not None:
-            self._tell_waiters(refusal)
+            self._fail_waiters(refusal)
             return
         verdict = self._begin()
         link: HostLink | None = None
@@ -176,7 +169,7 @@ class Supervisor:
         except Exception as error:
             log.exception("host_start_failed")
             self._conclude(verdict, crashed(f"could not be started: {error}"))
-        except asyncio.CancelledError:  # the event loop is being torn down: no time for goodbyes
+        except asyncio.CancelledError:  # the event loop is closing: there is no time for a shutdown
             self._conclude(verdict, stopped("asked"))
             if link is not None:
                 link.process.kill()
@@ -191,17 +184,17 @@ class Supervisor:
         self._over.clear()
         self.idle.restart()
         self._verdict = asyncio.get_running_loop().create_future()
-        self._tell_progress(0.0)
+        self._report_progress(0.0)
         return self._verdict
 
     async def _spawn(self, plan: LaunchPlan, conclude: Callable[[LifeEnd], None]) -> HostLink:
         process = await HostProcess.spawn(plan.command, plan.environment, MAX_LINE_BYTES)
         log.info("host_starting", pid=process.pid, model=plan.model.name)
-        self.link = HostLink(process, plan, on_loading=self._tell_progress, conclude=conclude)
+        self.link = HostLink(process, plan, on_loading=self._report_progress, conclude=conclude)
         return self.link
 
     async def _until_verdict(self, link: HostLink, verdict: asyncio.Future[LifeEnd]) -> None:
-        """Race ready, the start's deadline, and whatever concludes the life; then serve until something does."""
+        """Wait for ready, the start timeout or the verdict; when ready, serve until the verdict."""
         limit = self._settings.start_timeout_seconds
         race: list[asyncio.Future[Any]] = [link.ready, verdict]
         await asyncio.wait(race, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
@@ -219,7 +212,7 @@ class Supervisor:
         log.info("host_ready", pid=link.process.pid, seconds=round(time.monotonic() - link.started_at, 3))
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
-            waiter.tell(link)
+            waiter.put(link)
         self._idle_changed()
 
     async def _end(self, link: HostLink, verdict: asyncio.Future[LifeEnd]) -> None:
@@ -231,19 +224,17 @@ class Supervisor:
             code = await link.process.end(farewell, self._settings.stop_grace_seconds)
             log.info("host_ended", pid=link.process.pid, code=code, why=ending.kind)
         finally:
-            # Also when this task is cancelled: then the child is killed here and reaped by its thread.
+            # If this task was cancelled, the child is killed here and reaped by its thread.
             link.discard()
             link.requests.fail_all(ending.error)
             self.link = None
-
-    # ------------------------------------------------------------------------------------- endings
 
     def _conclude_current(self, ending: LifeEnd) -> None:
         if self._verdict is not None:
             self._conclude(self._verdict, ending)
 
     def _conclude(self, verdict: asyncio.Future[LifeEnd], ending: LifeEnd) -> None:
-        """The life of ``verdict`` ends because of ``ending``; later reasons are consequences of the first."""
+        """End the child of ``verdict`` because of ``ending``; later reasons are consequences of the first."""
         if verdict.done():
             return
         verdict.set_result(ending)
@@ -254,7 +245,7 @@ class Supervisor:
         if self.link is not None:
             self.link.close(ending.error)
         if starting:
-            self._tell_waiters(
+            self._fail_waiters(
                 ending.error, waited=self._settings.start_timeout_seconds if ending.sudden else 0.0
             )
 
@@ -278,21 +269,19 @@ class Supervisor:
         ):
             self._launcher.remember(self.link.plan, ending.error)
 
-    def _tell_waiters(self, error: HearthError, *, waited: float = 0.0) -> None:
-        """Tell ``error`` to those who have waited for so many seconds; the others go on waiting."""
+    def _fail_waiters(self, error: HearthError, *, waited: float = 0.0) -> None:
+        """Raise ``error`` in the waiters that have waited for ``waited`` seconds; the others keep waiting."""
         since = time.monotonic() - waited
         for waiter in {each for each in self._waiters if each.since <= since}:
             self._waiters.discard(waiter)
-            waiter.tell(fresh(error))
+            waiter.put(fresh(error))
 
-    def _tell_progress(self, fraction: float) -> None:
+    def _report_progress(self, fraction: float) -> None:
         if self._state != "starting":
             return
         self.load_progress = fraction
         for waiter in self._waiters:
-            waiter.tell(LoadProgress(self._state, fraction))
-
-    # ---------------------------------------------------------------------------------------- idle
+            waiter.put(LoadProgress(self._state, fraction))
 
     def _idle_changed(self) -> None:
         if self._idle_timer is not None:
@@ -301,9 +290,9 @@ class Supervisor:
         if self._state == "starting" and self.idle.expired:
             self._conclude_current(stopped("asked"))
         elif self._state == "ready" and (left := self.idle.seconds_left) is not None:
-            self._idle_timer = asyncio.get_running_loop().call_later(left, self._let_go_if_idle)
+            self._idle_timer = asyncio.get_running_loop().call_later(left, self._stop_if_idle)
 
-    def _let_go_if_idle(self) -> None:
+    def _stop_if_idle(self) -> None:
         left = self.idle.seconds_left
         if self._state == "ready" and left is not None and left <= 0:
             self._conclude_current(stopped("idle"))

@@ -1,4 +1,4 @@
-"""The fastest numbers of threads for each model on this machine, as its host measured them: one small file a model."""
+"""The fastest numbers of threads for each model on this machine, measured by its host; one file per model."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ File = tuple[str, int, int]  # path, mtime in ns, size
 
 
 class ThreadPlan(Struct, frozen=True, kw_only=True):
-    """Threads by size of batch in tokens, and the speeds that made the plan, in tokens a second."""
+    """Threads by batch size in tokens, and the measured speeds in tokens per second."""
 
     model: str
     file: File
-    cores: int  # that could be used
+    cores: int  # usable ones
     measured_at: float  # Unix time
     plan: dict[int, int]
     speeds: dict[int, dict[int, float]]
 
 
-# Made here: threads use it (docs/decisions/0010-first-conversion.md).
+# Created at import, because threads use it (docs/decisions/0010-first-conversion.md).
 _PLAN = msgspec.json.Decoder(ThreadPlan)
 
 
 class ThreadPlans:
-    """The plans in a folder. A plan holds for one state of the model's file and one number of cores."""
+    """The plans in a folder. A plan is valid for one version of the model's file and one number of cores."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, file: File, cores: int) -> ThreadPlan | None:
-        """The plan for a model's file, None when there is none that holds."""
+        """The valid plan for a model's file, or None."""
         plan = _read(self._path(file))
         return plan if plan is not None and (plan.file, plan.cores) == (file, cores) else None
 
     def put(self, plan: ThreadPlan) -> None:
-        """Keep a plan. If it cannot be written, the next load measures again."""
+        """Store a plan. If it cannot be written, the next load measures again."""
         try:
             make_private(self._folder)
             partial = self._path(plan.file).with_suffix(".partial")
@@ -55,7 +55,7 @@ class ThreadPlans:
             log.warning("thread_plan_not_kept", problem=str(error))
 
     def all(self) -> list[ThreadPlan]:
-        """Every plan, by model."""
+        """All plans, sorted by model."""
         plans = [_read(path) for path in self._folder.glob("*.json")]
         return sorted((plan for plan in plans if plan is not None), key=lambda plan: plan.model)
 

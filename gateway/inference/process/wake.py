@@ -1,4 +1,4 @@
-"""Starting the model before anybody needs it, because somebody is about to."""
+"""Start the model before a request needs it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from gateway.inference.interface import Inference
 
 
 class Waker:
-    """One start at a time, which nobody waits for. An object belongs to the event loop that first uses it."""
+    """Starts the model in the background, one start at a time."""
 
     def __init__(self, inference: Inference) -> None:
         self._inference = inference
         self._start: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
-        """Have the model ready soon. A host that is ready counts it as a use: its idle time begins anew.
+        """Start the model; if it is ready, restart its idle time.
 
-        Never fails: the request that follows is told what is wrong.
+        Never raises: the request that follows gets the error.
         """
         if self._start is None or self._start.done():
             self._start = asyncio.create_task(self._warm(), name="wake")
 
     async def close(self) -> None:
-        """No longer wait for a start that is under way."""
         if self._start is not None:
             await stop([self._start])
 

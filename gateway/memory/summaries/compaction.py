@@ -63,7 +63,7 @@ class HistoryCompactor:
 
     def levels(self, context: Context) -> list[str]:
         """The levels of the summaries that are due."""
-        return [each.level for each in plan(context.situation())]
+        return [each.level for each in plan(context.situation)]
 
     def forget(self, conversation: str) -> None:
         """Drop what is kept of the conversation's text."""
@@ -92,12 +92,12 @@ class HistoryCompactor:
     async def _run(self, conversation: Conversation, force: bool, at_once: bool) -> int:
         made = 0
         for _ in range(_MAX_PLANS):
-            context = await self._builder.build(conversation, compacting=True)
-            planned = plan(context.situation(force=force))
+            context = await self._builder.build(conversation, compacting=True, force=force)
+            planned = plan(context.situation)
             if not planned:
                 break
             levels = [each.level for each in planned]
-            self._hub.publish(conversation.id, "compacting", levels=levels, tokens=context.situation().total)
+            self._hub.publish(conversation.id, "compacting", levels=levels, tokens=context.situation.total)
             self.running.add(conversation.id)
             try:
                 await side_by_side(self._make(context, each, at_once) for each in planned)
@@ -115,7 +115,7 @@ class HistoryCompactor:
         """
         context = await self._builder.build(conversation, compacting=True)
         written = 0
-        for summary in context.summaries:
+        for summary in context.situation.summaries:
             if summary.prompt_name == EXTRACT and summary.seq not in self._refused:
                 try:
                     await self._rewrite(context, summary, self._parts.prompts)
@@ -133,7 +133,7 @@ class HistoryCompactor:
         It is not stored. An extract, if the model cannot write it. Raises what the inference raises.
         """
         context = await self._builder.build(conversation, compacting=True)
-        situation = context.situation()
+        situation = context.situation
         if not situation.messages and not situation.chain:
             return None
         seqs = [message.seq for message in situation.messages]
@@ -157,7 +157,7 @@ class HistoryCompactor:
         prompts = self._parts.prompts
         wanted = prompts if version is None else prompts.with_version(version)
         outdated = []
-        for summary in context.summaries:
+        for summary in context.situation.summaries:
             name = summary.prompt_name
             # Otherwise its prompt is gone, or no model wrote it: it stays as it is.
             if name in prompts.names():
@@ -225,10 +225,10 @@ class HistoryCompactor:
         conversation, parts = context.conversation, self._parts
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
-            messages = [_as_read(message, context.summaries) for message in messages]
+            messages = [_as_read(message, context.situation.summaries) for message in messages]
         source = SummarySource(
             messages=messages,
-            folds=[summary for summary in context.summaries if summary.seq in compaction.folds],
+            folds=[summary for summary in context.situation.summaries if summary.seq in compaction.folds],
             named=conversation.kind == "channel",
             code=conversation.kind == "code",
         )

@@ -8,26 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apsw
-from msgspec import Struct
 
 from gateway.store.memory.facts import Fact, Scope, in_scope
 from gateway.store.rows import select
 from gateway.store.vectors import get_space, use_extension
 
 
-class PendingFact(Struct, frozen=True):
-    """A live fact without a vector."""
-
-    seq: int
-    key: str
-    text: str
-
-
-def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[PendingFact]:
+def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[Fact]:
     """Live facts without a vector after ``seq`` ``after``, in order."""
     return select(
         connection,
-        PendingFact,
+        Fact,
         "facts WHERE seq > ? AND ended_at IS NULL "
         "AND NOT EXISTS (SELECT 1 FROM fact_vectors WHERE fact = seq) ORDER BY seq LIMIT ?",
         (after, limit),

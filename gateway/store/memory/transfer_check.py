@@ -29,49 +29,43 @@ _TEXTS = {
     "title", "participants", "persona", "instructions", "speaker", "key", "text", "quote", "reason", "tool",
     "question",
 }  # fmt: skip
+_TIMES = ("created_at", "updated_at", "archived_at", "valid_from", "ended_at")
 
 
 def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
     """The line with its secrets redacted. Raises InvalidRequestError that names the invalid field."""
     if isinstance(line, Archive):
-        return _archive(line)
+        messages = [_row("messages", message) for message in line.messages]
+        conversation = _row("conversation", line.conversation)
+        _messages(messages)
+        _summaries(messages, line.summaries)
+        summaries = [without_secrets(summary)[0] for summary in line.summaries]
+        return Archive(conversation=conversation, messages=messages, summaries=summaries)
     if isinstance(line, FactRow):
-        fact = line.fact
-        _name("fact.id", fact.id)
-        _times("fact", [fact.valid_from, fact.ended_at or 0.0])
-        _count("fact.redactions", fact.redactions)
-        return FactRow(_redacted(fact))
+        return FactRow(_row("fact", line.fact))
     task = line.task
     if not _TASK.fullmatch(task.id):
         raise _wrong("task.id", "has the form T-20261120-03 or T-20261120-03.c2")
     if not _DAY.fullmatch(task.day):
         raise _wrong("task.day", "is a date such as 2026-11-20")
-    if (task.level == "checklist") != (".c" in task.id) or (
-        task.level == "checklist" and task.parent is None
-    ):
+    item = task.level == "checklist"
+    if item != (".c" in task.id) or (item and task.parent is None):
         raise _wrong("task.parent", "names the task of a checklist's item")
-    _times("task", [task.created_at, task.updated_at])
-    _count("task.redactions", task.redactions)
-    return TaskRow(_redacted(task))
+    return TaskRow(_row("task", task))
 
 
-def _archive(archive: Archive) -> Archive:
-    _name("conversation.id", archive.conversation.id)
-    _count("conversation.redactions", archive.conversation.redactions)
-    _times("conversation", [archive.conversation.created_at, archive.conversation.updated_at])
-    _messages(archive.messages)
-    _summaries(archive.messages, archive.summaries)
-    return Archive(
-        conversation=_redacted(archive.conversation),
-        messages=[_redacted(message) for message in archive.messages],
-        summaries=[without_secrets(summary)[0] for summary in archive.summaries],
-    )
+def _row(what: str, row: Row) -> Row:
+    """Check the fields that all rows have; return the row with its texts redacted and the secrets counted.
 
-
-def _redacted(row: Row) -> Row:
-    """The row with its texts redacted and the secrets counted. Names and ids stay, because other rows refer to them."""
-    values = {name: getattr(row, name) for name in row.__struct_fields__ if name in _TEXTS}
-    clean, count = redact_value(values)
+    Names and ids stay, because other rows refer to them.
+    """
+    if not _NAME.fullmatch(row.id):
+        raise _wrong(f"{what}.id", "has 1 to 128 letters, digits, `.`, `_`, `:` and `-`")
+    if not 0 <= row.redactions <= _MOST:
+        raise _wrong(f"{what}.redactions", "counts from 0")
+    _times(what, [value for name in _TIMES if (value := getattr(row, name, None)) is not None])
+    texts = {name: getattr(row, name) for name in row.__struct_fields__ if name in _TEXTS}
+    clean, count = redact_value(texts)
     return msgspec.structs.replace(row, **clean, redactions=row.redactions + count)
 
 
@@ -82,17 +76,13 @@ def _messages(messages: Sequence[StoredMessage]) -> None:
         raise _wrong("messages.round", "counts from 1 and never goes back")
     if len({message.id for message in messages}) < len(messages):
         raise _wrong("messages.id", "is another one for each message")
-    for message in messages:
-        _name("messages.id", message.id)
-        if not UNCOUNTED <= message.tokens <= _MOST:
-            raise _wrong("messages.tokens", "is a number of tokens")
-        _count("messages.redactions", message.redactions)
+    if not all(UNCOUNTED <= message.tokens <= _MOST for message in messages):
+        raise _wrong("messages.tokens", "is a number of tokens")
     known = {message.seq for message in messages}
     if any(
         message.answers is not None and not (message.seq > message.answers in known) for message in messages
     ):
         raise _wrong("messages.answers", "is an earlier message")
-    _times("messages", (message.created_at for message in messages))
 
 
 def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> None:
@@ -131,16 +121,6 @@ def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) 
 def _rising(field: str, numbers: Sequence[int]) -> None:
     if any(not 0 <= number <= _MOST for number in numbers) or any(a >= b for a, b in pairwise(numbers)):
         raise _wrong(field, "rises from one to the next")
-
-
-def _count(field: str, number: int) -> None:
-    if not 0 <= number <= _MOST:
-        raise _wrong(field, "counts from 0")
-
-
-def _name(field: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise _wrong(field, "has 1 to 128 letters, digits, `.`, `_`, `:` and `-`")
 
 
 def _times(what: str, times: Iterable[float]) -> None:

@@ -13,7 +13,7 @@ CREATE TABLE vector_space (
 -- Pages whose passages have their vectors. A page that changes becomes another row of wiki_pages and loses this one.
 CREATE TABLE wiki_embedded (
   page    INTEGER PRIMARY KEY REFERENCES wiki_pages (id) ON DELETE CASCADE,
-  cutter  INTEGER NOT NULL, -- gateway.wiki.search.pieces.VERSION that cut it
+  cutter  INTEGER NOT NULL, -- gateway.wiki.search.vectors.VERSION that cut it
   problem TEXT -- why it has no vectors
 ) STRICT;
 

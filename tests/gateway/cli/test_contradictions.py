@@ -68,25 +68,25 @@ CASES: list[tuple[dict[str, str], list[str]]] = [
     ),
     (
         {"ASK__PASSAGE_TOKENS": "500"},
-        ["ask.passage_tokens is 500", "ask.prompt_tokens is 400", "raise the other"],
+        ["ask.passage_tokens is 500", "ask.prompt_tokens is 400", "raise ask.prompt_tokens"],
     ),
     (
         {"SERVER__MAX_BODY_BYTES": "1000"},
         [
             "ask.max_question_bytes is 4096",
             "server.max_body_bytes is 1000",
-            "lower the one or raise the other",
+            "lower ask.max_question_bytes or raise server.max_body_bytes",
         ],
     ),
     ({"MODEL__CONTEXT": "300"}, ["model.context is 300", "at least 512 tokens", "raise model.context"]),
-    ({"MODEL__NAME": "/etc/hostname"}, ["model.name is /etc/hostname", "no GGUF file", "hearth pull"]),
+    ({"MODEL__NAME": "/etc/hostname"}, ["model.name is /etc/hostname", "not a GGUF file", "hearth pull"]),
     ({"MODEL__NAME": "gemma-4-e2b"}, ["hearth pull gemma-4-e2b"]),
     (
         {"WIKI__SEARCH": "vectors"},
         ['wiki.search is "vectors"', 'embedding.model is ""', 'wiki.search to "text"'],
     ),
     ({"WIKI__API_URL": "esolangs.org"}, ["wiki.api_url", "'esolangs.org'", "must begin with https://"]),
-    ({"EMBEDDING__MODEL": "/etc/hostname"}, ["embedding.model is /etc/hostname", "no GGUF file"]),
+    ({"EMBEDDING__MODEL": "/etc/hostname"}, ["embedding.model is /etc/hostname", "not a GGUF file"]),
     (
         {"SERVER__ALLOWED_HOSTS": "https://a.example"},
         ["server.allowed_hosts has 'https://a.example'", "without scheme"],

@@ -317,7 +317,7 @@ def test_a_reply_of_a_conversation_with_another_core_prompt(
         return run_command(answering, tmp_path, "log", "talk", "--replay", "--prompt", *arguments)
 
     refused = hearth("chat_core=2")
-    assert refused.returncode != 0 and "there in version 1" in refused.stderr
+    assert refused.returncode != 0 and "exists in version 1" in refused.stderr
     core = (Path(__file__).parents[3] / "prompts" / "chat_core.md").read_text()
     (data / "prompts").mkdir()
     (data / "prompts" / "chat_core.md").write_text(

@@ -217,7 +217,7 @@ def test_a_logged_request_is_replayed_and_compared(client: Run, served: dict[str
     compared = json.loads(client("log", record["id"], "--replay", "--json").stdout)["generations"]
     assert compared[0]["step"] == "terms" and compared[0]["same"], "temperature 0 and the same prompt"
     wrong = client("log", record["id"], "--replay", "--prompt", "search_terms=9")
-    assert wrong.returncode == 1 and "there in version 1" in wrong.stderr
+    assert wrong.returncode == 1 and "exists in version 1" in wrong.stderr
     assert client("log", "--replay").returncode == 2
     folder = Path(served["HEARTH_DATA_DIR"]) / "prompts"
     folder.mkdir(exist_ok=True)

@@ -297,7 +297,7 @@ async def test_a_mangled_event_fails_its_request_instead_of_losing_it(make_host:
     host = make_host("--mangle", tag)
     end = await outcome(host, 3)
     assert retriable(end)
-    assert "malformed answer" in str(end)
+    assert "malformed reply" in str(end)
     await until(lambda: host.health().open_requests == 0)
     assert host.health().restarts == 0
 

@@ -105,7 +105,7 @@ def test_a_file_of_ones_own_is_estimated(tmp_path: Path) -> None:
         ("gemma-4-e2b", "is not on this machine: run `hearth pull gemma-4-e2b`"),
         ("owner/repo:x.gguf", "is not on this machine: run `hearth pull owner/repo:x.gguf`"),
         ("gemma4-e2b", "unknown model `gemma4-e2b`: did you mean `gemma-4-e2b`"),
-        ("qwxyz", "`hearth models` lists what is known"),
+        ("qwxyz", "`hearth models` lists the known ones"),
         ("/nowhere/x.gguf", "there is no model file /nowhere/x.gguf"),
         ("embeddinggemma", "is an embedding model and cannot answer"),
     ],

@@ -131,7 +131,7 @@ def test_several_versions_lie_side_by_side(tmp_path: Path) -> None:
 
 def test_a_version_beside_nothing_is_refused(tmp_path: Path) -> None:
     write(tmp_path, GOOD, "greet@3")
-    with pytest.raises(ConfigurationError, match=r"no `greet.md` is in use"):
+    with pytest.raises(ConfigurationError, match=r"needs a `greet.md` beside it"):
         load_prompts(tmp_path)
     write(tmp_path, GOOD, "greet@2")
     with pytest.raises(ConfigurationError, match="`version` is 3, but the file's name says `2`"):

@@ -231,6 +231,6 @@ def test_what_cannot_be_served_is_refused_by_name() -> None:
     done = subprocess.run([sys.executable, "-c", CASES], capture_output=True, text=True, check=True)
     two, file, udp, silent = done.stdout.splitlines()
     assert two.startswith("the service manager passed 2 sockets")
-    assert "no socket (" in file
+    assert "not a socket (" in file
     for each in (udp, silent):
         assert "does not listen on TCP; the socket unit needs ListenStream=ADDRESS:PORT" in each

@@ -104,7 +104,7 @@ async def test_a_step_that_never_ends_is_noticed(
 ) -> None:
     monkeypatch.setattr("gateway.inference.process.heartbeat.STUCK_SECONDS", 0.6)
     host = make_host("--stuck", "--stall")
-    with pytest.raises(ModelUnavailableError, match="did not get on with a step or a prompt"):
+    with pytest.raises(ModelUnavailableError, match="made no progress with a step or a prompt"):
         await asyncio.wait_for(collect(host), PATIENCE)
     await until(lambda: not own_children())
 

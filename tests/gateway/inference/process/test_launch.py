@@ -162,10 +162,10 @@ def test_a_check_tells_what_a_start_would_fail_with(model: ResolvedModel) -> Non
     launcher.remember(launcher.plan(), ModelUnavailableError("too large", code="out_of_memory"))
     launcher.check()  # there may be room by now
     model.path.write_bytes(b"root:x:0:0:")
-    with pytest.raises(ModelUnavailableError, match=r"is no GGUF file.*`model\.name`") as caught:
+    with pytest.raises(ModelUnavailableError, match=r"is not a GGUF file.*`model\.name`") as caught:
         launcher.check()
     assert caught.value.code == "model_corrupt"
-    with pytest.raises(ModelUnavailableError, match="is no GGUF file"):
+    with pytest.raises(ModelUnavailableError, match="is not a GGUF file"):
         launcher.plan()
     model.path.write_bytes(b"GGUF")
     with pytest.raises(ModelUnavailableError, match="needs about"):
