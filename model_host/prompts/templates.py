@@ -40,6 +40,10 @@ class Tokenizer(Protocol):
     """Text to token ids; with ``special`` control tokens are recognised in the text."""
 
     @property
+    def bos(self) -> str: ...
+    @property
+    def eos(self) -> str: ...
+    @property
     def control_pattern(self) -> re.Pattern[str]:
         """Matches the spelling of any control token."""
         ...
@@ -60,14 +64,11 @@ class PromptBuilder:
         template: str | None,
         tokenizer: Tokenizer,
         worker: TemplateWorker,
-        bos: str,
-        eos: str,
-        name: str = "this model",
+        name: str,
     ) -> None:
         self._template = template
         self._tokenizer = tokenizer
         self._worker = worker
-        self._bos, self._eos = bos, eos
         self._name = name
         self._nonce = f"{secrets.randbelow(10**18):018d}"
         # One rendering per shape of conversation: the placeholders make it independent of the text.
@@ -184,8 +185,8 @@ class PromptBuilder:
             {
                 "template": self._template,
                 "add_generation_prompt": True,
-                "bos_token": self._bos,
-                "eos_token": self._eos,
+                "bos_token": self._tokenizer.bos,
+                "eos_token": self._tokenizer.eos,
                 "enable_thinking": False,
                 **request,
             }

@@ -30,8 +30,8 @@ class Stats(EventBase, frozen=True, kw_only=True):
     id: str
     waiting: int
     running: int
-    kv_used: int  # cells
-    kv_size: int
+    kv_used: int = 0  # cells
+    kv_size: int = 0
     snapshots_saved: int = 0  # sequences written to disk
     snapshots_restored: int = 0
     requests: int
