@@ -353,7 +353,7 @@ def _time_ours(vocabulary: Vocabulary, program: Program, text: str) -> tuple[lis
     for logits in _logits(vocabulary):
         begun = time.process_time()
         search = Search(constraint, logits, endings=False)
-        while (token := search.look()) is None and not search.allows(token := int(logits.argmax())):
+        while (token := search.narrow()) is None and not search.allows(token := int(logits.argmax())):
             pass
         if token in vocabulary.ending_ids:
             break

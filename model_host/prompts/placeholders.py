@@ -24,7 +24,9 @@ MAX_FIELDS = 99_999
 MAX_NESTING = 64
 
 _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions"})
-_SCHEMA_KEYWORDS = "items additionalProperties not contains propertyNames if then else anyOf oneOf allOf prefixItems"
+_SCHEMA_KEYWORDS = (
+    "items additionalProperties not contains propertyNames if then else anyOf oneOf allOf prefixItems"
+)
 _SCHEMAS = frozenset(_SCHEMA_KEYWORDS.split())
 _OTHER_KEYWORDS = """
 type description title format pattern nullable minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
