@@ -1,4 +1,4 @@
-"""Events of running requests on their way out: text that waits a moment, and lines that go out together."""
+"""Events of running requests: text that may wait a moment, and lines that are written together."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ class EventEmitter:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._lines: list[bytes] = []
-        self._looked_at = time.monotonic()  # when text that is due was last looked for
+        self._last_look = time.monotonic()  # when due text was last looked for
 
     def emit(self, event: protocol.Event) -> None:
-        """Send an event with the next :meth:`flush`. Raises ProtocolError for one over the line limit."""
+        """Send an event with the next :meth:`flush`. Raises ProtocolError if it exceeds the line limit."""
         self._lines.append(protocol.encode(event))
 
     def flush(self) -> None:
-        """Write what was collected."""
+        """Write the collected lines."""
         if self._lines:
             lines, self._lines = self._lines, []
             self._output.write(lines)
 
     def show(self, sequence: SequenceState, pieces: Sequence[Text | CallPiece]) -> None:
-        """Emit calls, and hold text until it is due."""
+        """Emit pieces of tool calls, and buffer text until it is due."""
         for piece in pieces:
             if isinstance(piece, CallPiece):
-                self.tell(sequence)
+                self.send(sequence)
                 self.emit(
                     protocol.ToolDelta(sequence.id, piece.index, piece.call_id, piece.name, piece.arguments)
                 )
             else:
-                sequence.held.add(piece)
+                sequence.buffer.add(piece)
 
-    def tell(self, sequence: SequenceState) -> None:
-        """Emit the text that is held."""
-        if sequence.held:
-            told = sequence.held.take(time.monotonic())
-            self.emit(protocol.Delta(sequence.id, told.text, sequence.unreported, told.logprobs))
+    def send(self, sequence: SequenceState) -> None:
+        """Emit the buffered text."""
+        if sequence.buffer:
+            text = sequence.buffer.take(time.monotonic())
+            self.emit(protocol.Delta(sequence.id, text.text, sequence.unreported, text.logprobs))
             sequence.unreported = 0
 
-    def tell_due(self, scheduler: Scheduler) -> None:
-        """Emit the text that should not wait for another step: any, unless all that run decode, and fast."""
+    def send_due(self, scheduler: Scheduler) -> None:
+        """Emit the text that should not wait for another step, which is any text unless all requests decode."""
         now = time.monotonic()
-        step, self._looked_at = now - self._looked_at, now
+        step, self._last_look = now - self._last_look, now
         decoding = all(sequence.decoding for sequence in scheduler.running)
         for sequence in scheduler.running:
-            if not decoding or sequence.held.due(now, step):
-                self.tell(sequence)
-        for sequence in scheduler.waiting:  # it was preempted
-            self.tell(sequence)
+            if not decoding or sequence.buffer.due(now, step):
+                self.send(sequence)
+        for sequence in scheduler.waiting:  # preempted ones
+            self.send(sequence)

@@ -1,4 +1,4 @@
-"""A model host put together: engine, scheduler, intake and loop around one model file."""
+"""Model hosts: what all have in common, and the one that generates text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from model_host import protocol
 from model_host.batching.request import SequenceState
-from model_host.batching.scheduler import Feed, Scheduler
+from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
-from model_host.engine.engine import Engine, Span
-from model_host.engine.threads import Plan
+from model_host.engine.engine import Engine
 from model_host.engine.tuned_engine import TunedEngine
 from model_host.loop import BatchLoop
+from model_host.options import HostOptions
 from model_host.preparer import Preparer
 from model_host.prompts.renderer import TemplateWorker
 from model_host.prompts.templates import PromptBuilder
@@ -34,25 +32,8 @@ Work = TypeVar("Work")
 LOADING_INTERVAL_SECONDS = 0.1  # between two reports of load progress
 
 
-@dataclass(frozen=True, slots=True)
-class HostOptions:
-    """The command line of a model host."""
-
-    model: Path
-    context: int
-    parallel: int
-    chunk: int
-    threads: int
-    max_waiting: int
-    thread_plan: Plan | None = None  # as measured before; empty: measure now; None: ``threads``
-    drafts: int = 0  # guessed tokens in a step at most; 0: no guessing
-    snapshots: Path | None = None  # where KV sequences are saved
-    snapshot_bytes: int = 0  # all files together at most
-    quiet_seconds: float = 0.0  # idle time before they are saved
-
-
 class Host(ABC, Generic[Work]):
-    """What every host has: a pair of descriptors, the table of open requests, threads."""
+    """The two descriptors of the protocol and the table of open requests."""
 
     def __init__(self, options: HostOptions, *, read: int, write: int) -> None:
         self.options = options
@@ -68,18 +49,18 @@ class Host(ABC, Generic[Work]):
 
     @abstractmethod
     def cancelled(self, request_id: str) -> None:
-        """From the reader thread: an open request was cancelled; ``""``: the host is to end."""
+        """Abort the current batch if the request is in it, or if the id is ``""``. Called by the reader thread."""
 
     def fail(self, code: protocol.FailureCode, message: str) -> None:
-        """Tell why there will be no service."""
+        """Report why this host cannot serve."""
         self.output.emit(protocol.Failed(None, code, message))
 
     def start_reading(self) -> None:
-        """Requests are taken in from now on; they wait until the model is loaded."""
+        """Accept requests from now on; they wait until the model is loaded."""
         start_thread("reader", lambda: self.intake.read_from(self._read))
 
     def progress(self) -> Callable[[float], bool]:
-        """Reports the load; a shutdown ends it."""
+        """A callback for the load: reports its progress, and returns False to end it after a shutdown."""
         due = 0.0
 
         def report(fraction: float) -> bool:
@@ -94,7 +75,7 @@ class Host(ABC, Generic[Work]):
 
 
 class ModelHost(Host[SequenceState]):
-    """Generates text with one model. ``worker`` may have been started before."""
+    """Generates text with one model."""
 
     def __init__(self, options: HostOptions, worker: TemplateWorker, *, read: int, write: int) -> None:
         super().__init__(options, read=read, write=write)
@@ -103,9 +84,7 @@ class ModelHost(Host[SequenceState]):
         self._loop: BatchLoop | None = None
 
     def serve(self) -> None:
-        """See :meth:`Host.serve`."""
         self.start_reading()
-        self._worker.start()  # its start-up overlaps the load
         options = self.options
         # A step is never larger than the context, and every running sequence gets a token each step.
         chunk = max(min(options.chunk, options.context), options.parallel)
@@ -126,21 +105,22 @@ class ModelHost(Host[SequenceState]):
             sequence_limit=engine.sequence_limit,
             drafts=options.drafts,
         )
-        vocabulary = engine.vocabulary
-        prompts = PromptBuilder(
-            engine.template, vocabulary, self._worker, vocabulary.bos, vocabulary.eos, engine.name
-        )
-        keeper = self._keeper(engine, slots, prompts)
-        if keeper is not None:
-            scheduler.restore = keeper.restore
+        prompts = PromptBuilder(engine.weights.template, engine.vocabulary, self._worker, engine.weights.name)
         self._loop = BatchLoop(
-            _LoopModel(engine), scheduler, self.intake, self.output, chunk=engine.chunk, keeper=keeper
+            engine,
+            scheduler,
+            self.intake,
+            self.output,
+            chunk=engine.chunk,
+            snapshots=self._snapshots(engine, slots, prompts),
         )
         self._loop.meter.thread_plan = engine.thread_plan
         self.intake.on_ready = self._arrived
-        preparer = Preparer(engine, prompts, engine.sequence_limit)
+        preparer = Preparer(engine, prompts)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
-        if options.thread_plan is not None:  # after the template worker's start, which would be contention
+        if (
+            options.thread_plan is not None
+        ):  # after the template worker's start, which would count as contention
             engine.tune(options.thread_plan, min(engine.chunk, engine.n_ctx))
         self.output.emit(
             engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
@@ -148,12 +128,12 @@ class ModelHost(Host[SequenceState]):
         self._loop.run()
 
     def _arrived(self, sequence: SequenceState) -> None:
-        """Somebody waits for an answer: what is just being read for a background request is read again later."""
+        """Abort a batch that prefills background requests only, when a foreground one arrives."""
         if sequence.lane != "background" and self._loop is not None and self._loop.yielding:
             assert self._engine is not None
             self._engine.abort()
 
-    def _keeper(self, engine: Engine, slots: SlotTable, prompts: PromptBuilder) -> SnapshotManager | None:
+    def _snapshots(self, engine: Engine, slots: SlotTable, prompts: PromptBuilder) -> SnapshotManager | None:
         options = self.options
         if options.snapshots is None:
             return None
@@ -165,44 +145,15 @@ class ModelHost(Host[SequenceState]):
         except OSError as error:
             print(f"no snapshots: {error}", file=sys.stderr, flush=True)  # noqa: T201
             return None
-        opening = opening_of_replies(prompts)
-        return SnapshotManager(
-            slots, folder, engine, Boundary(engine.vocabulary, opening), quiet_seconds=options.quiet_seconds
-        )
+        boundary = Boundary(engine.vocabulary, opening_of_replies(prompts))
+        return SnapshotManager(slots, folder, engine, boundary, quiet_seconds=options.snapshot_after)
 
     def cancelled(self, request_id: str) -> None:
-        """Stop the present step if it reads this request's prompt, or on shutdown."""
-        if (
-            self._engine is not None
-            and self._loop is not None
-            and (not request_id or request_id in self._loop.batched)
-        ):
+        if self._loop is not None and (not request_id or request_id in self._loop.prefilling):
+            assert self._engine is not None
             self._engine.abort()
 
 
-class _LoopModel:
-    """The engine as the batch loop sees it."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.arm = engine.arm
-        self.step_size = engine.step_size
-        self.piece = engine.vocabulary.piece
-        self.text = engine.vocabulary.text
-        self.ends = engine.vocabulary.ends
-
-    def run(self, feeds: Sequence[Feed]) -> tuple[str, dict[int, int]]:
-        """See :class:`model_host.loop.BatchModel`."""
-        spans = []
-        for feed in feeds:
-            sequence = feed.sequence
-            assert sequence.slot is not None
-            tokens = [*sequence.tokens[sequence.done : sequence.done + feed.count], *feed.draft]
-            logits = 1 + len(feed.draft) if feed.last else 0
-            spans.append(Span(sequence.slot.id, sequence.done, tokens, logits))
-        return self._engine.decode(spans)
-
-
 def start_thread(name: str, body: Callable[[], None]) -> None:
-    """Run ``body`` beside the loop; what it raises ends the host."""
+    """Run ``body`` in a daemon thread; an exception in it ends the process."""
     threading.Thread(target=body, name=name, daemon=True).start()

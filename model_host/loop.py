@@ -9,44 +9,40 @@ from functools import partial
 from typing import Protocol
 
 from model_host import protocol
-from model_host.batching.batches import batches
+from model_host.batching.batches import Feed, Span, batches
 from model_host.batching.estimate import QueueReporter
 from model_host.batching.meter import Meter
 from model_host.batching.pace import Pace
 from model_host.batching.request import SequenceState, bad_grammar
-from model_host.batching.scheduler import Feed, Scheduler
-from model_host.batching.token_logprobs import Spelling, token_logprob
+from model_host.batching.scheduler import Scheduler
 from model_host.emitter import EventEmitter
 from model_host.grammar.gbnf.syntax import GrammarError
-from model_host.replies.tool_arguments import MalformedCallError
+from model_host.replies.tool_readers import MalformedCallError
 from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
 from model_host.wire.output import Output
 
-SAVING_PAUSE_SECONDS = (
-    0.05  # between two snapshots of an idle host: the writer has its turn, and so has a request
-)
+SAVING_PAUSE_SECONDS = 0.05  # between two snapshots of an idle host, for the writer and for new requests
 CLOSING_SECONDS = 8.0  # for the snapshots of a host that ends
 
 
-class BatchModel(Spelling, Protocol):
-    """What the loop needs of the engine."""
+class BatchModel(Protocol):
+    """The engine, as the loop uses it."""
 
     def arm(self) -> None:
-        """Forget an earlier abort; from now on one stops the next :meth:`run`."""
-        ...
+        """Forget an earlier abort; from now on one stops the next :meth:`decode`."""
 
-    def run(self, feeds: Sequence[Feed]) -> tuple[str, dict[int, int]]:
-        """Decode the feeds; the result and the output row of every sequence slot that asked for one."""
-        ...
+    def decode(self, spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
+        """Decode a batch. Returns the result and, by KV sequence, the first output row."""
 
     def step_size(self, budget: int) -> int:
-        """How many tokens a step of about ``budget`` had best have."""
-        ...
+        """The most efficient number of tokens near ``budget``."""
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token adds to the text."""
 
     def ends(self, token: int) -> bool:
         """Whether the token ends a generation."""
-        ...
 
 
 class BatchLoop:
@@ -60,12 +56,10 @@ class BatchLoop:
         output: Output,
         *,
         chunk: int,
-        keeper: SnapshotManager | None = None,
+        snapshots: SnapshotManager | None,
     ) -> None:
-        self.batched: frozenset[str] = frozenset()  # ids whose prompt is being read in the present batch
-        self.yielding = (
-            False  # the present batch reads for background requests alone: anybody else may stop it
-        )
+        self.prefilling: frozenset[str] = frozenset()  # ids whose prompts are in the current batch
+        self.yielding = False  # the current batch prefills background requests only: others may abort it
         self.meter = Meter()
         self._model = model
         self._scheduler = scheduler
@@ -74,10 +68,12 @@ class BatchLoop:
         self._pace = Pace(chunk)
         self._chunk = chunk
         self._queue = QueueReporter(scheduler, self.meter)
-        self._keeper = keeper
-        self._busy_at = time.monotonic()  # when the last step ended
-        self._unchecked = False  # the books of the cache were used since they were checked
-        self._teller = EventEmitter(output)
+        self._snapshots = snapshots
+        if snapshots is not None:
+            scheduler.restore = snapshots.restore
+        self._last_step = time.monotonic()  # when it ended
+        self._unchecked = False  # slots have changed since they were last checked
+        self._emitter = EventEmitter(output)
 
     def run(self) -> None:
         """Serve until shutdown or end of input; then end every open request as cancelled."""
@@ -92,14 +88,14 @@ class BatchLoop:
         for batch in batches(self._plan()):
             if not self._compute(batch):
                 break
-        self._teller.flush()
+        self._emitter.flush()
 
-    # ------------------------------------------------------------------ the parts of a step
+    # ------------------------------------------------------------------ intake
 
     def _take_in(self) -> None:
         scheduler = self._scheduler
         idle = not (scheduler.waiting or scheduler.running)
-        for sequence in self._rest() if idle else self._intake.take(wait=False):
+        for sequence in self._wait_idle() if idle else self._intake.take(wait=False):
             if (ticket := self._output.ticket(sequence.id)) is not None:
                 sequence.forgotten = ticket.forgotten
             if scheduler.full:
@@ -107,8 +103,7 @@ class BatchLoop:
             else:
                 scheduler.add(sequence)
         for sequence in [*scheduler.waiting, *scheduler.running]:
-            ticket = self._output.ticket(sequence.id)
-            if ticket is None or ticket.cancelled:
+            if self._cancelled(sequence):
                 self._finish(sequence, "cancelled")
         while self._intake.stats_asked:
             request_id = self._intake.stats_asked.popleft()
@@ -116,87 +111,86 @@ class BatchLoop:
         while self._intake.forget_asked:
             asked = self._intake.forget_asked.popleft()
             scheduler.forget(asked.owner)
-            if self._keeper is not None:
-                self._keeper.forget(asked.owner, partial(self._forgotten, asked.id))
+            if self._snapshots is not None:
+                self._snapshots.forget(asked.owner, partial(self._forgotten, asked.id))
             else:
                 self._forgotten(asked.id, None)
 
     def _forgotten(self, request_id: str, problem: OSError | None) -> None:
-        """Runs in the snapshot writer's thread, once it has deleted the files."""
+        """Called by the snapshot writer's thread once it has deleted the files."""
         event: protocol.Event = protocol.Forgotten(request_id)
         if problem is not None:
             message = f"saved text may still be on the disk: {problem}"
             event = protocol.Failed(request_id, "not_erased", message[:1000], retriable=True)
         self._output.finish(request_id, event)
 
-    def _rest(self) -> list[SequenceState]:
-        """Nothing runs: sleep until there is work. After a quiet moment, save what is worth it, one slot at a time."""
+    def _wait_idle(self) -> list[SequenceState]:
+        """Sleep until there is work. After some idle time, save the slots worth it, one at a time."""
         if self._unchecked:
             self._unchecked = False
             if problem := self._scheduler.slots.repair():
                 print(f"the KV cache was dropped: {problem}", file=sys.stderr, flush=True)  # noqa: T201
-        keeper = self._keeper
-        if keeper is None or not keeper.pending():
+        snapshots = self._snapshots
+        if snapshots is None or not snapshots.pending():
             return self._intake.take(wait=True)
-        left = self._busy_at + keeper.quiet_seconds - time.monotonic()
+        left = self._last_step + snapshots.quiet_seconds - time.monotonic()
         if left <= 0:
-            keeper.save_next()
+            snapshots.save_next()
         return self._intake.take(wait=True, seconds=max(left, SAVING_PAUSE_SECONDS))
+
+    # ------------------------------------------------------------------ one step
 
     def _admit(self) -> None:
         now = time.monotonic()
         for sequence in self._scheduler.admit(now):
             self.meter.cached_tokens += sequence.cached
-            self._teller.emit(
-                protocol.Started(
-                    sequence.id, sequence.prompt_length, sequence.cached, round(now - sequence.arrived, 6)
-                )
-            )
-
-        for event in self._queue.news(now):
-            self._teller.emit(event)
+            waited = round(now - sequence.arrived, 6)
+            self._emitter.emit(protocol.Started(sequence.id, sequence.prompt_length, sequence.cached, waited))
+        for event in self._queue.changes(now):
+            self._emitter.emit(event)
 
     def _plan(self) -> list[Feed]:
         running = self._scheduler.running
         decoding = sum(sequence.decoding for sequence in running)
         budget = self._pace.budget(streaming=self._scheduler.streaming, decoding=decoding)
-        reading = self._model.step_size(budget - decoding)
-        feeds = self._scheduler.plan(min(self._chunk, reading + decoding), time.monotonic())
-        if not feeds and self._scheduler.running:
-            self._finish(self._scheduler.running[0], "length")  # alone, and not one cell is left
+        prefill = self._model.step_size(budget - decoding)
+        feeds = self._scheduler.plan(min(self._chunk, prefill + decoding), time.monotonic())
+        if not feeds and running:
+            self._finish(running[0], "length")  # it runs alone, and no cell is free
         return feeds
 
     def _compute(self, feeds: list[Feed]) -> bool:
-        """One batch, and what follows from it; False when it could not be computed."""
+        """Decode one batch and sample from it; False when it was not computed."""
         result, rows = self._decode(feeds)
-        self._busy_at = time.monotonic()
+        self._last_step = time.monotonic()
         self._unchecked = True
         if result == "done":
             self._advance(feeds, rows)
-            self._teller.tell_due(self._scheduler)
-            self._teller.flush()
+            self._emitter.send_due(self._scheduler)
+            self._emitter.flush()
         elif result == "no_room":
             self._shrink()
         return result == "done"
 
     def _decode(self, feeds: list[Feed]) -> tuple[str, dict[int, int]]:
         started = time.monotonic()
-        self.batched = frozenset(feed.sequence.id for feed in feeds if feed.count > 1)
-        self.yielding = bool(self.batched) and all(feed.sequence.lane == "background" for feed in feeds)
+        self.prefilling = frozenset(feed.sequence.id for feed in feeds if feed.count > 1)
+        self.yielding = bool(self.prefilling) and all(feed.sequence.lane == "background" for feed in feeds)
         self._model.arm()
         try:
+            # Requests and cancellations that came before `arm` could not abort this batch.
             if self.yielding and any(work.lane != "background" for work in self._intake.ready()):
                 return "aborted", {}
-            if any(self._gone(feed.sequence) for feed in feeds):
-                return "aborted", {}  # cancelled between the look at the intake and now
-            result, rows = self._model.run(feeds)
+            if self._intake.closing is not None or any(self._cancelled(feed.sequence) for feed in feeds):
+                return "aborted", {}
+            result, rows = self._model.decode([feed.span() for feed in feeds])
         except Exception as error:
             for feed in feeds:
                 self._fail(feed.sequence, "internal", f"decoding failed: {error}"[:500], retriable=True)
             self._scheduler.slots.drop_cached()
             return "failed", {}
         finally:
-            self.batched = frozenset()
+            self.prefilling = frozenset()
             self.yielding = False
         if result == "done":
             prefill = sum(feed.count for feed in feeds if feed.count > 1)
@@ -217,29 +211,30 @@ class BatchLoop:
             if feed.last:
                 self._sample_feed(feed, rows[sequence.slot.id], now)
             elif sequence.done < sequence.prompt_length:
-                self._teller.emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
+                self._emitter.emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
 
     def _sample_feed(self, feed: Feed, row: int, now: float) -> None:
-        """Sample after the last token, and after each guess as long as the one before it held."""
+        """Sample after the last token, and after each draft token while the one before it was accepted."""
         sequence, slot = feed.sequence, feed.sequence.slot
         assert slot is not None
-        held = 0
-        while self._sample(sequence, row + held, now) and held < len(feed.draft):
-            if sequence.tokens[-1] != feed.draft[held]:
+        accepted = 0
+        while self._sample(sequence, row + accepted, now) and accepted < len(feed.draft):
+            if sequence.tokens[-1] != feed.draft[accepted]:
                 break
             self._scheduler.slots.append(slot, sequence.tokens[-1:], sequence.shared)
             sequence.done += 1
-            held += 1
+            accepted += 1
         if feed.draft:
             self._scheduler.slots.cut(slot)
-            sequence.drafter.judge(len(feed.draft), held)
-            self.meter.guessed(len(feed.draft), held)
+            sequence.drafter.judge(len(feed.draft), accepted)
+            self.meter.count_drafts(len(feed.draft), accepted)
 
     def _sample(self, sequence: SequenceState, row: int, now: float) -> bool:
-        """The next token; False when it ended the request."""
+        """Sample a token; False when it ended the request."""
         try:
             token = sequence.sampler.sample(row)
-            logprob = token_logprob(self._model, sequence, row, token)
+            wanted = sequence.logprobs
+            logprob = None if wanted is None else sequence.sampler.logprob(row, token, wanted)
         except GrammarError as error:
             self._end(sequence, bad_grammar(sequence.id, error, sequence.shaper))
             return False
@@ -254,25 +249,23 @@ class BatchLoop:
         sequence.tokens.append(token)
         sequence.unreported += 1
         try:
-            self._teller.show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
+            self._emitter.show(sequence, sequence.reply.push(token, self._model.piece(token), logprob))
         except Exception as error:
             self._fail_reply(sequence, error)
             return False
         if sequence.reply.call_opened:
             sequence.sampler.constrain()
+        limit = self._scheduler.sequence_limit
         if sequence.reply.complete:
             self._finish(sequence, "stop")
-        elif (
-            sequence.generated >= sequence.max_tokens
-            or len(sequence.tokens) >= self._scheduler.sequence_limit
-        ):
+        elif sequence.generated >= sequence.max_tokens or len(sequence.tokens) >= limit:
             self._finish(sequence, "length")
         else:
             return True
         return False
 
     def _shrink(self) -> None:
-        """llama.cpp found no cells although the books say there are some: free what can be freed."""
+        """Free cells: llama.cpp found no room although our accounting says there is some."""
         scheduler = self._scheduler
         if scheduler.slots.drop_cached():
             return
@@ -287,7 +280,7 @@ class BatchLoop:
         reply = sequence.reply
         if reason != "cancelled":
             try:
-                self._teller.show(sequence, reply.finish(ended=reason == "stop"))
+                self._emitter.show(sequence, reply.finish(ended=reason == "stop"))
             except Exception as error:
                 self._fail_reply(sequence, error)
                 return
@@ -331,39 +324,31 @@ class BatchLoop:
             self._scheduler.remove(sequence)
         sequence.sampler.close()
         self.meter.requests += 1
-        self._teller.tell(sequence)
-        self._teller.flush()  # what was said before comes before the end
+        self._emitter.send(sequence)
+        self._emitter.flush()  # the text goes before the terminal event
         self._output.finish(sequence.id, event)
 
     def _close(self) -> None:
         for sequence in [*self._scheduler.waiting, *self._scheduler.running, *self._intake.take(wait=False)]:
             self._finish(sequence, "cancelled")
-        self._teller.flush()
-        if self._keeper is not None:
-            self._keeper.finish(CLOSING_SECONDS)
-        request_id = self._intake.closing or ""
-        for open_id in self._output.open_ids():
-            if open_id != request_id:
-                self._output.finish(
-                    open_id, protocol.Failed(open_id, "shutting_down", "the host is ending", True)
-                )
-        self._output.finish(request_id or None, protocol.Closing(request_id))
-
-    # ------------------------------------------------------------------ small things
+        self._emitter.flush()
+        if self._snapshots is not None:
+            self._snapshots.finish(CLOSING_SECONDS)
+        self._output.close(self._intake.closing)
 
     def _stats(self, request_id: str) -> protocol.Stats:
-        scheduler = self._scheduler
+        scheduler, snapshots = self._scheduler, self._snapshots
         return self.meter.stats(
             request_id,
             waiting=len(scheduler.waiting),
             running=len(scheduler.running),
             kv_used=scheduler.slots.used,
             kv_size=scheduler.slots.size,
-            wait_seconds=self._queue.wait_of_a_new_one(time.monotonic()),
-            snapshots_saved=self._keeper.saved if self._keeper is not None else 0,
-            snapshots_restored=self._keeper.restored if self._keeper is not None else 0,
+            wait_seconds=self._queue.wait_of_next(time.monotonic()),
+            snapshots_saved=snapshots.saved if snapshots is not None else 0,
+            snapshots_restored=snapshots.restored if snapshots is not None else 0,
         )
 
-    def _gone(self, sequence: SequenceState) -> bool:
+    def _cancelled(self, sequence: SequenceState) -> bool:
         ticket = self._output.ticket(sequence.id)
-        return ticket is None or ticket.cancelled or self._intake.closing is not None
+        return ticket is None or ticket.cancelled

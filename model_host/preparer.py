@@ -22,20 +22,18 @@ _NO_VECTORS = "this host generates text; vectors come from a host that was start
 
 
 class Preparer:
-    """Turns accepted requests into sequences: template, tokens, limits, grammar, sampler."""
+    """Prepares the requests of a host that generates text."""
 
-    def __init__(self, engine: Engine, prompts: PromptBuilder, limit: int) -> None:
+    def __init__(self, engine: Engine, prompts: PromptBuilder) -> None:
         self._engine = engine
+        self._vocabulary = engine.vocabulary
         self._prompts = prompts
-        self._limit = limit  # tokens one sequence may reach
         spellings = [marker for pair in THOUGHTS for marker in pair]
-        self._markers = Markers(
-            [*spellings, *(prompts.form.markers if prompts.form is not None else [])],
-            engine.vocabulary.control,
-        )
+        spellings += prompts.form.markers if prompts.form is not None else []
+        self._markers = Markers(spellings, engine.vocabulary.control)
 
     def prepare(self, ticket: Ticket) -> SequenceState | protocol.Event:
-        """The sequence for a generation, or the event that ends the request."""
+        """Return the sequence for a generation, else the event that ends the request."""
         request = ticket.request
         try:
             if isinstance(request, protocol.Count):
@@ -54,50 +52,46 @@ class Preparer:
             return bad_grammar(request.id, failure, _shaper(request))
 
     def _count(self, request: protocol.Count) -> protocol.Counted:
-        vocabulary = self._engine.vocabulary
         if request.messages is not None:
             lists = [self._prompts.build(request.messages, request.tools)[0]]
         else:
-            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
+            lists = [self._vocabulary.tokenize(text, special=False) for text in request.texts or []]
         counts = [len(tokens) for tokens in lists]
         return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
 
     def _detokenize(self, request: protocol.Detokenize) -> protocol.Detokenized | protocol.Failed:
-        vocabulary = self._engine.vocabulary
-        if request.tokens and max(request.tokens) >= vocabulary.size:
-            return protocol.Failed(
-                request.id,
-                "bad_request",
-                f"`tokens` has {max(request.tokens)}; the vocabulary's last token is {vocabulary.size - 1}",
-            )
-        pieces = [vocabulary.piece(token) for token in request.tokens]
+        largest, last = max(request.tokens, default=0), self._vocabulary.size - 1
+        if largest > last:
+            problem = f"`tokens` has {largest}; the vocabulary's last token is {last}"
+            return protocol.Failed(request.id, "bad_request", problem)
+        pieces = [self._vocabulary.piece(token) for token in request.tokens]
         text = b"".join(pieces).decode("utf-8", "replace")
         return protocol.Detokenized(request.id, text, [*map(list, pieces)] if request.return_pieces else None)
 
     def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
         tokens, shared = self._prompt(request)
-        if len(tokens) >= self._limit:
+        limit = self._engine.sequence_limit
+        if len(tokens) >= limit:
             return protocol.Failed(
                 request.id,
                 "prompt_too_long",
-                f"the prompt has {len(tokens)} tokens; the model's context holds {self._limit}, "
+                f"the prompt has {len(tokens)} tokens; the model's context holds {limit}, "
                 "with room for at least one token of the answer",
-                details={"tokens": len(tokens), "limit": self._limit},
+                details={"tokens": len(tokens), "limit": limit},
             )
         if not tokens:
             return protocol.Failed(request.id, "bad_request", "the prompt is empty")
-        grammar, waits = self._grammar(request)
-        sampler = self._engine.sampler(
-            request.sampling, grammar=grammar, grammar_waits=waits, ignore_eos=request.ignore_eos
-        )
+        grammar, lazy = self._grammar(request)
         return SequenceState(
             id=request.id,
             lane=request.lane,
             owner=request.owner,
             tokens=tokens,
             shared=shared,
-            max_tokens=request.max_tokens or self._limit,
-            sampler=sampler,
+            max_tokens=request.max_tokens or limit,
+            sampler=self._engine.sampler(
+                request.sampling, grammar=grammar, lazy=lazy, ignore_eos=request.ignore_eos
+            ),
             reply=Reply(StopMatcher(request.stop), self._parser(request)),
             arrived=arrived,
             logprobs=request.logprobs,
@@ -105,34 +99,33 @@ class Preparer:
         )
 
     def _grammar(self, request: protocol.Generate) -> tuple[Program | None, bool]:
-        """What constrains the output, and whether only from the first tool call on."""
+        """The grammar of the output, and whether it is lazy: applied only from the first tool call on."""
         if request.json_schema is not None:
             return schema_to_grammar(request.json_schema), False
         form, tools = self._prompts.form, _callable(request)
         if form is None or not tools:
             if request.grammar is None:
                 return None, False
-            return compile_grammar(request.grammar, self._engine.vocabulary.grammar_token), False
-        must = request.tool_choice != "auto"
-        if not must and not form.open:
-            return None, False  # nothing tells a call from text until it is read
+            return compile_grammar(request.grammar, self._vocabulary.grammar_token), False
+        lazy = request.tool_choice == "auto"
+        if lazy and not form.open:
+            return None, False  # no marker tells where a call begins
         parallel = request.parallel_tool_calls and not request.tool_choice.startswith("function:")
-        return tool_grammar(form, self._markers, tools, parallel=parallel, opened=not must), not must
+        return tool_grammar(form, self._markers, tools, parallel=parallel, opened=lazy), lazy
 
     def _parser(self, request: protocol.Generate) -> ReplyParser | None:
         if request.messages is None:
-            return None  # plain text goes on as it is
+            return None
         names = frozenset(tool.name for tool in _callable(request))
         return ReplyParser(self._markers, self._prompts.form, names, parallel=request.parallel_tool_calls)
 
     def _prompt(self, request: protocol.Generate) -> tuple[list[int], int]:
         if request.messages is not None:
-            return self._prompts.build(
-                request.messages, [] if request.tool_choice == "none" else request.tools
-            )
-        vocabulary = self._engine.vocabulary
-        begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
-        return begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin)
+            tools = [] if request.tool_choice == "none" else request.tools
+            return self._prompts.build(request.messages, tools)
+        bos = self._vocabulary.bos_id
+        begin = [] if bos is None else [bos]
+        return begin + self._vocabulary.tokenize(request.prompt or "", special=False), len(begin)
 
 
 def _callable(request: protocol.Generate) -> list[protocol.Tool]:
@@ -142,7 +135,7 @@ def _callable(request: protocol.Generate) -> list[protocol.Tool]:
 
 
 def _shaper(request: protocol.Generate) -> str:
-    """The field that shapes the output, where one does."""
+    """The field that constrains the output."""
     if request.json_schema is not None:
         return "json_schema"
     return "grammar" if request.grammar is not None else "tools"

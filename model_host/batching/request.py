@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from model_host.batching.drafts import Drafter
 from model_host.grammar.gbnf.syntax import GrammarError
-from model_host.protocol import Failed, Lane
-from model_host.replies.delta_buffer import DeltaBuffer
-from model_host.replies.reply import Reply
+from model_host.protocol import Failed, Lane, TokenLogprob
+from model_host.replies.reply import DeltaBuffer, Reply
 
 if TYPE_CHECKING:
     from model_host.batching.slots import Slot
@@ -19,39 +18,36 @@ AGING_SECONDS = 20.0
 
 
 def aged_lane(lane: Lane, arrived: float, now: float) -> int:
-    """Rank of a request's lane, smaller first; waiting raises it by one lane every :data:`AGING_SECONDS`."""
+    """Rank of a request's lane, smaller first. Waiting raises it by one lane every :data:`AGING_SECONDS`."""
     return max(0, LANE_RANK[lane] - int(max(0.0, now - arrived) / AGING_SECONDS))
 
 
 class Sampler(Protocol):
-    """Chooses tokens for one sequence; holds the state of its penalties, grammar and random numbers."""
+    """Samples the tokens of one sequence; holds the state of its penalties, grammar and random numbers."""
 
     seed: int
 
     def sample(self, row: int) -> int:
-        """The next token from row ``row`` of the last batch's outputs."""
+        """The next token, from output row ``row`` of the last batch."""
         ...
 
     def constrain(self) -> None:
-        """From the next token on a grammar that waits holds."""
-        ...
+        """Apply a lazy grammar from the next token on."""
 
-    def logprobs(self, row: int, token: int, top: int) -> tuple[float, list[tuple[int, float]]]:
-        """The log-probability of ``token``, and the ``top`` likeliest tokens with theirs, from row ``row``."""
+    def logprob(self, row: int, token: int, top: int) -> TokenLogprob:
+        """The log-probabilities of ``token`` and of the ``top`` likeliest tokens in output row ``row``."""
         ...
 
     def close(self) -> None:
         """Free what the sampler holds outside Python."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
 class SequenceState:
     """One request on its way through the batch loop.
 
-    ``tokens`` is the prompt followed by what was generated. The first ``done`` of them are in the KV cache, the
-    others are pending: a sequence that decodes has exactly one pending token, one that prefills has many. A
-    preempted sequence simply has many pending tokens again.
+    ``tokens`` is the prompt followed by what was generated. The first ``done`` of them are in the KV cache, the others
+    are pending: exactly one while the sequence decodes, many while it prefills, and many again after a preemption.
     """
 
     id: str
@@ -71,7 +67,7 @@ class SequenceState:
     cached: int = 0
     looked_up: bool = False  # a snapshot of its prompt was looked for
     unreported: int = 0  # tokens sampled since the last delta
-    held: DeltaBuffer = field(default_factory=DeltaBuffer)
+    buffer: DeltaBuffer = field(default_factory=DeltaBuffer)
     position: int | None = None  # in the queue, as last reported
     admitted: float | None = None
     first_token: float | None = None
@@ -83,7 +79,7 @@ class SequenceState:
 
     @property
     def pending(self) -> int:
-        """Tokens that still have to go through the model."""
+        """Tokens that are not in the KV cache yet."""
         return len(self.tokens) - self.done
 
     @property
@@ -93,10 +89,10 @@ class SequenceState:
 
     @property
     def decoding(self) -> bool:
-        """True when one token is fed a step; False while the prompt is being read."""
+        """Whether it takes one token per step; False while it prefills."""
         return self.pending == 1 and self.done > 0
 
 
 def bad_grammar(request_id: str, error: GrammarError, field: str) -> Failed:
-    """The end of a request whose grammar, or what one is made from in ``field``, cannot be used."""
+    """The failure of a request whose grammar, made from the request's ``field``, cannot be used."""
     return Failed(request_id, "bad_grammar", str(error)[:1000], details={"field": field})

@@ -1,46 +1,35 @@
-"""Who runs, who waits, and what goes into the next batch. Pure: values in, values out, time passed in.
+"""Which requests run, which wait, and what goes into the next step. Pure: times are passed in.
 
-Lanes are served interactive > retrieval > background. Inside a lane the owner with the fewest running
-requests comes first, then the oldest request. Waiting raises a request
-(:func:`~model_host.batching.request.aged_lane`), so
-nothing starves. Running background requests rest while somebody is being answered, but for every
-:data:`BACKGROUND_TURN`-th step; they keep their cells. Prompts of one lane are read one after the other, the shortest
-first, so that a short question does not wait for a long one; now and then a step is the oldest one's.
+Lanes are served interactive > retrieval > background. Within a lane the owner with the fewest running requests comes
+first, then the oldest request. Waiting raises a request's lane (:func:`~model_host.batching.request.aged_lane`), so
+nothing starves. While foreground requests run, running background requests keep their cells but take part only in every
+:data:`BACKGROUND_TURN`-th step. Prompts of one lane prefill one after the other, the shortest first, so that a short
+question does not wait for a long one; every :data:`OLDEST_TURN`-th step goes to the oldest.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from model_host.batching.batches import Feed
 from model_host.batching.request import SequenceState, aged_lane
 from model_host.batching.slots import SlotTable, common_prefix
 
 # Cells kept free for the first tokens of an answer when a request is admitted.
 ANSWER_ROOM = 64
-# While others are being answered, background requests take part in every so-many-th step …
+# Beside others, background requests get a BACKGROUND_SHARE-th of the budget of every BACKGROUND_TURN-th step.
 BACKGROUND_TURN = 24
-BACKGROUND_SHARE = 8  # … with one part in so many of its budget.
-# Every so-many-th step reads of the prompt that came first, whatever its length: it gets on. Two prompts in one step
-# would make the attention of both walk over the cells of both, now and later (see model_host/batching/batches.py).
+BACKGROUND_SHARE = 8
+# Every OLDEST_TURN-th step prefills the oldest prompt, whatever its length, so that it progresses. Two prompts in one
+# step would make the attention of both visit the cells of both, now and later (model_host/batching/batches.py).
 OLDEST_TURN = 4
-# A step that reads a prompt to its end reads no other, so that the answer can begin; unless it were smaller than this.
+# A step that completes a prompt prefills no other one, so that the answer can begin, unless the step would have fewer
+# prompt tokens than this.
 WORTH_A_STEP = 32
-# A request waits for a running one that is about to have this many more tokens of its prompt in the cache.
+# A request waits for a running one that is about to cache this many more tokens of its prompt.
 WORTH_WAITING_FOR = 48
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """The next ``count`` pending tokens of ``sequence`` go into the batch; ``last`` asks for logits.
-
-    ``draft``: tokens that may follow; they go in as well, with logits each, and stay only if they are sampled.
-    """
-
-    sequence: SequenceState
-    count: int
-    last: bool
-    draft: tuple[int, ...] = ()
 
 
 class Scheduler:
@@ -50,31 +39,31 @@ class Scheduler:
         self, slots: SlotTable, *, parallel: int, max_waiting: int, sequence_limit: int, drafts: int = 0
     ) -> None:
         self.slots = slots
-        self.sequence_limit = sequence_limit  # tokens one sequence may reach
+        self.sequence_limit = sequence_limit  # most tokens of one sequence
         self.waiting: list[SequenceState] = []
         self.running: list[SequenceState] = []
-        self.restore: Callable[[SequenceState], None] | None = None  # looks for a snapshot of a prompt, once
-        self._drafts = drafts  # guessed tokens in a step, all sequences together
+        self.restore: Callable[[SequenceState], None] | None = None  # restores a snapshot of a prompt, if any
+        self._drafts = drafts  # most draft tokens of a step, all sequences together
         self._turn = 0
         self._parallel = parallel
         self._max_waiting = max_waiting
 
     @property
     def full(self) -> bool:
-        """No further request may wait."""
+        """Whether no further request may wait."""
         return len(self.waiting) >= self._max_waiting
 
     @property
     def has_place(self) -> bool:
-        """A request that comes now would start at once, as far as places go."""
+        """Whether a new request would start at once if its prompt fits the cache."""
         return not self.waiting and len(self.running) < self._parallel
 
     def add(self, sequence: SequenceState) -> None:
-        """Queue a request whose prompt is known to fit ``sequence_limit``."""
+        """Queue a request whose prompt fits ``sequence_limit``."""
         self.waiting.append(sequence)
 
     def admit(self, now: float) -> list[SequenceState]:
-        """Move requests from the queue into the running set as far as slots and cells allow."""
+        """Start waiting requests as far as slots and cells allow. Returns those that start for the first time."""
         admitted: list[SequenceState] = []
         for sequence in self.queue(now):
             places = self._places(sequence, now)
@@ -85,7 +74,7 @@ class Scheduler:
             if self.restore is not None and not sequence.looked_up:
                 sequence.looked_up = True
                 self.restore(sequence)
-            # Never more room than the whole cache could give, or a prompt near the limit would wait forever.
+            # Never more than the whole cache has, or a prompt near the limit would wait forever.
             cells = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
             prompt = sequence.tokens, sequence.shared, sequence.owner
             for loser in places:
@@ -106,9 +95,9 @@ class Scheduler:
         return admitted
 
     def plan(self, budget: int, now: float) -> list[Feed]:
-        """The next batch of at most ``budget`` tokens: every decoding sequence, then prompts by priority.
+        """The next step of at most ``budget`` tokens: every decoding sequence, then prompts by priority.
 
-        Makes room in the cache, preempting the least important sequence when it must.
+        Frees cells for it, preempting the least important sequence if needed. Empty when the only one has no room.
         """
         self._turn += 1
         while True:
@@ -116,27 +105,27 @@ class Scheduler:
             if self.slots.make_room(sum(feed.count for feed in feeds)):
                 return self._with_drafts(feeds, budget)
             if len(self.running) == 1:
-                return []  # the loop ends this sequence: the context is full
+                return []  # the context is full: the loop ends this sequence
             self.preempt(self.least_important(now))
 
     def least_important(self, now: float) -> SequenceState:
-        """The running sequence to give way first: lowest lane, then youngest."""
+        """The running sequence to preempt first: the lowest lane, then the youngest."""
         return max(self.running, key=lambda s: self._rank(s, now))
 
     def preempt(self, sequence: SequenceState) -> None:
-        """Back to the queue. Its tokens stay cached while cells last, so that it resumes where it was."""
+        """Return a running sequence to the queue. Its tokens stay cached while cells last, for it to resume."""
         self._vacate(sequence)
         self.waiting.append(sequence)
 
     def remove(self, sequence: SequenceState) -> None:
-        """The request is over, wherever it was."""
+        """Take out a sequence that has ended."""
         if sequence in self.waiting:
             self.waiting.remove(sequence)
         else:
             self._vacate(sequence)
 
     def forget(self, owner: str) -> None:
-        """Drop what is cached of an owner. Requests of that owner go on and leave nothing behind."""
+        """Drop an owner's cached slots. Open requests of that owner go on and leave nothing behind."""
         self.slots.forget(owner)
         for sequence in (*self.waiting, *self.running):
             sequence.forgotten |= sequence.owner == owner
@@ -144,7 +133,7 @@ class Scheduler:
     def _vacate(self, sequence: SequenceState) -> None:
         self.running.remove(sequence)
         if sequence.slot is not None:
-            # What steps of a search and background work leave behind is nobody's conversation: nothing continues it.
+            # Nothing continues the prompts of retrieval steps and background work, so they are not worth a snapshot.
             keep = sequence.lane == "interactive"
             prompt = min(sequence.done, sequence.prompt_length)
             self.slots.release(sequence.slot, prompt=prompt, keep=keep, forget=sequence.forgotten)
@@ -152,7 +141,7 @@ class Scheduler:
 
     @property
     def streaming(self) -> bool:
-        """Whether somebody is reading along while tokens come: nobody reads what a search needs on its way."""
+        """Whether an interactive request decodes: nobody reads along in the other lanes."""
         return any(s.decoding and s.lane == "interactive" for s in self.running)
 
     def _feeds(self, budget: int, now: float) -> list[Feed]:
@@ -167,10 +156,10 @@ class Scheduler:
         return feeds
 
     def _share_out(self, sequences: list[SequenceState], budget: int, now: float) -> list[Feed]:
-        """One token for whoever decodes, then the prompts: lane by lane, the shortest first, but see OLDEST_TURN.
+        """One token for each decoding sequence, then the prompts: lane by lane, the shortest first.
 
-        Reading one prompt after the other, and no more than one to its end in a step, lets the first of them decode
-        while the next are read. A token costs about the same in a small step as in a large one.
+        Prefilling one prompt after the other, and completing at most one per step, lets the first of them decode while
+        the next prefill. A token costs about the same in a small step as in a large one.
         """
         feeds = []
         order = sorted(sequences, key=lambda s: (self._lane(s, now), s.pending, s.arrived))
@@ -178,22 +167,22 @@ class Scheduler:
             if sequence.decoding and budget > 0:
                 feeds.append(Feed(sequence, 1, last=True))
                 budget -= 1
-        reading = [s for s in order if not s.decoding]
-        if reading and self._turn % OLDEST_TURN == 0:
-            oldest = min(reading, key=lambda s: (self._lane(s, now), s.arrived))
-            reading = [oldest, *(s for s in reading if s is not oldest)]
-        read = 0
-        for sequence in reading:
-            count = min(sequence.pending, budget - read)
+        prompts = [s for s in order if not s.decoding]
+        if prompts and self._turn % OLDEST_TURN == 0:
+            oldest = min(prompts, key=lambda s: (self._lane(s, now), s.arrived))
+            prompts = [oldest, *(s for s in prompts if s is not oldest)]
+        used = 0
+        for sequence in prompts:
+            count = min(sequence.pending, budget - used)
             if count > 0:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
-                read += count
-            if count == sequence.pending and read >= WORTH_A_STEP:
+                used += count
+            if count == sequence.pending and used >= WORTH_A_STEP:
                 break
         return feeds
 
     def _with_drafts(self, feeds: list[Feed], budget: int) -> list[Feed]:
-        """Guesses take only what nobody else wants: room in the step and free cells."""
+        """Add draft tokens as far as the step has room and cells are free."""
         used = sum(feed.count for feed in feeds)
         left = min(self._drafts, budget - used, self.slots.free - used)
         decoding = sum(feed.sequence.decoding for feed in feeds)
@@ -203,10 +192,10 @@ class Scheduler:
         for feed in feeds:
             sequence = feed.sequence
             if sequence.decoding:
-                end = min(
+                room = min(
                     self.sequence_limit - len(sequence.tokens), sequence.max_tokens - sequence.generated
                 )
-                limit = min(-(-left // decoding), end - 1)
+                limit = min(-(-left // decoding), room - 1)
                 draft = sequence.drafter.propose(sequence.tokens, limit) if limit > 0 else []
                 left, decoding = left - len(draft), decoding - 1
                 feed = replace(feed, draft=tuple(draft))
@@ -214,16 +203,14 @@ class Scheduler:
         return result
 
     def queue(self, now: float) -> list[SequenceState]:
-        """Those that wait, the next one first."""
-        busy: dict[str, int] = {}
-        for sequence in self.running:
-            busy[sequence.owner] = busy.get(sequence.owner, 0) + 1
-        return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy.get(s.owner, 0), s.arrived))
+        """The waiting requests, the next one first."""
+        busy = Counter(sequence.owner for sequence in self.running)
+        return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy[s.owner], s.arrived))
 
     def _places(self, sequence: SequenceState, now: float) -> list[SequenceState | None]:
-        """Where it might go, the best first: a free place (None), or that of a running request of a lower lane.
+        """Whose place it may take, the best first: a free one (None), or that of a request of a lower lane.
 
-        Both count with their age: otherwise two old background requests would take turns for ever.
+        Lanes are aged on both sides: otherwise two old background requests would preempt each other forever.
         """
         lower = [one for one in self.running if self._lane(one, now) > self._lane(sequence, now)]
         lower.sort(key=lambda one: self._rank(one, now), reverse=True)
@@ -236,7 +223,7 @@ class Scheduler:
             if other.done >= other.prompt_length:
                 continue
             if other.lane == "background" != sequence.lane:
-                continue  # it rests as long as this one is here
+                continue  # it hardly progresses beside this one
             limit = len(sequence.tokens) - 1
             if other.owner != sequence.owner:
                 limit = min(limit, other.shared, sequence.shared)
@@ -249,5 +236,5 @@ class Scheduler:
         return aged_lane(sequence.lane, sequence.arrived, now)
 
     def _rank(self, sequence: SequenceState, now: float) -> tuple[float, float]:
-        """Smaller is more important."""
+        """Lane and age; smaller is more important."""
         return self._lane(sequence, now), sequence.arrived

@@ -1,10 +1,10 @@
-"""Sizes of steps that leave no tile of llama.cpp's attention half empty. Pure.
+"""Step sizes that leave few tiles of llama.cpp's attention half empty. Pure.
 
 On a CPU flash attention computes tiles of 64 rows, a row being one token in one head. Each thread gets four parts of
-the rows, and a tile that is cut off by the end of a part or of a head is computed whole all the same (ggml's
-``ggml_compute_forward_flash_attn_ext_f16``). So with 4 heads and two threads 70 tokens cost as many tiles as 128, and
-140 as many as 256. The 1B shape reads 145 tokens/s in steps of 140 tokens and 166 in steps of 256 (two free cores of an
-AMD EPYC, 2026-11-21).
+the rows, and a tile that the end of a part or of a head cuts off costs as much as a whole one (ggml's
+``ggml_compute_forward_flash_attn_ext_f16``). So with 4 heads and two threads 70 tokens take as many tiles as 128, and
+140 as many as 256. The 1B shape prefills 145 tokens/s in steps of 140 tokens and 166 in steps of 256 (two free cores of
+an AMD EPYC, 2026-11-21).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import pairwise
 
 TILE_ROWS = 64  # a smaller step is computed row by row
 _PARTS_A_THREAD = 4
-_GOOD = 0.95  # of the best share: from there on a size near the budget is better
+_GOOD = 0.95  # of the best fill; above it, closeness to the budget counts
 
 
 @cache
 def fitting(budget: int, most: int, heads: int, threads: int) -> int:
-    """The size nearest to ``budget``, and never more than ``most``, whose tiles are about as full as can be.
+    """The size nearest to ``budget``, at most ``most``, whose tiles are about as full as possible.
 
-    It has at least half of the budget and at most as much again as a half: so much more often costs no further tile.
+    It is between a half and one and a half times the budget: the larger sizes often take no more tiles.
     """
     if budget < TILE_ROWS:
         return budget
@@ -33,7 +33,7 @@ def fitting(budget: int, most: int, heads: int, threads: int) -> int:
 
 
 def filled(tokens: int, heads: int, threads: int) -> float:
-    """The share of rows in the tiles of a step that are somebody's, for at least :data:`TILE_ROWS` tokens."""
+    """The share of used rows in the tiles of a step of at least :data:`TILE_ROWS` tokens."""
     rows = tokens * heads
     parts = 1 if threads == 1 else _PARTS_A_THREAD * threads
     parts = -(-rows // -(-rows // parts))  # both are rounded up

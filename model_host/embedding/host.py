@@ -9,7 +9,8 @@ from model_host import protocol
 from model_host.embedding.engine import EmbeddingEngine, shaped
 from model_host.embedding.loop import EmbedLoop
 from model_host.embedding.queue import EmbedQueue, Job, Piece
-from model_host.host import Host, HostOptions, start_thread
+from model_host.host import Host, start_thread
+from model_host.options import HostOptions
 from model_host.wire.output import Ticket
 
 # Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.

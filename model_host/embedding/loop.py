@@ -40,7 +40,7 @@ class EmbedLoop:
         """Serve until shutdown or end of input; then end every open request."""
         while self._intake.closing is None:
             self.step()
-        self._close()
+        self._output.close(self._intake.closing)
 
     def step(self) -> None:
         """One turn of the loop. Blocks only when there is nothing to compute."""
@@ -111,11 +111,3 @@ class EmbedLoop:
         self._queue.remove(job)
         self._meter.requests += 1
         self._output.finish(job.id, event)
-
-    def _close(self) -> None:
-        request_id = self._intake.closing or ""
-        for open_id in self._output.open_ids():
-            if open_id != request_id:
-                failure = protocol.Failed(open_id, "shutting_down", "the host is ending", True)
-                self._output.finish(open_id, failure)
-        self._output.finish(request_id or None, protocol.Closing(request_id))

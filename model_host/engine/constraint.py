@@ -1,4 +1,4 @@
-"""A grammar over the tokens of a vocabulary: which of them may come next."""
+"""A grammar over the tokens of a vocabulary: which tokens may come next."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from model_host.grammar.gbnf.matcher import Matcher
 from model_host.grammar.gbnf.program import Program
 from model_host.grammar.gbnf.syntax import GrammarError
 
-FEW = 8  # beginnings of tokens
-FIRST_LOOK = 64  # of the likeliest tokens, how many are looked at to begin with
+FEW = 8  # prefixes of tokens
+FIRST_LOOK = 64  # likeliest tokens that are checked first
 
 Logits = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class Constraint:
-    """A grammar and the text so far. Its methods raise GrammarError where the grammar asks for too much work."""
+    """A grammar and the text so far. Its methods raise GrammarError when the grammar takes too much work."""
 
     def __init__(self, vocabulary: Vocabulary, grammar: Program) -> None:
         self._vocabulary = vocabulary
         self._endings = frozenset(vocabulary.ending_ids)
         self._matcher = Matcher(grammar)
-        self._beginnings = vocabulary.beginnings  # made here, where nobody else waits for it
+        self._beginnings = vocabulary.beginnings  # computed now, in the preparer, and not during a step
 
     def allows(self, token: int) -> bool:
-        """Whether ``token`` may come next. Tokens that end a generation may when the text is complete."""
+        """Whether ``token`` may come next. End tokens may when the text is complete."""
         if token in self._endings:
             return self._matcher.may_end
         return self._matcher.allows(token, self._vocabulary.piece(token))
 
     def accept(self, token: int) -> None:
-        """Go on behind a token that is allowed."""
+        """Append an allowed token to the text."""
         if token not in self._endings:
             self._matcher.accept(token, self._vocabulary.piece(token))
 
     @property
     def end(self) -> int | None:
-        """A token that ends the reply, where the text is complete and there is one."""
+        """A token that may end the reply now, if there is one."""
         return next(iter(self._endings), None) if self._matcher.may_end else None
 
     def exclude(self, logits: Logits, *, endings: bool) -> None:
-        """Take out of ``logits`` what cannot come next, judging by first bytes; without ``endings`` those too."""
+        """Exclude the tokens that cannot come next, judged by their first bytes, and without ``endings`` end tokens."""
         named, most = self._matcher.tokens()
         firsts = self._matcher.first_bytes()
-        # One entry more, the last, for tokens without such a byte: it is given as -1.
+        # The last entry is for tokens without such a byte, which have -1 there.
         possible = np.array([most or allowed for allowed in firsts] + [False])[self._beginnings[0]]
         if not most:
             self._exclude_longer(possible)
@@ -56,8 +56,8 @@ class Constraint:
         logits[~possible] = -np.inf
 
     def _exclude_longer(self, possible: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-        """Judge by the following bytes too where few are possible: few tokens are, to be looked for among many."""
-        tokens: dict[bytes, Any] = {b"": slice(None)}  # by what they begin with
+        """Exclude by the following bytes as well while few prefixes are possible: then few of many tokens are."""
+        tokens: dict[bytes, Any] = {b"": slice(None)}  # by prefix
         for row, following in pairwise(self._beginnings):
             prefixes = [
                 prefix + bytes([byte])
@@ -77,7 +77,7 @@ class Constraint:
 
 
 class Search:
-    """The likeliest tokens that a constraint allows, looked for from the top. ``logits`` are changed on the way.
+    """Finds the likeliest tokens that a constraint allows, and excludes others from ``logits`` on the way.
 
     Without ``endings`` the reply ends only where nothing else can follow.
     """
@@ -90,17 +90,17 @@ class Search:
         self._amount = FIRST_LOOK
         self._allowed: set[int] = set()
 
-    def look(self) -> int | None:
-        """Take those out of the logits that are not allowed, among the likeliest that were not looked at yet.
+    def narrow(self) -> int | None:
+        """Check the likeliest tokens that were not checked yet, and exclude those that are not allowed.
 
-        Returns a token when it is the only one left: the end. Raises GrammarError when there is none at all.
+        Returns an end token if nothing else is left. Raises GrammarError if no token is.
         """
         left = self._unseen > -np.inf
         count = int(np.count_nonzero(left))
         amount = min(self._amount, count)
         if count > self._unseen.size // 4:
             best = np.argpartition(self._unseen, -amount)[-amount:]
-        else:  # partitioning many equal ones takes long
+        else:  # partitioning many equal values takes long
             best = np.flatnonzero(left)
             if amount < count:
                 best = best[np.argpartition(self._unseen[best], -amount)[-amount:]]
@@ -114,11 +114,13 @@ class Search:
         if np.isfinite(self._logits).any():
             return None
         if self._constraint.end is None:
-            raise GrammarError("no token of the model's vocabulary goes on as the grammar wants")
+            raise GrammarError(
+                "no token of the model's vocabulary continues the text as the grammar requires"
+            )
         return self._constraint.end
 
     def allows(self, token: int) -> bool:
-        """Whether ``token`` is allowed; if not, it is out of the logits from now on."""
+        """Whether ``token`` is allowed; if not, it is excluded from now on."""
         if token in self._allowed or self._constraint.allows(token):
             return True
         self._logits[token] = self._unseen[token] = -np.inf

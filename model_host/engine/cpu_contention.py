@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOK_SECONDS = 0.25
-SHORTEST_SECONDS = 0.1  # between two looks: Linux tells idle time in hundredths of a second
+SHORTEST_SECONDS = 0.1  # between two looks: Linux counts idle time in hundredths of a second
 
 
 class CpuContention:
-    """``present`` says whether this process can have half a core less than its ``threads`` want.
+    """``present`` is True while this process could have at least half a core less than its ``threads`` want.
 
-    It can have the cores that idle and those that it uses itself. Run delay and pressure stall tell only whether
+    It could have the cores that idle and those that it uses itself. Run delay and pressure stall would show only that
     threads wait, which ends as soon as there are fewer of them (docs/decisions/0015-threads.md).
     """
 
@@ -31,11 +31,11 @@ class CpuContention:
         self._core_seconds = self._available()
 
     def watch(self) -> None:
-        """Look every quarter of a second until the process ends."""
+        """Look every :data:`LOOK_SECONDS` until the process ends."""
         threading.Thread(target=self._watch, name="contention", daemon=True).start()
 
     def look(self) -> bool:
-        """Judge by the time since the last look, if it is long enough; the new state."""
+        """Update ``present`` from the time since the last look, if that is long enough, and return it."""
         seconds = self._clock() - self._looked_at
         if seconds >= SHORTEST_SECONDS:
             before, self._core_seconds = self._core_seconds, self._available()
@@ -50,7 +50,7 @@ class CpuContention:
             self.look()
 
     def _available(self) -> float | None:
-        """Core seconds that this process could have had since the machine started; None where Linux does not tell."""
+        """Core seconds this process could have had since the machine started; None if Linux does not say."""
         ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         try:
             rows = [line.split() for line in self._stat.read_text().splitlines() if line.startswith("cpu")]

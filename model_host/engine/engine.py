@@ -1,16 +1,16 @@
-"""The loaded model: weights, KV cache, and one ``decode`` a step. Everything about llama.cpp's context is here."""
+"""The loaded model: weights, KV cache, and one ``decode`` per batch. Everything about llama.cpp's context is here."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import llama_cpp
 
 from model_host import protocol
+from model_host.batching.batches import Span
 from model_host.batching.tiles import fitting
 from model_host.engine.sampling import SamplerChain
 from model_host.engine.weights import LoadError, Weights
@@ -21,20 +21,11 @@ _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 DecodeResult = Literal["done", "aborted", "no_room"]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Tokens to decode at the end of one KV sequence; ``logits`` asks for the output rows of so many last ones."""
-
-    sequence: int
-    start: int  # position of the first token
-    tokens: Sequence[int]
-    logits: int
-
-
 class Engine:
     """A model in memory with a unified KV cache of ``n_ctx`` cells for ``sequences`` sequences.
 
-    Implements :class:`model_host.batching.slots.Memory`. Not thread-safe, except :meth:`abort` and ``vocabulary``.
+    Implements :class:`model_host.batching.slots.Memory`, :class:`model_host.snapshots.manager.SequenceStates` and
+    :class:`model_host.loop.BatchModel`. Not thread-safe, except :meth:`abort` and ``vocabulary``.
     """
 
     def __init__(
@@ -48,36 +39,34 @@ class Engine:
         threads: int,
         progress: Callable[[float], bool],
     ) -> None:
-        weights = Weights(path, progress)
+        weights = self.weights = Weights(path, progress)
         if weights.pools:
             raise LoadError(
                 "model_unsupported",
                 f"{path} is an embedding model, which cannot answer; choose a chat model",
             )
-        self.weights = weights
         self.threads = threads
-        self.template = weights.template
         self.vocabulary = weights.vocabulary
-        self.name = weights.name
+        self.piece, self.ends = weights.vocabulary.piece, weights.vocabulary.ends
+        self.arm, self.abort = weights.abort.reset, weights.abort.throw
         self._context = self._make_context(context, sequences + 1, outputs, chunk, threads)
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self.chunk = int(
-            llama_cpp.llama_n_batch(self._context)
-        )  # tokens of one batch: ``chunk``, or a small context
+        self.chunk = int(llama_cpp.llama_n_batch(self._context))  # less than ``chunk`` in a small context
         self._batch = llama_cpp.llama_batch_init(self.chunk, 0, 1)
-        self._scratch = sequences  # one more than callers know: states are saved from it
-        self._heads = int(llama_cpp.llama_model_n_head(weights.handle))
+        self._scratch = sequences  # one sequence more than callers know of: states are saved from it
+        self._heads = max(1, int(llama_cpp.llama_model_n_head(weights.handle)))
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
         weights.abort.install(self._context)
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
-        self.sequence_limit = min(self.n_ctx, weights.n_ctx_train)  # tokens that one sequence may have
+        self.sequence_limit = min(self.n_ctx, weights.n_ctx_train)  # most tokens of one sequence
 
     # ------------------------------------------------------------------ decoding
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """Run one batch. Returns the result and, by sequence, the first row whose logits were asked for.
+        """Run one batch. Returns the result and, by sequence, the first row whose logits were requested.
 
-        After ``aborted`` or ``no_room`` the sequences are as they were before the call.
+        After ``aborted`` or ``no_room`` the sequences are as they were before the call. Raises RuntimeError when
+        llama.cpp fails.
         """
         rows = self._fill(spans)
         status = llama_cpp.llama_decode(self._context, self._batch)
@@ -91,61 +80,44 @@ class Engine:
             return "no_room", {}
         raise RuntimeError(f"llama_decode failed with status {status}: {self.weights.log.last()}")
 
-    def arm(self) -> None:
-        """Forget an earlier :meth:`abort`."""
-        self.weights.abort.reset()
-
-    def abort(self) -> None:
-        """Make a running or the next :meth:`decode` return early, until :meth:`arm`. Any thread may call it."""
-        self.weights.abort.throw()
-
     def sampler(
         self,
         settings: protocol.Sampling,
         *,
-        grammar: Program | None,
-        ignore_eos: bool,
-        grammar_waits: bool = False,
+        grammar: Program | None = None,
+        lazy: bool = False,
+        ignore_eos: bool = False,
     ) -> SamplerChain:
-        """A sampler for one request. Raises GrammarError."""
+        """A sampler for one request; a ``lazy`` grammar waits for its :meth:`~SamplerChain.constrain`."""
         return SamplerChain(
-            self._context,
-            self.vocabulary,
-            settings,
-            grammar=grammar,
-            grammar_waits=grammar_waits,
-            ignore_eos=ignore_eos,
+            self._context, self.vocabulary, settings, grammar=grammar, lazy=lazy, ignore_eos=ignore_eos
         )
 
-    # ------------------------------------------------------------------ slots.Memory
+    # ------------------------------------------------------------------ the KV cache
 
     def copy(self, source: int, target: int, end: int) -> None:
-        """See :class:`model_host.batching.slots.Memory`."""
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, 0, end)
 
     def trim(self, sequence: int, start: int) -> None:
-        """See :class:`model_host.batching.slots.Memory`."""
         llama_cpp.llama_memory_seq_rm(self._memory, sequence, start, -1)
 
     def length(self, sequence: int) -> int:
-        """See :class:`model_host.batching.slots.Memory`."""
         return int(llama_cpp.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
     def reusable(self, sequence: int, length: int) -> bool:
-        """Whether the sliding-window layers still hold what the token after ``length`` will look at.
+        """Whether the sliding-window layers still hold what the token after ``length`` attends to.
 
-        llama.cpp may overwrite cells that left the window even in a full-size cache; what is left of a
-        sequence is then contiguous from its smallest position.
+        llama.cpp may overwrite cells that left the window even in a full-size cache; what is left of a sequence is then
+        contiguous from its smallest position.
         """
         if not self._window:
             return True
-        return int(llama_cpp.llama_memory_seq_pos_min(self._memory, sequence)) <= max(
-            0, length - self._window
-        )
+        first = int(llama_cpp.llama_memory_seq_pos_min(self._memory, sequence))
+        return first <= max(0, length - self._window)
 
     @property
     def idle_cells(self) -> int:
-        """Used cells that make a token of another sequence a twentieth slower: large models hardly notice them.
+        """Used cells that slow a token of another sequence by a twentieth; large models hardly notice them.
 
         Measured on one core (`idle_cells.py` in commit 74249d7): a cell that the mask hides takes 1.1 ns per head and
         layer, a weight 0.023 ns.
@@ -153,17 +125,16 @@ class Engine:
         model = self.weights.handle
         embedding = int(llama_cpp.llama_model_n_embd(model)) * self.vocabulary.size
         computed = int(llama_cpp.llama_model_n_params(model)) - embedding
-        heads = self._heads * int(llama_cpp.llama_model_n_layer(model))
-        return max(_FEWEST_IDLE_CELLS, round(0.05 * computed * 0.023 / (max(1, heads) * 1.1)))
+        heads = self._heads * max(1, int(llama_cpp.llama_model_n_layer(model)))
+        return max(_FEWEST_IDLE_CELLS, round(0.05 * computed * 0.023 / (heads * 1.1)))
 
     def step_size(self, budget: int) -> int:
-        """How many tokens a step of about ``budget`` had best have: see :mod:`model_host.batching.tiles`."""
-        return fitting(budget, self.chunk, max(1, self._heads), self.threads)
+        """The most efficient number of tokens near ``budget``: see :mod:`model_host.batching.tiles`."""
+        return fitting(budget, self.chunk, self._heads, self.threads)
 
-    # ------------------------------------------------------------------ keeper.States
+    # ------------------------------------------------------------------ snapshots
 
     def save(self, sequence: int, end: int) -> bytearray | None:
-        """See :class:`model_host.snapshots.manager.SequenceStates`."""
         if not self.reusable(sequence, end):
             return None
         self.copy(sequence, self._scratch, end)
@@ -177,7 +148,6 @@ class Engine:
         return state if written == size else None
 
     def load(self, sequence: int, state: bytes) -> bool:
-        """See :class:`model_host.snapshots.manager.SequenceStates`."""
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         return read == len(state)
@@ -189,23 +159,23 @@ class Engine:
 
     @property
     def rewindable(self) -> bool:
-        """Whether a restored sequence can be continued anywhere: it can where no layer has a sliding window."""
+        """Whether a restored sequence can be continued from any position: not with sliding-window layers."""
         return not self._window
 
+    # ------------------------------------------------------------------ set-up
+
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
-        """What the gateway is told about the loaded model."""
+        """The event that reports the loaded model."""
         return self.weights.ready(
             pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads, tools=tools
         )
-
-    # ------------------------------------------------------------------ set-up
 
     def _make_context(self, context: int, sequences: int, outputs: int, chunk: int, threads: int) -> Any:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = context
         params.n_batch = params.n_ubatch = chunk
         params.n_seq_max = sequences
-        params.n_outputs_max = max(outputs, sequences)  # llama.cpp wants at least one a sequence
+        params.n_outputs_max = max(outputs, sequences)  # llama.cpp wants at least one per sequence
         params.n_threads = params.n_threads_batch = threads
         params.kv_unified = True
         # Full-size sliding-window cache: a prefix can be branched at any point, not only at its end.

@@ -1,6 +1,6 @@
-"""A model file on its way into memory, in a thread of its own: what is imported meanwhile costs no time.
+"""Loads a model file in a thread of its own, while the main thread imports the rest.
 
-Imports as little as it can: loading begins when this module is there.
+This module imports as little as possible, because loading begins once it is imported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LoadError(Exception):
-    """The model cannot be loaded; ``code`` is a protocol failure code."""
+    """The model cannot be loaded; ``code`` says why."""
 
     def __init__(self, code: protocol.FailureCode, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class LoadError(Exception):
 
 
 class Load:
-    """Starts on construction; :meth:`wait` has the model."""
+    """A load that starts on construction; :meth:`wait` returns the model."""
 
     def __init__(self, path: Path) -> None:
         self.started = time.monotonic()
@@ -38,15 +38,14 @@ class Load:
         self._path = path
         self._fraction = 0.0
         self._progress: Callable[[float], bool] = lambda _: True
-        self._outcome: Any = None  # the model, or the LoadError that there is instead
+        self._outcome: Any = None  # the model, or a LoadError
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
         self._thread.start()
 
     def wait(self, progress: Callable[[float], bool]) -> Any:
-        """llama.cpp's handle of the loaded model.
+        """Return llama.cpp's handle of the loaded model. Raises LoadError.
 
-        ``progress`` is told the share that is loaded, at once and as it grows; returning False ends the load.
-        Raises LoadError.
+        ``progress`` is called with the fraction loaded, at once and as it grows; returning False ends the load.
         """
         self._progress = progress
         progress(self._fraction)
@@ -82,21 +81,21 @@ _begun: dict[Path, Load] = {}
 
 
 def begin_load(path: Path) -> None:
-    """Load ``path`` from now on; :func:`take_load` finds it."""
+    """Start to load ``path``; :func:`take_load` returns the load."""
     _begun[path] = Load(path)
 
 
 def take_load(path: Path) -> Load:
-    """The load of ``path`` that was begun, else a new one. A load is given out once."""
+    """Return the load of ``path`` that was begun, else a new one. Each load is returned once."""
     return _begun.pop(path, None) or Load(path)
 
 
 def read_ahead(path: Path) -> None:
-    """Have the system read the file while the vocabulary is built, for which llama.cpp needs a second or so."""
+    """Have the kernel read the file while llama.cpp builds the vocabulary, which takes a second or so."""
     file = os.open(path, os.O_RDONLY)
 
-    def advise() -> None:  # which can take as long as reading does
-        with contextlib.suppress(OSError):  # not every file system takes advice
+    def advise() -> None:  # may block as long as reading takes
+        with contextlib.suppress(OSError):  # not every file system supports it
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
         os.close(file)
 
@@ -104,12 +103,12 @@ def read_ahead(path: Path) -> None:
 
 
 class LogTail:
-    """Forwards llama.cpp's warnings to stderr and remembers the last error for a useful message.
+    """Forwards llama.cpp's warnings to stderr, and keeps the last errors for messages.
 
-    While ``quiet`` holds nothing is forwarded: llama.cpp reports a wanted abort as a string of errors.
+    Nothing is forwarded while ``quiet()`` is True: llama.cpp reports a requested abort as a series of errors.
     """
 
-    # llama.cpp calls it as long as there is no other, whatever has become of the model.
+    # Keeps the callback alive: llama.cpp calls it until another one is set, even after the model is gone.
     _installed: Any = None
 
     def __init__(self) -> None:
@@ -123,20 +122,20 @@ class LogTail:
         return "; ".join(self._errors[-3:]) or "llama.cpp gave no reason"
 
     def failure(self, path: Path) -> LoadError:
-        """What went wrong with a model that did not load, from llama.cpp's words."""
-        said = self.last()
+        """The reason that a model did not load, from llama.cpp's messages."""
+        reason = self.last()
         everything = " ".join(self._errors).lower()
         if "unknown model architecture" in everything:
             return LoadError(
                 "model_unsupported",
-                f"{path} has an architecture that this llama.cpp does not know ({said}); choose another model",
+                f"{path} has an architecture that this llama.cpp does not know ({reason}); choose another model",
             )
         if "alloc" in everything or "out of memory" in everything:
             return LoadError(
-                "out_of_memory", f"{path} does not fit into memory ({said}); choose a smaller model"
+                "out_of_memory", f"{path} does not fit into memory ({reason}); choose a smaller model"
             )
         return LoadError(
-            "model_corrupt", f"{path} cannot be loaded ({said}); it may be damaged: pull it again"
+            "model_corrupt", f"{path} cannot be loaded ({reason}); it may be damaged: pull it again"
         )
 
     def _receive(self, level: int, text: bytes, _: Any) -> None:
@@ -162,16 +161,16 @@ def _check_file(path: Path) -> None:
 
 
 def _load_cpu_code(libraries: Path) -> None:
-    """In a build for any processor (GGML_CPU_ALL_VARIANTS), load the CPU code that fits this one best.
+    """In a build for any processor (GGML_CPU_ALL_VARIANTS), load the code that suits this one best.
 
-    Left to itself, llama.cpp would look for such plug-ins beside Python and in the current directory, which may be
-    anybody's.
+    By default llama.cpp would look for such plug-ins next to Python and in the current directory, which anybody may be
+    able to write to.
     """
     if not any(libraries.glob("libggml-cpu-*.so")):
         return  # the usual build: the code is linked in
-    # Through libllama, which leads to the ggml that it uses itself: wheels hold copies where there were links, and each
-    # copy that is loaded has a list of plug-ins of its own.
+    # Through libllama, which finds the ggml that it uses itself: wheels contain copies instead of links, and each
+    # loaded copy has its own list of plug-ins.
     ggml = ctypes.CDLL(str(libraries / "libllama.so"))
     ggml.ggml_backend_dev_count.restype = ctypes.c_size_t
-    if ggml.ggml_backend_dev_count() == 0:  # once a process
+    if ggml.ggml_backend_dev_count() == 0:  # once per process
         ggml.ggml_backend_load_all_from_path(str(libraries).encode())

@@ -1,4 +1,4 @@
-"""What this process may use of the machine, and how it ties its life to its parent's."""
+"""Limits of this process: its CPUs, its parent's life, and its place in the order of the OOM killer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PR_SET_PDEATHSIG = 1
 
 
 def usable_cpus() -> int:
-    """Cores this process may run on: the affinity mask, bounded by the cgroup's CPU quota."""
+    """Number of cores this process may use: its affinity mask, bounded by the cgroup's CPU quota."""
     cpus = len(os.sched_getaffinity(0))
     quota = _cgroup_cpu_quota()
     return max(1, min(cpus, math.ceil(quota)) if quota else cpus)
 
 
 def _cgroup_cpu_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """CPUs granted by the tightest cgroup on the way up (v2 ``cpu.max``, v1 ``cpu.cfs_quota_us``)."""
+    """CPUs granted by the tightest cgroup from ours up to the root (v2 ``cpu.max``, v1 ``cpu.cfs_quota_us``)."""
     quotas: list[float] = []
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -58,6 +58,6 @@ def die_with_parent(parent: int) -> None:
 
 
 def be_first_out_of_memory() -> None:
-    """Let the kernel pick this process, not the gateway with the database, when memory runs out."""
-    with contextlib.suppress(OSError):  # not Linux, or not allowed: it is only a preference
+    """Have the kernel kill this process, not the gateway with the database, when memory runs out."""
+    with contextlib.suppress(OSError):  # not Linux or not permitted; it is only a preference
         Path("/proc/self/oom_score_adj").write_text("600")

@@ -1,9 +1,9 @@
-"""Per-request sampler chains on llama.cpp's samplers, with optional grammar.
+"""One chain of llama.cpp's samplers per request, with an optional grammar.
 
-Order: end-of-text ban, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best token.
-Where the best k tokens are all that can be chosen, the chain sees only a short list that holds them.
-With a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``. Only when the grammar
-rejects it are tokens looked for that it allows, from the likeliest on, and one of them drawn.
+Order: ban of end tokens, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best token. Where
+top-k or greedy sampling follows, the chain is given only a shortlist that contains the best k tokens. With a grammar
+the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``; only if the grammar rejects it does
+the chain draw from the likeliest tokens that the grammar allows.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from model_host import protocol
 from model_host.engine.constraint import Constraint, Logits, Search
 from model_host.engine.vocabulary import Vocabulary
 from model_host.grammar.gbnf.program import Program
+from model_host.protocol import TokenLogprob, TopLogprob
 
-LARGE_VOCABULARY = 16_384  # with fewer tokens the list costs more than it saves (docs/benchmarks.md)
-_LONGEST = 1024  # a longer list would save little
-_FIRST_DISTANCE = 10.0  # between the best logit and the least that is looked for; changes while sampling
+LARGE_VOCABULARY = 16_384  # tokens; with fewer a shortlist costs more than it saves (docs/benchmarks.md)
+_LONGEST = 1024  # tokens; a longer list would save little
+_FIRST_DISTANCE = 10.0  # from the best logit to the least in the list; adapts while sampling
 _FARTHER, _NEARER = 1.5, 0.9
 _TRIES = 3
-_ENOUGH = 16  # times as many as wanted: the distance may be smaller
+_ENOUGH = 16  # times the wanted tokens: from there on the distance may shrink
+_LEAST_LOGPROB = -9999.0  # JSON has no infinity; OpenAI's number for the impossible
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)], align=True)
 
 
 class Shortlist:
-    """Finds lists that hold the ``wanted`` likeliest tokens for certain, and not many more.
+    """Finds lists that contain the ``wanted`` likeliest tokens for certain, and not many more.
 
-    llama.cpp's samplers begin with a list of all tokens: 3 MB to write and to search for 262,144 of them, at each token
-    of each sequence. Top-k needs the k best alone, and what is close to the best token is found with two passes over
-    the logits.
+    llama.cpp's samplers begin with a list of all tokens, which for 262,144 of them means writing and searching 3 MB for
+    each token of each sequence. Two passes over the logits find those close to the best.
     """
 
     def __init__(self, wanted: int) -> None:
@@ -45,13 +46,13 @@ class Shortlist:
 
     @staticmethod
     def pays(wanted: int, vocabulary: int) -> bool:
-        """Whether finding a list takes less time than to do without."""
+        """Whether a shortlist saves time."""
         return 0 < wanted <= _LONGEST and vocabulary >= LARGE_VOCABULARY
 
     def find(self, logits: Logits) -> np.ndarray[Any, np.dtype[np.intp]] | None:
-        """Ids in ascending order; None when logits are not numbers, or so flat that the list would be long.
+        """Ids in ascending order; None if the best logit is not finite, or the list would be long.
 
-        Of tokens that are excluded (minus infinity) there are none in the list, even where it has fewer than wanted.
+        Excluded tokens (minus infinity) are never in it, even if that leaves fewer than wanted.
         """
         best = logits.max()
         if not np.isfinite(best):
@@ -79,20 +80,24 @@ class SamplerChain:
         vocabulary: Vocabulary,
         settings: protocol.Sampling,
         *,
-        grammar: Program | None = None,
-        grammar_waits: bool = False,
-        ignore_eos: bool = False,
+        grammar: Program | None,
+        lazy: bool,
+        ignore_eos: bool,
     ) -> None:
         self.seed = settings.seed if settings.seed is not None else secrets.randbelow(2**32 - 1)
         self._context = context
+        self._vocabulary = vocabulary
         self._size = vocabulary.size
         self._constraint = Constraint(vocabulary, grammar) if grammar is not None else None
-        self._constrained = self._constraint is not None and not grammar_waits
+        self._constrained = self._constraint is not None and not lazy
         self._ignore_eos = ignore_eos
         self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         banned = vocabulary.ending_ids if ignore_eos else []
         if banned:
-            self._add(self._ban(banned))
+            biases = (llama_cpp.llama_logit_bias * len(banned))(
+                *[llama_cpp.llama_logit_bias(token, -math.inf) for token in banned]
+            )
+            self._add(llama_cpp.llama_sampler_init_logit_bias(self._size, len(banned), biases))
         self._shortlist: Shortlist | None = None
         self._build(settings, len(banned))
 
@@ -110,13 +115,13 @@ class SamplerChain:
         return token
 
     def constrain(self) -> None:
-        """From the next token on the grammar holds, if there is one that waits."""
+        """Apply a lazy grammar from the next token on."""
         self._constrained = self._constraint is not None
 
-    def logprobs(self, row: int, token: int, top: int) -> tuple[float, list[tuple[int, float]]]:
-        """Natural logarithms of the model's probabilities: of ``token``, and of the ``top`` likeliest tokens.
+    def logprob(self, row: int, token: int, top: int) -> TokenLogprob:
+        """Natural logarithms of the probabilities of ``token`` and of the ``top`` likeliest tokens in output ``row``.
 
-        They come from the raw logits, before penalties, temperature and grammar.
+        They are computed from the raw logits, before penalties, temperature and grammar.
         """
         logits = self._logits(row).astype(np.float64)
         logits -= logits.max()
@@ -124,7 +129,13 @@ class SamplerChain:
         top = min(top, self._size)
         best = np.argpartition(-logits, top - 1)[:top] if top else np.empty(0, np.int64)
         best = best[np.argsort(-logits[best], kind="stable")]
-        return float(logits[token]), [(int(one), float(logits[one])) for one in best]
+
+        def values(one: int) -> tuple[str, list[int], float]:
+            piece = self._vocabulary.piece(one)  # empty for a control token
+            text = piece.decode("utf-8", "replace") if piece else self._vocabulary.text(one)
+            return text, list(piece), round(max(float(logits[one]), _LEAST_LOGPROB), 6)
+
+        return TokenLogprob(*values(token), [TopLogprob(*values(one)) for one in best.tolist()])
 
     def close(self) -> None:
         """Free the C side."""
@@ -166,19 +177,13 @@ class SamplerChain:
     def _add(self, sampler: llama_cpp.llama_sampler_p) -> None:
         llama_cpp.llama_sampler_chain_add(self._chain, sampler)
 
-    def _ban(self, tokens: list[int]) -> Any:
-        biases = (llama_cpp.llama_logit_bias * max(1, len(tokens)))()
-        for bias, token in zip(biases, tokens, strict=False):
-            bias.token, bias.bias = token, -math.inf
-        return llama_cpp.llama_sampler_init_logit_bias(self._size, len(tokens), biases)
-
     def _logits(self, row: int) -> Logits:
-        """Output ``row`` of the last batch, in llama.cpp's own memory."""
+        """Output ``row`` of the last batch: a view of llama.cpp's own memory."""
         logits = llama_cpp.llama_get_logits_ith(self._context, row)
         return np.ctypeslib.as_array(logits, shape=(self._size,))
 
     def _draw(self, logits: Logits) -> int:
-        """A token as the chain chooses it; the logits stay as they are."""
+        """Let the chain choose a token; the logits stay as they are."""
         ids = self._shortlist.find(logits) if self._shortlist is not None else None
         data = np.zeros(self._size if ids is None else len(ids), _TOKEN_DATA)
         data["id"] = np.arange(self._size, dtype=np.int32) if ids is None else ids
@@ -190,10 +195,10 @@ class SamplerChain:
         return int(array.data[array.selected].id)
 
     def _draw_allowed(self, constraint: Constraint, logits: Logits) -> int:
-        """A token among those that the grammar allows; changes ``logits``."""
+        """Let the chain choose among the tokens that the grammar allows; changes ``logits``."""
         search = Search(constraint, logits, endings=not self._ignore_eos)
         while True:
-            token = search.look()
+            token = search.narrow()
             if token is not None:
                 return token
             token = self._draw(logits)

@@ -1,23 +1,22 @@
-"""How many threads compute a batch: the number that was fastest for its size when the model was first loaded."""
+"""Thread plans: the fastest number of threads for each batch size, measured when the model is first loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Tokens a second by size of batch in tokens and number of threads.
+# Tokens/s by batch size in tokens and number of threads.
 Speeds = dict[int, dict[int, float]]
 
-# Threads by size of batch in tokens; other sizes take the number of the nearest one.
+# Threads by batch size in tokens; other sizes use the nearest one.
 Plan = dict[int, int]
 
-# One token is the last: it takes a while until the system has spread new threads over the cores, and until then they
-# hinder each other.
+# One token comes last: until the system has spread new threads over the cores, they hinder each other.
 _MEASURED = (8, 64, 1)
-_SIZE_SECONDS = 0.1  # for each of them, or one turn
+_SIZE_SECONDS = 0.1  # for each size, or one turn
 _MOST_TURNS = 20
-_MEASURE_SECONDS = 0.5  # after which only one token is measured yet
-_CLEARLY = 1.5  # times slower than the best: fewer threads are not measured
-_WARM_SECONDS = 0.02  # batches shorter than this are slower right after a change of threads
+_MEASURE_SECONDS = 0.5  # after which only the size of one token is still measured
+_CLEARLY = 1.5  # times slower than the best: smaller numbers of threads are not measured
+_WARM_SECONDS = 0.02  # shorter batches are slower right after a change of threads
 
 
 def candidates(most: int) -> tuple[int, ...]:
@@ -28,9 +27,9 @@ def candidates(most: int) -> tuple[int, ...]:
 def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Callable[[], float]) -> Speeds:
     """The best speeds that ``run``, given tokens and threads, reaches with batches of at most ``limit`` tokens."""
     found: Speeds = {}
-    begun = clock()
+    started = clock()
     for size in _MEASURED:
-        if size > limit or (size > 1 and clock() - begun > _MEASURE_SECONDS):
+        if size > limit or (size > 1 and clock() - started > _MEASURE_SECONDS):
             continue
         speeds = found[size] = dict[int, float]()
         until = clock() + _SIZE_SECONDS
@@ -48,7 +47,7 @@ def measure(run: Callable[[int, int], None], most: int, limit: int, clock: Calla
 
 
 def _seconds(batch: Callable[[], None], clock: Callable[[], float]) -> float:
-    """How long a batch takes; a short one is run again."""
+    """Duration of a batch; a short one is run three times, of which the first does not count."""
     taken: list[float] = []
     for _ in range(3):
         started = clock()
@@ -61,7 +60,7 @@ def _seconds(batch: Callable[[], None], clock: Callable[[], float]) -> float:
 
 def fastest(speeds: Speeds) -> Plan:
     """The best number of threads for each measured size."""
-    return {size: max(known, key=lambda threads: known[threads]) for size, known in speeds.items()}
+    return {size: max(known, key=known.__getitem__) for size, known in speeds.items()}
 
 
 def nearest(plan: Plan, tokens: int) -> int:
@@ -70,5 +69,5 @@ def nearest(plan: Plan, tokens: int) -> int:
 
 
 def parse_plan(text: str) -> Plan:
-    """A plan as on the command line: ``SIZE:THREADS,…``. Raises ValueError."""
+    """Parse ``SIZE:THREADS,…`` from the command line. Raises ValueError."""
     return {int(size): int(threads) for size, threads in (pair.split(":") for pair in text.split(","))}

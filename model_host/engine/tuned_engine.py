@@ -1,4 +1,4 @@
-"""The engine with the fastest number of threads for each batch, and half of all at most under CPU contention."""
+"""The engine with the fastest number of threads for each batch size, and at most half of all under CPU contention."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import llama_cpp
 from msgspec.structs import replace
 
 from model_host import protocol
+from model_host.batching.batches import Span
 from model_host.engine.cpu_contention import SHORTEST_SECONDS, CpuContention
-from model_host.engine.engine import DecodeResult, Engine, Span
+from model_host.engine.engine import DecodeResult, Engine
 from model_host.engine.threads import Plan, Speeds, fastest, measure, nearest
 
 
@@ -21,9 +22,9 @@ class TunedEngine(Engine):
     _measured: Speeds = {}
 
     def tune(self, plan: Plan, limit: int) -> None:
-        """Follow ``plan``; where it is empty, measure one on batches of up to ``limit`` tokens.
+        """Follow ``plan``; if it is empty, measure one on batches of up to ``limit`` tokens.
 
-        Nothing is measured under contention, where one batch may take seconds: then the plan is all threads.
+        Nothing is measured under contention, where one batch may take seconds; the plan is then all threads.
         """
         if self.threads == 1:
             return
@@ -38,18 +39,16 @@ class TunedEngine(Engine):
         contention.watch()
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """See :meth:`Engine.decode`."""
         if self._plan:
             self._use(self._threads_for(sum(len(span.tokens) for span in spans)))
         return super().decode(spans)
 
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
-        """See :meth:`Engine.ready`."""
         ready = super().ready(pid=pid, n_parallel=n_parallel, tools=tools)
         return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
 
     def thread_plan(self) -> Plan:
-        """Threads by size of batch, now; empty when the number is fixed."""
+        """Threads by batch size, now; empty when the number is fixed."""
         return {size: self._threads_for(size) for size in sorted(self._plan)}
 
     def _threads_for(self, tokens: int) -> int:
@@ -60,7 +59,7 @@ class TunedEngine(Engine):
         llama_cpp.llama_set_n_threads(self._context, threads, threads)
 
     def _try(self, tokens: int, threads: int) -> None:
-        """Compute a batch that nobody asked for."""
+        """Decode a batch of dummy tokens."""
         self.trim(0, 0)
         self._use(threads)
         super().decode([Span(0, 0, [0] * tokens, 1)])

@@ -1,4 +1,4 @@
-"""A model file in memory: loading it, what its header says, and why it may not load. No context, no computing."""
+"""A loaded model file and its metadata, without a context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["AbortSwitch", "LoadError", "Weights"]
 
 
 class Weights:
-    """A loaded GGUF. ``progress`` is told the share that is loaded; returning False ends the load. Raises LoadError."""
+    """A loaded GGUF. For ``progress`` see :meth:`~model_host.engine.load.Load.wait`. Raises LoadError."""
 
     def __init__(self, path: Path, progress: Callable[[float], bool]) -> None:
         self.path = path
@@ -37,17 +37,17 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """What the model file calls itself, else the file's name."""
+        """The name in the model file, else the file's own."""
         return self.meta("general.name") or self.path.stem
 
     @property
     def architecture(self) -> str:
-        """Such as ``gemma3``."""
+        """The architecture, such as ``gemma3``."""
         return self.meta("general.architecture") or "unknown"
 
     @property
     def pools(self) -> bool:
-        """Whether the file says that it makes one vector of a text: then it is an embedding model."""
+        """Whether the file names a pooling type, which makes it an embedding model."""
         return (self.meta(f"{self.architecture}.pooling_type") or "0") != "0"
 
     def ready(
@@ -75,7 +75,7 @@ class Weights:
         )
 
     def meta(self, key: str) -> str | None:
-        """A value of the header as text."""
+        """A metadata value as text."""
         buffer = ctypes.create_string_buffer(1024)
         length = llama_cpp.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
         return buffer.value.decode("utf-8", "replace") if length >= 0 else None
@@ -91,21 +91,21 @@ class Weights:
 
 
 class AbortSwitch:
-    """Ends a computation from another thread."""
+    """Aborts a computation from another thread."""
 
     def __init__(self) -> None:
         self._flag = ctypes.create_string_buffer(2)
-        # llama.cpp asks its abort callback before every graph node. libc's strlen serves as that callback: it
-        # returns 0 for an empty string and 1 once throw() writes a byte, and it never needs Python's lock.
+        # llama.cpp calls its abort callback before every graph node. libc's strlen serves as that callback: it returns
+        # 0 for the empty string and 1 once throw() writes a byte, and it never needs the GIL.
         self._callback = ctypes.cast(ctypes.CDLL(None).strlen, llama_cpp.ggml_abort_callback)
 
     @property
     def thrown(self) -> bool:
-        """Whether the present or next computation is to end early."""
+        """Whether the current or next computation will return early."""
         return self._flag[0] == b"\1"
 
     def install(self, context: llama_cpp.llama_context_p) -> None:
-        """Let the switch act on what ``context`` computes."""
+        """Attach the switch to a context."""
         llama_cpp.llama_set_abort_callback(context, self._callback, ctypes.cast(self._flag, ctypes.c_void_p))
 
     def throw(self) -> None:
@@ -113,12 +113,12 @@ class AbortSwitch:
         self._flag[0] = b"\1"
 
     def reset(self) -> None:
-        """Forget an earlier :meth:`throw`."""
+        """Undo an earlier :meth:`throw`."""
         self._flag[0] = b"\0"
 
 
 def _fingerprint(path: Path) -> str:
-    """BLAKE2b over size, first and last MiB: tells model files apart without reading gigabytes."""
+    """BLAKE2b over size, first and last MiB: identifies a model file without reading gigabytes."""
     size = path.stat().st_size
     digest = hashlib.blake2b(str(size).encode(), digest_size=16)
     with path.open("rb") as file:

@@ -1,1 +1,1 @@
-"""Constrained output: grammars followed byte by byte, JSON schemas turned into grammars. No llama_cpp."""
+"""Constrained output: grammars, and JSON schemas converted to grammars. Imports no llama_cpp."""

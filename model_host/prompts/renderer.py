@@ -1,4 +1,4 @@
-"""The side of the template worker that asks: one rendering at a time, with a limit on its time."""
+"""The client of the template worker: one rendering at a time, with a time limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ChatTemplateError(ValueError):
 
 
 class TemplateWorker:
-    """The child process that renders. Started on first use, killed and replaced when it overruns."""
+    """The child process that renders. Started on first use; killed and replaced on a timeout."""
 
     def __init__(self, timeout: float = RENDER_TIMEOUT_SECONDS) -> None:
         self._timeout = timeout
@@ -32,15 +32,15 @@ class TemplateWorker:
             self._ensure()
 
     def render(self, request: dict[str, Any]) -> str:
-        """The rendered text. Raises :class:`ChatTemplateError`."""
+        """Return the rendered text. Raises :class:`ChatTemplateError`."""
         with self._lock:
             process = self._ensure()
             assert process.stdin is not None
             try:
                 process.stdin.write(msgspec.json.encode(request) + b"\n")
                 process.stdin.flush()
-                answer = self._read_line(process)
-            except (OSError, ChatTemplateError):
+                answer = self._read_answer(process)
+            except OSError:  # TimeoutError and BrokenPipeError among them
                 self._kill()
                 raise ChatTemplateError(
                     "the model's chat template took too long or too much memory"
@@ -64,17 +64,17 @@ class TemplateWorker:
             )
         return self._process
 
-    def _read_line(self, process: subprocess.Popen[bytes]) -> dict[str, str]:
+    def _read_answer(self, process: subprocess.Popen[bytes]) -> dict[str, str]:
         assert process.stdout is not None
         line = b""
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while not line.endswith(b"\n"):
                 if not selector.select(self._timeout):
-                    raise ChatTemplateError("timeout")
+                    raise TimeoutError
                 piece = process.stdout.read1(1 << 16)  # type: ignore[attr-defined]
                 if not piece:
-                    raise ChatTemplateError("the renderer ended")
+                    raise BrokenPipeError
                 line += piece
         return msgspec.json.decode(line, type=dict[str, str])
 
@@ -84,7 +84,7 @@ class TemplateWorker:
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # a broken pipe only says what we know: it is dead
+                with contextlib.suppress(OSError):  # a broken pipe: the process is dead
                     pipe.close()
         self._process.wait()
         self._process = None

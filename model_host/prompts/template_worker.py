@@ -1,9 +1,8 @@
-"""Renders chat templates in a process of its own, because a template comes with the model file and is not trusted.
+"""Renders chat templates in a separate process: a template comes with the model file and is not trusted.
 
-Jinja2's immutable sandbox keeps a template away from Python; it does not stop one from looping or from
-building a gigabyte of text. Here the operating system does: an address-space limit, and a parent that kills
-this process when an answer takes too long. One JSON object per line: ``{"template", "messages", …}`` in,
-``{"text"}`` or ``{"error"}`` out.
+Jinja2's immutable sandbox keeps a template away from Python, but lets it loop forever or build a gigabyte of text. The
+operating system prevents that: this process has an address-space limit, and its parent kills it when an answer takes
+too long. One JSON object per line: ``{"template", "messages", …}`` in, ``{"text"}`` or ``{"error"}`` out.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON as Hugging Face's templates expect it (`json.dumps`, not HTML-safe), its placeholders marked as escaped."""
+    """JSON as Hugging Face's templates expect it (`json.dumps`, not HTML-safe), with its placeholders marked."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
     return text.replace(OPEN, ESCAPED + OPEN)
 
@@ -58,12 +57,11 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 @lru_cache(maxsize=2)
 def _compiled(template: str) -> Template:
-    """A host has one template, and compiling a large one takes longer than rendering it."""
     return _environment().from_string(template)
 
 
 def render(request: dict[str, Any]) -> dict[str, str]:
-    """One rendering: ``{"text": …}``, or ``{"error": …}`` with what the template or Jinja2 said."""
+    """Render once; return ``{"text": …}``, or ``{"error": …}`` with the message of the template or of Jinja2."""
     try:
         text = _compiled(request.pop("template")).render(**request)
     except MemoryError:

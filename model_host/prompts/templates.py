@@ -1,9 +1,8 @@
-"""Chat prompts as tokens, with template text and other people's text kept apart.
+"""Chat prompts as tokens, with the template's text and people's text kept apart.
 
-The model file's chat template is rendered with placeholders in the place of messages, tools and tool calls
-(:mod:`model_host.prompts.placeholders`), so that it decides about turns and markers but never sees what people
-wrote. Only
-the text around the placeholders is tokenized with control tokens; the rest is tokenized as plain text, so that
+The chat template is rendered with placeholders for messages, tools and tool calls
+(:mod:`model_host.prompts.placeholders`), so that it decides about turns and markers but never sees what people wrote.
+Only the text around the placeholders is tokenized with control tokens. The rest is tokenized as plain text, so that
 nothing in it can become ``<end_of_turn>``.
 """
 
@@ -28,31 +27,30 @@ from model_host.replies.tool_forms import ToolForm, find_form
 
 _CACHED_SKELETONS = 256
 
-# A message, or a stretch of text: the template's own, or the template's joined with what stands in placeholders.
+# A message, a control token or other text of the template, or text of the template together with fields.
 Segment = Placeholder | str | list[str | Placeholder]
 
 
 class ToolsUnsupportedError(ValueError):
-    """The chat template knows no tools, or writes calls in a form that is not understood."""
+    """The chat template has no tools, or writes calls in an unknown form."""
 
 
 class Tokenizer(Protocol):
-    """Text to token ids; with ``special`` control tokens are recognised in the text."""
+    """The model's vocabulary, as prompts use it."""
 
     @property
-    def control_pattern(self) -> re.Pattern[str]:
-        """Matches the spelling of any control token."""
-        ...
-
-    def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """Token ids of ``text``, nothing added before or after."""
-        ...
+    def bos(self) -> str: ...
+    @property
+    def eos(self) -> str: ...
+    @property
+    def control_pattern(self) -> re.Pattern[str]: ...
+    def tokenize(self, text: str, *, special: bool) -> list[int]: ...
 
 
 class PromptBuilder:
-    """Turns messages into prompt tokens, and tells how many of the first ones come from shared text only.
+    """Turns messages into prompt tokens, and counts the leading ones that come from shared text only.
 
-    ``form`` is how the template writes tool calls, None where it has no tools. ``name`` is the model's, for errors.
+    ``form`` is how the template writes tool calls, None if it has no tools. ``name`` is the model's, for errors.
     """
 
     def __init__(
@@ -60,31 +58,28 @@ class PromptBuilder:
         template: str | None,
         tokenizer: Tokenizer,
         worker: TemplateWorker,
-        bos: str,
-        eos: str,
-        name: str = "this model",
+        name: str,
     ) -> None:
         self._template = template
         self._tokenizer = tokenizer
         self._worker = worker
-        self._bos, self._eos = bos, eos
         self._name = name
         self._nonce = f"{secrets.randbelow(10**18):018d}"
-        # One rendering per shape of conversation: the placeholders make it independent of the text.
+        # One rendering per shape of conversation: placeholders make it independent of the text.
         self._skeletons: OrderedDict[bytes, list[Segment]] = OrderedDict()
         self.form: ToolForm | None = None
         self.form = self._find_form()
 
     def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[int], int]:
-        """Token ids of the whole prompt, and the length of its shared beginning.
+        """Return the token ids of the whole prompt, and how many of the first ones are shared.
 
-        Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError, and
-        ToolsUnsupportedError for tools or tool calls where there is no ``form``.
+        Message text is stripped, as Gemma's templates do themselves. Raises ChatTemplateError, and
+        ToolsUnsupportedError for tools or tool calls without a ``form``.
         """
         uses_tools = bool(tools) or any(message.tool_calls or message.role == "tool" for message in messages)
         if uses_tools and self.form is None:
             raise ToolsUnsupportedError(
-                f"the chat template of {self._name} has no tools, or writes calls in a form that is not understood; "
+                f"the chat template of {self._name} has no tools, or writes calls in an unknown form; "
                 "leave out the tools and tool messages, or choose another model"
             )
         try:
@@ -92,7 +87,7 @@ class PromptBuilder:
         except ChatTemplateError:
             if messages[0].role != "system" or len(messages) < 2 or messages[1].role != "user":
                 raise
-            # Some Gemma templates know no system role: its text then opens the first user message.
+            # Some Gemma templates have no system role: its text then opens the first user message.
             return self._build([_joined(messages[0], messages[1]), *messages[2:]], tools)
 
     def _build(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[list[int], int]:
@@ -137,12 +132,12 @@ class PromptBuilder:
     def _skeleton(
         self, messages: Sequence[Message], tools: Sequence[Tool], marks: Placeholders, bodies: Sequence[_Body]
     ) -> list[Segment]:
-        """The template's text for this shape of conversation, cut into segments; known ones are not rendered again."""
+        """Render this shape of conversation, or take it from the cache, and cut it into segments."""
         request = {
             "messages": self._turns(messages, marks, bodies),
             "tools": [marks.tool(tool) for tool in tools] or None,
         }
-        # Templates may print the date.
+        # The date is part of the key because templates may print it.
         key = msgspec.json.encode([request, str(datetime.datetime.now().astimezone().date())])
         digest = hashlib.blake2b(key, digest_size=16).digest()
         known = self._skeletons.get(digest)
@@ -158,7 +153,7 @@ class PromptBuilder:
     def _turns(
         self, messages: Sequence[Message], marks: Placeholders, bodies: Sequence[_Body]
     ) -> list[dict[str, Any]]:
-        """The messages as the template knows them."""
+        """The messages as the template expects them."""
         turns: list[dict[str, Any]] = []
         calls: dict[str, str] = {}  # of the last assistant's turn: name by id
         for index, message in enumerate(messages):
@@ -169,7 +164,7 @@ class PromptBuilder:
                 name = calls.get(message.tool_call_id or "", message.name or "")
                 if not calls or not name:
                     raise ChatTemplateError(
-                        f"message {index + 1} is a tool's result that answers no call before it"
+                        f"message {index + 1} is the result of a tool, but no call before it has its id"
                     )
                 response = {"name": marks.field(name), "response": turn["content"]}
                 turns[-1].setdefault("tool_responses", []).append(response)
@@ -184,8 +179,8 @@ class PromptBuilder:
             {
                 "template": self._template,
                 "add_generation_prompt": True,
-                "bos_token": self._bos,
-                "eos_token": self._eos,
+                "bos_token": self._tokenizer.bos,
+                "eos_token": self._tokenizer.eos,
                 "enable_thinking": False,
                 **request,
             }
@@ -193,7 +188,7 @@ class PromptBuilder:
         return cut(text, self._nonce)
 
     def _find_form(self) -> ToolForm | None:
-        """How the template writes a call: read off a conversation that has one."""
+        """Detect how the template writes a call by rendering a conversation with one."""
         marks = Placeholders(self._nonce, PROBE_MESSAGES, [PROBE_TOOL])
         turns = [
             marks.message(i, message, empty=not message.content) for i, message in enumerate(PROBE_MESSAGES)
@@ -219,7 +214,7 @@ def _check_complete(
     tools: Sequence[Tool],
     marks: Placeholders,
 ) -> None:
-    """A template must not swallow a message, a tool or a call."""
+    """Raise ChatTemplateError if the template left out a message, a tool or a call."""
     bodies = {piece.index for piece in pieces if isinstance(piece, Placeholder) and piece.body}
     fields = {piece.index for piece in pieces if isinstance(piece, Placeholder) and not piece.body}
     for index, message in enumerate(messages):
@@ -234,8 +229,11 @@ def _check_complete(
 
 
 def _segments(pieces: Sequence[str | Placeholder], control: re.Pattern[str]) -> Iterator[Segment]:
-    """Messages alone, so that their tokens do not depend on what is around them. Template text between fields goes
-    together with them, as it stood in the training text; only control tokens are taken out of it."""
+    """Cut rendered text into what is tokenized together.
+
+    Messages stand alone, so that their tokens do not depend on what is around them. Template text between fields is
+    tokenized with them, as it was in training; only control tokens are taken out of it.
+    """
     for alone, group in groupby(
         pieces, key=lambda piece: isinstance(piece, Placeholder) and piece.body and not piece.escapes
     ):
@@ -268,19 +266,19 @@ def _filled(slot: Placeholder, bodies: Sequence[_Body], fields: Sequence[str]) -
 
 
 def _joined(system: Message, first: Message) -> Message:
-    """One message of both texts; it is shared as far as their parts are."""
+    """One message of both texts, shared as far as their parts are."""
     between = TextPart("\n\n", shared=True)
     return Message("user", [*_parts(system), between, *_parts(first)])
 
 
 def _parts(message: Message) -> list[TextPart]:
-    """The parts of a message without white space at its ends."""
+    """The stripped text of a message as parts."""
     body = _Body.of(message)
     return [TextPart(body.text[: body.shared], shared=True), TextPart(body.text[body.shared :])]
 
 
 class _Body(msgspec.Struct, frozen=True):
-    """The text of a message and how many of its first characters are shared."""
+    """The stripped text of a message, and how many of its first characters are shared."""
 
     text: str
     shared: int

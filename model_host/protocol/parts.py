@@ -1,4 +1,4 @@
-"""What the messages of the protocol are made of. Import them from :mod:`model_host.protocol`."""
+"""Parts of messages. Import them from :mod:`model_host.protocol`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ StopString = Annotated[str, Meta(min_length=1, max_length=256)]
 # The look-ahead refuses a line break at the end, which `$` alone would let pass.
 ToolName = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+(?!\n)$")]
 ToolChoice = Annotated[str, Meta(max_length=73, pattern=r"^(auto|none|required|function:.+)(?!\n)$")]
+
+
+class RequestBase(
+    Struct, frozen=True, tag_field="op", tag=str.lower, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A request. Its name in lower case is the value of ``op``, unless it gives another one."""
+
+    def problem(self) -> str | None:
+        """Why its fields do not fit together, beyond what their types can express."""
+        return None
+
+
+class EventBase(Struct, frozen=True, tag_field="event", tag=str.lower):
+    """An event. Its name in lower case is the value of ``event``, unless it gives another one."""
 
 
 class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -43,9 +57,9 @@ class TextPart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A function the model may call. ``parameters`` is a JSON schema of an object; none: no parameters.
+    """A function the model may call. ``parameters`` is the JSON schema of an object; empty: it takes none.
 
-    ``strict``: a schema that cannot be enforced is refused; otherwise it leaves any object as arguments.
+    With ``strict`` a schema that cannot be enforced is an error; otherwise the unsupported keywords are ignored.
     """
 
     name: ToolName
@@ -55,7 +69,7 @@ class Tool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A call that the assistant made. ``id`` is what the tool's message answers to."""
+    """A call that the assistant made. The tool's message refers to its ``id``."""
 
     id: Annotated[str, Meta(max_length=256)]
     name: ToolName
@@ -63,10 +77,10 @@ class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One turn of a prompt. All its text is plain text: none of it can become a control token.
+    """One turn of a prompt. Its text is always plain text: it cannot become a control token.
 
-    ``tool_calls`` belong to an assistant's turn. The role ``tool`` is a result: of the call ``tool_call_id``, or of
-    the function ``name``.
+    Only assistants have ``tool_calls``. A message of the role ``tool`` is the result of the call ``tool_call_id``, or
+    of the function ``name``.
     """
 
     role: Role
@@ -77,7 +91,7 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class TopLogprob(Struct, frozen=True):
-    """A token that could have been: its text, the bytes it would have added, and its log-probability."""
+    """An alternative to a sampled token."""
 
     token: str
     bytes: list[int]
@@ -85,9 +99,9 @@ class TopLogprob(Struct, frozen=True):
 
 
 class TokenLogprob(Struct, frozen=True):
-    """A sampled token. Log-probabilities are the model's own, before temperature, penalties and grammar.
+    """A sampled token. Log-probabilities are computed before temperature, penalties and grammar.
 
-    A character may take several tokens; each has its share of the bytes.
+    ``bytes`` is what the token adds to the text: a character may be spread over several tokens.
     """
 
     token: str
@@ -97,5 +111,5 @@ class TokenLogprob(Struct, frozen=True):
 
 
 def owner_digest(owner: str) -> str:
-    """What names an owner's files on disk: says nothing about who it is."""
+    """The beginning of the names of an owner's files, from which the owner cannot be told."""
     return hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

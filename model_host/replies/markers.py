@@ -1,8 +1,8 @@
-"""Control tokens in a stream of text: each stands there as one character that no text can contain. Pure.
+"""Control tokens in a stream of text: each is one character that no text can contain. Pure.
 
-Decoded UTF-8 has no lone surrogates, so a lone surrogate in the stream is a control token and nothing else. A marker
-that the vocabulary has as a token counts only as that token; spelled out by other tokens it is text. A marker that is
-no token is looked for in the text.
+Decoded UTF-8 has no lone surrogates, so each lone surrogate in the stream is a control token. A marker that is a token
+of the vocabulary counts only as that token; spelled out by other tokens it is text. Any other marker is looked for in
+the text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _FIRST = 0xDC00
 
 
 class Markers:
-    """The markers of a model's replies. ``token_of`` gives the control token of a spelling, where there is one."""
+    """The markers of a model's replies. ``token_of`` returns the control token of a spelling, if there is one."""
 
     def __init__(self, spellings: Iterable[str], token_of: Callable[[str], int | None]) -> None:
         self.tokens: dict[str, int] = {}  # spelling → token
@@ -28,9 +28,8 @@ class Markers:
                 self._spellings[sign] = spelling
 
     def sign(self, spelling: str) -> str:
-        """How the marker stands in the stream."""
-        token = self.tokens.get(spelling)
-        return spelling if token is None else self.signs[token]
+        """The marker as it is in the stream."""
+        return self.signs[self.tokens[spelling]] if spelling in self.tokens else spelling
 
     def spelled(self, text: str) -> str:
         """``text`` with its control tokens spelled out."""

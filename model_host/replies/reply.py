@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable
 
@@ -12,16 +13,49 @@ from model_host.replies.markers import Markers
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
 from model_host.replies.text import IncrementalText, StopMatcher
 
+DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply: nobody reads faster
+
 
 class Text(Struct, frozen=True):
-    """Text that may be shown, never empty, and the log-probabilities of its tokens where they are kept."""
+    """Text that may be sent, never empty, and the log-probabilities of its tokens where they were requested."""
 
     text: str
     logprobs: list[TokenLogprob]
 
 
+class DeltaBuffer:
+    """Debounces the text of a fast reply, so that one delta carries several tokens. Times are passed in.
+
+    Each delta costs the host, the gateway and the client time on the cores that decode (docs/benchmarks.md). The first
+    text of a reply never waits.
+    """
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._logprobs: list[TokenLogprob] = []
+        self._last_sent = -math.inf
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, piece: Text) -> None:
+        """Append text."""
+        self._texts.append(piece.text)
+        self._logprobs += piece.logprobs
+
+    def due(self, now: float, step_seconds: float) -> bool:
+        """Whether the pause would be too long after one more step of about ``step_seconds``."""
+        return now + step_seconds - self._last_sent >= DEBOUNCE_SECONDS
+
+    def take(self, now: float) -> Text:
+        """Remove and return everything, to be sent now."""
+        taken = Text("".join(self._texts), self._logprobs)
+        self._texts, self._logprobs, self._last_sent = [], [], now
+        return taken
+
+
 class Reply:
-    """The output of one generation. Stop strings count in its text, not in calls or thoughts."""
+    """The output of one generation. Stop strings are looked for in its text, not in calls or thoughts."""
 
     def __init__(self, stop: StopMatcher | None = None, parser: ReplyParser | None = None) -> None:
         self._stop = stop or StopMatcher(())
@@ -29,9 +63,8 @@ class Reply:
         self._decoder = IncrementalText()
         self._length = 0  # characters of the parser's stream
         self._content_end = 0  # where in it the text ends
-        self._logprobs: deque[tuple[int, int, TokenLogprob]] = (
-            deque()
-        )  # of tokens not shown yet, with their place
+        # Of each token that was not shown yet: where it begins and ends in the stream.
+        self._logprobs: deque[tuple[int, int, TokenLogprob]] = deque()
 
     @property
     def stop_string(self) -> str | None:
@@ -45,7 +78,7 @@ class Reply:
 
     @property
     def calls(self) -> int:
-        """Tool calls that are complete."""
+        """Number of complete tool calls."""
         return self._parser.calls
 
     @property
@@ -54,7 +87,7 @@ class Reply:
         return self._parser.in_call
 
     def push(self, token: int, piece: bytes, logprob: TokenLogprob | None = None) -> list[Text | CallPiece]:
-        """A sampled token in; what may be sent of it out. Raises MalformedCallError."""
+        """Add a sampled token; return what may be sent now. Raises MalformedCallError."""
         sign = self._parser.markers.signs.get(token)
         text = self._decoder.flush() + sign if sign is not None else self._decoder.push(piece)
         if logprob is not None:
@@ -63,31 +96,31 @@ class Reply:
         return self._shown(self._parser.push(text)) if text else []
 
     def finish(self, *, ended: bool) -> list[Text | CallPiece]:
-        """What was held back, at the end. ``ended``: by the model itself. Raises MalformedCallError."""
+        """Return what was held back. ``ended``: the model ended the reply itself. Raises MalformedCallError."""
         if self.complete:
             return []
         rest = self._decoder.flush()
         self._length += len(rest)
-        made = self._shown([*self._parser.push(rest), *self._parser.finish(ended=ended)])
-        # The last characters may complete a stop string, or be the beginning of one that never came.
+        shown = self._shown([*self._parser.push(rest), *self._parser.finish(ended=ended)])
+        # The last characters may complete a stop string, or begin one that never came.
         held = self._stop.flush() if self._stop.matched is None else ""
-        return [*made, Text(held, self._take_logprobs(self._content_end))] if held else made
+        return [*shown, Text(held, self._take_logprobs(self._content_end))] if held else shown
 
     def _shown(self, pieces: Iterable[Content | CallPiece]) -> list[Text | CallPiece]:
-        made: list[Text | CallPiece] = []
+        shown: list[Text | CallPiece] = []
         for piece in pieces:
             if isinstance(piece, CallPiece):
-                made.append(piece)
+                shown.append(piece)
                 continue
             self._drop_logprobs(self._content_end, piece.start)
             self._content_end = piece.end
             begins = piece.start - self._stop.held
             text = self._stop.push(piece.text)
             if text:
-                made.append(Text(text, self._take_logprobs(begins + len(text))))
+                shown.append(Text(text, self._take_logprobs(begins + len(text))))
             if self._stop.matched is not None:
                 break
-        return made
+        return shown
 
     def _take_logprobs(self, end: int) -> list[TokenLogprob]:
         """Those of the tokens that begin before ``end``."""

@@ -1,7 +1,7 @@
-"""Splits what a model writes into the reply's text, tool calls, and thoughts that are not shown. Pure.
+"""Splits what a model writes into the reply's text, tool calls, and hidden thoughts. Pure.
 
-It reads a stream in which control tokens are single characters (:mod:`model_host.replies.markers`). How the stream
-is cut into pieces makes no difference to what comes out.
+The input is a stream in which control tokens are single characters (:mod:`model_host.replies.markers`). The result does
+not depend on how the stream is cut into pieces.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from msgspec import Struct
 
 from model_host.replies.markers import Markers
 from model_host.replies.text import overlap
-from model_host.replies.tool_arguments import MalformedCallError
 from model_host.replies.tool_forms import THOUGHTS, ToolForm
-from model_host.replies.tool_readers import CallReader, reader_for
+from model_host.replies.tool_readers import CallReader, MalformedCallError
 
 
 class Content(Struct, frozen=True):
-    """Text of the reply, made of the characters ``start`` to ``end`` of the stream."""
+    """Text of the reply, from the characters ``start`` to ``end`` of the stream."""
 
     text: str
     start: int
@@ -37,7 +36,7 @@ class CallPiece(Struct, frozen=True):
 
 
 class ReplyParser:
-    """One reply. Calls are looked for when there are ``form`` and ``tools``; ``parallel`` allows more than one."""
+    """One reply. Calls are looked for if there are ``form`` and ``tools``; ``parallel`` allows more than one."""
 
     def __init__(
         self,
@@ -50,7 +49,7 @@ class ReplyParser:
     ) -> None:
         self.markers = markers
         self.calls = 0  # complete ones
-        self.over = False  # the one call that is allowed is complete
+        self.over = False  # the only call allowed is complete
         self._form = form if tools else None
         self._tools = tools
         self._parallel = parallel
@@ -60,19 +59,19 @@ class ReplyParser:
         self._thought_end = ""
         self._buffer = ""
         self._total = 0  # characters of the stream so far
-        self._may_open = True  # without an opening marker: nothing was said yet but calls
+        self._may_open = True  # a call without an opening marker: there was no text yet
         self._after_call = False
         self._reader: CallReader | None = None
-        self._opening = ""  # of the present call: its marker, and the white space before it
-        self._raw = ""  # the present call, as long as it may turn out to be text
+        self._opening = ""  # of the current call: its marker, and the white space before it
+        self._raw = ""  # the current call, while it may turn out to be text
 
     @property
     def in_call(self) -> bool:
-        """Whether a call has been opened, and nothing of it was read yet but white space."""
+        """Whether a call was opened and only white space of it was read."""
         return self._mode == "call" and not self._raw.strip()
 
     def push(self, text: str) -> list[Content | CallPiece]:
-        """More of the stream in, what it tells out. Raises MalformedCallError for a call that broke off."""
+        """Read more of the stream. Raises MalformedCallError for a call whose name was reported already."""
         self._buffer += text
         self._total += len(text)
         made: list[Content | CallPiece] = []
@@ -81,7 +80,7 @@ class ReplyParser:
         return made
 
     def finish(self, *, ended: bool) -> list[Content | CallPiece]:
-        """What was held back. ``ended``: the model ended the reply itself, so that a call must be complete."""
+        """Return what was held back. If the model ``ended`` the reply itself, a call must be complete."""
         made: list[Content | CallPiece] = []
         while self._reader is not None and self._mode == "call":
             if self._reader.name is None:
@@ -98,13 +97,11 @@ class ReplyParser:
                 self._complete()
             return made
         if self._mode == "content":
-            self._say(len(self._buffer), made)
+            self._emit(len(self._buffer), made)
         return made
 
-    # ------------------------------------------------------------------ one thing at a time
-
     def _step(self, made: list[Content | CallPiece]) -> bool:
-        """Read on; False when there is nothing more to tell from the text so far."""
+        """Read one thing from the buffer; False when more text is needed."""
         if self.over or not self._buffer:
             return False
         if self._mode == "thought":
@@ -126,11 +123,11 @@ class ReplyParser:
             sure = len(self._buffer) - max((overlap(self._buffer, marker) for marker in openings), default=0)
             if self._form is not None:  # white space before a call does not belong to the reply
                 sure = len(self._buffer[:sure].rstrip())
-            self._say(sure, made)
+            self._emit(sure, made)
             return False
         at, marker = min(found)
         is_call = marker == self._open and self._form is not None
-        self._say(len(self._buffer[:at].rstrip()) if is_call else at, made)
+        self._emit(len(self._buffer[:at].rstrip()) if is_call else at, made)
         opening, _, self._buffer = self._buffer.partition(marker)
         if is_call:
             return self._begin_call(opening + marker)
@@ -149,7 +146,7 @@ class ReplyParser:
         assert self._form is not None
         self._mode, self._raw = "call", ""
         self._opening = opening
-        self._reader = reader_for(self._form, self.markers, self._tools)
+        self._reader = CallReader(self._form, self.markers, self._tools)
         return True
 
     def _read_call(self, made: list[Content | CallPiece]) -> bool:
@@ -162,7 +159,7 @@ class ReplyParser:
         try:
             arguments = reader.push(text)
         except MalformedCallError as error:
-            if reader.name is not None:  # somebody may have been told already
+            if reader.name is not None:
                 raise _explained(reader.name, error) from None
             self._take_back(made)
             return True
@@ -185,7 +182,7 @@ class ReplyParser:
         self.over = not self._parallel
 
     def _take_back(self, made: list[Content | CallPiece]) -> None:
-        """What looked like a call is text: its opening marker is said, the rest is read again."""
+        """Treat what looked like a call as text: emit its opening marker, and read the rest again."""
         opening = self._opening or self._raw[: len(self._raw) - len(self._raw.lstrip()) + 1]
         self._buffer = self._raw if self._opening else self._raw[len(opening) :]
         self._mode, self._reader, self._raw = "content", None, ""
@@ -194,8 +191,8 @@ class ReplyParser:
         made.append(Content(text.lstrip() if self._after_call else text, end - len(opening), end))
         self._may_open = self._after_call = False
 
-    def _say(self, length: int, made: list[Content | CallPiece]) -> None:
-        """The first characters of the buffer belong to the reply."""
+    def _emit(self, length: int, made: list[Content | CallPiece]) -> None:
+        """Emit the first characters of the buffer as text."""
         raw, self._buffer = self._buffer[:length], self._buffer[length:]
         end = self._total - len(self._buffer)
         text = self.markers.hidden(raw)
@@ -207,4 +204,4 @@ class ReplyParser:
 
 
 def _explained(name: str | None, error: MalformedCallError) -> MalformedCallError:
-    return MalformedCallError(f"the model wrote a call of {name} that is none: {error}")
+    return MalformedCallError(f"the model wrote a malformed call of {name}: {error}")

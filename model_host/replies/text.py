@@ -13,16 +13,16 @@ class IncrementalText:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def push(self, piece: bytes) -> str:
-        """Bytes of one token in, the characters completed by them out."""
+        """Add the bytes of a token; return the characters that they complete."""
         return self._decoder.decode(piece)
 
     def flush(self) -> str:
-        """What is left at the end: U+FFFD for a character that was never completed."""
+        """Return U+FFFD for a character that was not completed, else nothing."""
         return self._decoder.decode(b"", final=True)
 
 
 class StopMatcher:
-    """Cuts a stream of text at the first stop string and holds back what may be the beginning of one."""
+    """Cuts a stream of text at the first stop string, and holds back text that may begin one."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
@@ -30,13 +30,13 @@ class StopMatcher:
         self.matched: str | None = None
 
     def push(self, text: str) -> str:
-        """New text in, text that is safe to show out. After a match :attr:`matched` is set and the rest is dropped."""
+        """Add text; return what is safe to show. After a match, in :attr:`matched`, the rest is dropped."""
         if self.matched is not None:
             return ""
         self._held += text
         hits = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
         if hits:
-            # The earliest match wins; at the same place the longest, so that the order given does not matter.
+            # The earliest match wins, then the longest, so that the order of the stop strings does not matter.
             at, self.matched = min(hits, key=lambda hit: (hit[0], -len(hit[1])))
             shown, self._held = self._held[:at], ""
             return shown
@@ -46,7 +46,7 @@ class StopMatcher:
         return shown
 
     def flush(self) -> str:
-        """Text held back that turned out to be no stop string."""
+        """Return the text that was held back."""
         shown, self._held = self._held, ""
         return shown
 
@@ -57,7 +57,7 @@ class StopMatcher:
 
 
 def overlap(text: str, marker: str) -> int:
-    """Length of the longest proper beginning of ``marker`` that ends ``text``: the marker may be coming."""
+    """Length of the longest proper prefix of ``marker`` that ends ``text``, and may grow to the marker."""
     for length in range(min(len(marker) - 1, len(text)), 0, -1):
         if text.endswith(marker[:length]):
             return length

@@ -1,6 +1,6 @@
 """The forms in which chat templates write tool calls. Pure.
 
-A form is recognised by the text that a template makes of a known call, so that a template may be worded as it likes.
+A form is detected by rendering a probe call, whatever else the template contains.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Literal
 class ToolForm:
     """How a call is written.
 
-    ``json``: ``open {"name": NAME, KEY: {…}} close``. ``gemma``: ``open call:NAME{key:value,…} close``, where a string
-    stands between two ``quote`` and everything else is as in JSON. Without ``open`` a call is a whole reply.
+    ``json``: ``open {"name": NAME, KEY: {…}} close``. ``gemma``: ``open call:NAME{key:value,…} close``, where strings
+    stand between two ``quote`` markers and all else is JSON. Without ``open`` a call is a whole reply.
     """
 
     kind: Literal["json", "gemma"]
@@ -26,15 +26,15 @@ class ToolForm:
 
     @property
     def responses_with_calls(self) -> bool:
-        """Whether templates of this form want results as ``tool_responses`` of the message with the calls.
+        """Whether templates take results as ``tool_responses`` of the message with the calls.
 
-        Gemma's take them so in all versions, and as messages in the newer ones only.
+        All versions of Gemma's do; only the newer ones take results as messages.
         """
         return self.kind == "gemma"
 
     @property
     def markers(self) -> list[str]:
-        """Texts with a meaning in a reply; in many vocabularies each is one control token."""
+        """The markers of the form; in many vocabularies each is one control token."""
         return [marker for marker in (self.open, self.close, self.quote) if marker]
 
 
@@ -44,14 +44,14 @@ _FORMS = (
     ToolForm("json", "<tool_call>", "</tool_call>", key="arguments"),  # Hermes, Qwen
     ToolForm("json", key="parameters"),  # Llama 3
 )
-# Reasoning before the reply: what is between these does not belong to it.
+# Markers around reasoning, which is not part of the reply.
 THOUGHTS = (("<|channel>", "<channel|>"),)  # Gemma 4
-# Without markers, only the whole turn of a model that is known to write so is taken for a call.
+# A form without markers is detected only as a whole turn of a Llama 3 template.
 _TURN_OPEN, _TURN_CLOSE = "<|end_header_id|>\n\n", "<|eot_id|>"
 
 
 def find_form(rendered: str) -> ToolForm | None:
-    """The form of ``rendered``: a conversation with the call of ``probe_tool`` with ``probe_key`` "probe value"."""
+    """The form in ``rendered``, a conversation with a call of ``probe_tool`` with ``probe_key`` "probe value"."""
     return next((form for form in _FORMS if re.search(_probe_pattern(form), rendered)), None)
 
 
@@ -59,8 +59,6 @@ def _probe_pattern(form: ToolForm) -> str:
     if form.kind == "gemma":
         text = f"{form.open}call:probe_tool{{probe_key:{form.quote}probe value{form.quote}}}{form.close}"
         return re.escape(text)
-    call = (
-        r'\{\s*"name":\s*"probe_tool",\s*"' + form.key + r'":\s*\{\s*"probe_key":\s*"probe value"\s*\}\s*\}'
-    )
-    before = re.escape(form.open or _TURN_OPEN)
-    return rf"{before}\s*{call}\s*{re.escape(form.close or _TURN_CLOSE)}"
+    arguments = r'\{\s*"probe_key":\s*"probe value"\s*\}'
+    call = rf'\s*\{{\s*"name":\s*"probe_tool",\s*"{form.key}":\s*{arguments}\s*\}}\s*'
+    return re.escape(form.open or _TURN_OPEN) + call + re.escape(form.close or _TURN_CLOSE)

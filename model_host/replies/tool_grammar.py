@@ -1,8 +1,7 @@
-"""Grammars of tool calls: what follows an opening marker, or a whole reply that must be calls. Pure.
+"""Grammars of tool calls: of what follows an opening marker, or of a whole reply that must be calls. Pure.
 
-Names are always those of the tools, and arguments follow their schemas. What :mod:`model_host.grammar.schema` does
-not support
-is refused for a tool that is ``strict``, and else left out; a schema that makes no sense leaves any well-formed object.
+Names are those of the tools, and arguments follow their schemas. Keywords that :mod:`model_host.grammar.schema` does
+not support are an error for a ``strict`` tool and ignored otherwise; then an invalid schema allows any object.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from model_host.protocol import Tool
 from model_host.replies.markers import Markers
 from model_host.replies.tool_forms import ToolForm
 
-_ELSEWHERE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})  # there the type is said within
+_COMBINERS = frozenset({"$ref", "allOf", "anyOf", "oneOf"})  # what they refer to names the type
 
 
 def tool_grammar(
     form: ToolForm, markers: Markers, tools: Sequence[Tool], *, parallel: bool, opened: bool
 ) -> Program:
-    """The grammar of calls of ``tools``: one, or with ``parallel`` one or more.
+    """The grammar of one call of ``tools``, or with ``parallel`` of one or more.
 
-    ``opened``: the first opening marker is there already. Raises GrammarError.
+    ``opened``: the text begins behind the first opening marker. Raises GrammarError.
     """
     rules: Rules = {}
     calls: list[Node] = []
@@ -68,9 +67,9 @@ def _call(form: ToolForm, name: str, arguments: Node) -> Node:
 
 
 def _arguments(notation: JsonNotation, tool: Tool, prefix: str) -> Program:
-    """A grammar for the arguments, with this prefix of its rules."""
+    """The grammar of a tool's arguments; ``prefix`` begins the names of its rules."""
     schema = tool.parameters or {"type": "object", "properties": {}, "additionalProperties": False}
-    if _ELSEWHERE.isdisjoint(schema):
+    if _COMBINERS.isdisjoint(schema):
         schema = {"type": "object", **schema}
     try:
         return schema_to_grammar(schema, notation, lenient=not tool.strict, prefix=prefix)

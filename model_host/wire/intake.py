@@ -1,9 +1,9 @@
-"""Lines in, work out: reads the protocol, prepares prompts, and keeps the table of open requests.
+"""Requests in: parses lines, answers what must not wait, and prepares the rest for the loop.
 
-Two threads. The reader parses lines and handles what must not wait (cancel, ping, shutdown). The preparer
-renders, tokenizes and compiles grammars, and answers ``count`` and ``detokenize``, so that neither waits for a decode
-step. The loop takes what became ready from :meth:`Intake.take`: :class:`~model_host.batching.request.SequenceState`
-objects, or :class:`~model_host.embedding.queue.Job` objects in an embedding host.
+Two threads. The reader parses lines and handles `cancel`, `ping` and `shutdown` at once. The preparer renders,
+tokenizes and compiles grammars, and answers `count` and `detokenize`, so that neither waits for a decode step. The loop
+takes prepared work with :meth:`Intake.take`: :class:`~model_host.batching.request.SequenceState` objects, or
+:class:`~model_host.embedding.queue.Job` objects in an embedding host.
 """
 
 from __future__ import annotations
@@ -27,31 +27,30 @@ Work = TypeVar("Work")
 class Intake(Generic[Work]):
     """Requests on their way to the loop.
 
-    ``prepare`` turns a ticket into work for the loop, or into the event that ends it. ``on_cancel`` is called, from
-    the reader thread, with the id of a request that was just cancelled.
+    ``on_cancel`` is called by the reader thread with the id of a request that was just cancelled, or with ``""`` when
+    the host is to end.
     """
 
     def __init__(self, output: Output, *, max_waiting: int, on_cancel: Callable[[str], None]) -> None:
         self.closing: str | None = None  # id of the shutdown request, "" when stdin closed
         self.stats_asked: deque[str] = deque()
-        self.on_ready: Callable[[Work], None] = lambda _: (
-            None
-        )  # told, by the preparer thread, of work for the loop
         self.forget_asked: deque[protocol.Forget] = deque()
+        # Called by the preparer thread when it has work for the loop.
+        self.on_ready: Callable[[Work], None] = lambda _: None
         self._output = output
         self._on_cancel = on_cancel
         self._max_waiting = max_waiting
         self._to_prepare: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
         self._ready: deque[Work] = deque()
         self._wake = threading.Condition()
-        # When the loop's present turn and the preparer's present ticket began; None while there is none.
+        # When the loop's current turn and the preparer's current ticket began; None while there is none.
         self._turn_began: float | None = None
         self._ticket_began: float | None = None
 
-    # ------------------------------------------------------------------ for the batch loop
+    # ------------------------------------------------------------------ for the loop
 
     def take(self, *, wait: bool, seconds: float | None = None) -> list[Work]:
-        """What became ready. With ``wait``, sleeps until there is anything to do, or for ``seconds``."""
+        """Remove and return what is ready. With ``wait``, sleep until there is anything to do, or for ``seconds``."""
         self._turn_began = None
         with self._wake:
             if wait:
@@ -62,7 +61,7 @@ class Intake(Generic[Work]):
         return taken
 
     def ready(self) -> list[Work]:
-        """What would be taken now."""
+        """What :meth:`take` would return now."""
         with self._wake:
             return list(self._ready)
 
@@ -76,23 +75,23 @@ class Intake(Generic[Work]):
         for line in _lines(descriptor):
             if line is None:
                 self._refuse(
-                    None, "line_too_long", f"a line may have {protocol.MAX_LINE_BYTES} bytes at most"
+                    None, "line_too_long", f"a line may have at most {protocol.MAX_LINE_BYTES} bytes"
                 )
             elif line.strip():
                 self._receive(line)
             if self.closing is not None:
                 return
-        self.close("")
+        self.close()
 
     def prepare_with(self, prepare: Callable[[Ticket], Work | protocol.Event]) -> None:
-        """Body of the preparer thread; never returns."""
+        """Body of the preparer thread; never returns. ``prepare`` returns work for the loop, or a terminal event."""
         while True:
             self._ticket_began = None
             ticket = self._to_prepare.get()
             self._ticket_began = time.monotonic()
             try:
-                result: Work | protocol.Event = _stopped(ticket) if ticket.cancelled else prepare(ticket)
-            except Exception as error:  # whatever goes wrong with one request must not end the others
+                result: Work | protocol.Event = _cancelled(ticket) if ticket.cancelled else prepare(ticket)
+            except Exception as error:  # a defect in one request must not end the others
                 result = protocol.Failed(
                     ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]
                 )
@@ -112,28 +111,27 @@ class Intake(Generic[Work]):
         except protocol.ProtocolError as error:
             self._refuse(error.request_id, "bad_request", str(error))
             return
+        if isinstance(request, Accepted):
+            self._accept(request)
+            return
+        if not self._open(request.id):
+            return
         match request:
             case protocol.Cancel():
                 self._cancel(request)
             case protocol.GetStats():
-                if self._open(request.id, None):
-                    with self._wake:
-                        self.stats_asked.append(request.id)
-                        self._wake.notify()
+                with self._wake:
+                    self.stats_asked.append(request.id)
+                    self._wake.notify()
             case protocol.Ping():
-                if self._open(request.id, None):
-                    self._output.finish(request.id, protocol.Pong(request.id, self._busy_seconds()))
+                self._output.finish(request.id, protocol.Pong(request.id, self._busy_seconds()))
             case protocol.Forget():
-                if self._open(request.id, None):
-                    self._output.mark_forgotten(request.owner)
-                    with self._wake:
-                        self.forget_asked.append(request)
-                        self._wake.notify()
+                self._output.mark_forgotten(request.owner)
+                with self._wake:
+                    self.forget_asked.append(request)
+                    self._wake.notify()
             case protocol.Shutdown():
-                if self._open(request.id, None):
-                    self.close(request.id)
-            case protocol.Generate() | protocol.Count() | protocol.Detokenize() | protocol.Embed():
-                self._accept(request)
+                self.close(request.id)
 
     def _busy_seconds(self) -> float:
         began = [each for each in (self._turn_began, self._ticket_began) if each is not None]
@@ -150,18 +148,16 @@ class Intake(Generic[Work]):
             self._to_prepare.put(ticket)
 
     def _cancel(self, request: protocol.Cancel) -> None:
-        if not self._open(request.id, None):
-            return
         ticket = self._output.ticket(request.target)
         if ticket is not None:
             ticket.cancelled = True
             self._on_cancel(request.target)
         self._output.finish(request.id, protocol.Cancelled(request.id, request.target, ticket is not None))
 
-    def _open(self, request_id: str, ticket: Ticket | None) -> bool:
+    def _open(self, request_id: str, ticket: Ticket | None = None) -> bool:
         if self._output.open(request_id, ticket):
             return True
-        # The open request keeps its id; this answer must not be taken for its end.
+        # Without an id, or it would be taken for the end of the open request.
         self._output.emit(
             protocol.Failed(None, "duplicate_id", f"a request with the id {request_id} is already open")
         )
@@ -170,8 +166,8 @@ class Intake(Generic[Work]):
     def _refuse(
         self, request_id: str | None, code: protocol.FailureCode, message: str, *, retriable: bool = False
     ) -> None:
-        if request_id is not None and not self._output.open(request_id, None):
-            request_id = None  # it names a request that is open: answer without an id
+        if request_id is not None and not self._output.open(request_id):
+            request_id = None  # it belongs to an open request
         self._output.finish(request_id, protocol.Failed(request_id, code, message[:1000], retriable))
 
     def close(self, request_id: str = "") -> None:
@@ -182,8 +178,8 @@ class Intake(Generic[Work]):
         self._on_cancel("")
 
 
-def _stopped(ticket: Ticket) -> protocol.Event:
-    """The end of a request that was cancelled before its turn."""
+def _cancelled(ticket: Ticket) -> protocol.Event:
+    """The end of a request that was cancelled before it was prepared."""
     if not isinstance(ticket.request, protocol.Generate):
         return protocol.Failed(ticket.request.id, "cancelled", "the request was cancelled")
     return protocol.Finished(
@@ -200,26 +196,20 @@ def _stopped(ticket: Ticket) -> protocol.Event:
 
 
 def _lines(descriptor: int) -> Iterator[bytes | None]:
-    """Lines of a pipe without their end; None for each line over the limit, which is skipped to its end."""
+    """Lines of a pipe without their newline; None for each one over the limit, which is skipped to its end."""
     buffer = bytearray()
     skipping = False
     while piece := os.read(descriptor, READ_BYTES):
-        start = 0
-        while (end := piece.find(b"\n", start)) >= 0:
-            buffer += piece[start:end]
-            if skipping or len(buffer) >= protocol.MAX_LINE_BYTES:
-                yield None
-            else:
-                yield bytes(buffer)
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            buffer += end
+            yield None if skipping or len(buffer) >= protocol.MAX_LINE_BYTES else bytes(buffer)
             skipping = False
             buffer.clear()
-            start = end + 1
         if not skipping:
-            buffer += piece[start:]
-            if len(buffer) >= protocol.MAX_LINE_BYTES:
-                skipping = True
+            buffer += rest
+            skipping = len(buffer) >= protocol.MAX_LINE_BYTES
+            if skipping:
                 buffer.clear()
-    if skipping:
-        yield None
-    elif buffer:
-        yield bytes(buffer)
+    if skipping or buffer:
+        yield None if skipping else bytes(buffer)

@@ -1,4 +1,4 @@
-"""Events out, and the one place that guarantees exactly one terminal event per request."""
+"""Events out, and the guarantee that each request gets exactly one terminal event."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Accepted = protocol.Generate | protocol.Count | protocol.Detokenize | protocol.E
 
 @dataclass(slots=True)
 class Ticket:
-    """An accepted ``generate``, ``count``, ``detokenize`` or ``embed`` that has no terminal event yet."""
+    """An accepted request that has no terminal event yet."""
 
     request: Accepted
-    arrived: float
+    arrived: float  # monotonic seconds
     cancelled: bool = False
     forgotten: bool = False  # its owner was erased: see protocol.Forget
 
@@ -36,8 +36,8 @@ class Output:
         """Requests without a terminal event."""
         return len(self._open)
 
-    def open(self, request_id: str, ticket: Ticket | None) -> bool:
-        """Take an id into the table; False when it is there already."""
+    def open(self, request_id: str, ticket: Ticket | None = None) -> bool:
+        """Add an id to the table; False if it is in it already."""
         with self._table_lock:
             if request_id in self._open:
                 return False
@@ -45,23 +45,18 @@ class Output:
             return True
 
     def ticket(self, request_id: str) -> Ticket | None:
-        """The open generation or count with that id, if there is one."""
+        """The open request with that id, if there is one that has a ticket."""
         return self._open.get(request_id)
 
     def mark_forgotten(self, owner: str) -> None:
-        """Note for the open requests of an owner that they leave nothing behind."""
+        """Mark the open requests of an owner as forgotten."""
         with self._table_lock:
             for ticket in self._open.values():
                 if ticket is not None and getattr(ticket.request, "owner", None) == owner:
                     ticket.forgotten = True
 
-    def open_ids(self) -> list[str]:
-        """Ids without a terminal event."""
-        with self._table_lock:
-            return list(self._open)
-
     def finish(self, request_id: str | None, event: protocol.Event) -> None:
-        """Send a terminal event, unless the request already had one. One over the line limit becomes a failure."""
+        """Send a terminal event unless the request has had one. One over the line limit becomes a failure."""
         if request_id is not None:
             with self._table_lock:
                 if request_id not in self._open:
@@ -76,12 +71,22 @@ class Output:
             line = protocol.encode(protocol.Failed(request_id, "reply_too_long", message))
         self.write([line])
 
-    def emit(self, *events: protocol.Event) -> None:
-        """Send events as they are. Raises ProtocolError for one over the line limit."""
-        self.write(protocol.encode(event) for event in events)
+    def close(self, shutdown_id: str | None) -> None:
+        """End all open requests, the ``shutdown`` request last if there is one."""
+        with self._table_lock:
+            others = [request_id for request_id in self._open if request_id != shutdown_id]
+        for request_id in others:
+            self.finish(
+                request_id, protocol.Failed(request_id, "shutting_down", "the host is ending", retriable=True)
+            )
+        self.finish(shutdown_id or None, protocol.Closing(shutdown_id or ""))
+
+    def emit(self, event: protocol.Event) -> None:
+        """Send an event that ends no request. Raises ProtocolError if it exceeds the line limit."""
+        self.write([protocol.encode(event)])
 
     def write(self, lines: Iterable[bytes]) -> None:
-        """Write whole lines, in one piece when the pipe takes them. Raises BrokenPipeError when nobody reads."""
+        """Write whole lines, in one piece if the pipe takes them. Raises BrokenPipeError when nobody reads."""
         data = memoryview(b"".join(lines))
         with self._write_lock:
             while data:

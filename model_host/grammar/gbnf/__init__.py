@@ -1,4 +1,4 @@
-"""Grammars: reading GBNF, refusing what would run away, and following the rest byte by byte. Pure.
+"""GBNF grammars: a parser with limits, and a matcher that works byte by byte. Pure.
 
-Why llama.cpp's own engine for grammars is not used: docs/decisions/0013-grammars.md.
+docs/decisions/0013-grammars.md says why llama.cpp's own grammar engine is not used.
 """

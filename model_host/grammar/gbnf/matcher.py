@@ -1,11 +1,11 @@
-"""Follows a grammar byte by byte: a nondeterministic machine with a stack, whose states are found as they are needed.
+"""Matches text against a grammar byte by byte: a nondeterministic pushdown automaton, made deterministic lazily.
 
-A place in a text can have several readings; each is a :data:`Thread`. The threads after the same text are a state, and
-where a byte leads from a state is remembered, so that most bytes cost one look-up. Return addresses are kept as a
-tree that the threads share, as in Tomita's parser.
+At each place in a text the grammar may be in several configurations, here called threads. All threads after the same
+text form a state, and transitions between states are cached, so that most bytes cost one look-up. Return addresses form
+a tree that threads share, as in Tomita's parser.
 
-A grammar may be so ambiguous that the number of threads doubles with every character. So work is counted, and
-whoever needs more than its allowance is stopped.
+A grammar may be so ambiguous that the number of threads doubles with every character. So work is counted, and a matcher
+that exceeds its allowance raises GrammarError.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from model_host.grammar.gbnf.program import CALL, CHARACTER, FORK, JUMP, OTHER_T
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.gbnf.utf8 import DONE
 
-# Counted in threads that are looked at, each of a microsecond or two: at the start, saved up, and for every token.
+# In threads visited, which take a microsecond or two each. Every token adds to what is left, up to the start value.
 START_ALLOWANCE = 100_000
 TOKEN_ALLOWANCE = 5_000
-MAX_REMEMBERED = 200_000  # threads and addresses; beyond it, all but the present state is forgotten
-MANY_THREADS = 64  # from here on they are sorted by the bytes they wait for
+MAX_REMEMBERED = (
+    200_000  # threads and addresses; beyond it, the cache of all but the current state is dropped
+)
+MANY_THREADS = 64  # from here on threads are indexed by the bytes they accept
 
-# A step of the program, the node within its character, and the return address: an index into the tree.
+# A step of the program, the node of its character's automaton, and the return address as an index into the tree.
 Thread = tuple[int, int, int]
 _OUTSIDE = 0  # the return address of the root rule
 _DEAD = 0  # the state without threads
 
 
 class Matcher:
-    """One text on its way through a grammar. Raises GrammarError where the grammar asks for too much work."""
+    """A text and the grammar that it follows. Its methods raise GrammarError when that takes too much work."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -55,7 +57,7 @@ class Matcher:
         return self._ends[self._state]
 
     def allows(self, token: int, piece: bytes) -> bool:
-        """Whether the text may go on with a token that adds the bytes ``piece``; without bytes only by its number."""
+        """Whether the text may continue with a token of the bytes ``piece``; a token without bytes only by its id."""
         if self._state in self._byte_threads and any(
             self._takes_token(step, token, piece) for step, _, _ in self._threads[self._state]
         ):
@@ -63,16 +65,16 @@ class Matcher:
         return bool(piece) and self._after_bytes(self._state, piece) != _DEAD
 
     def accept(self, token: int, piece: bytes) -> None:
-        """Go on with a token that :meth:`allows`."""
+        """Append a token that :meth:`allows` permits."""
         state = self._after(self._state, token, piece)
         assert state != _DEAD, "a token that the grammar does not allow"
         self._state = state
         self._allowance = min(self._allowance + TOKEN_ALLOWANCE, START_ALLOWANCE)
         if self._remembered > MAX_REMEMBERED:
-            self._move()
+            self._drop_cache()
 
     def first_bytes(self, before: bytes = b"") -> list[bool]:
-        """By byte: whether the text may go on with it, behind the bytes ``before``."""
+        """For each byte, whether the text may continue with ``before`` and then that byte."""
         state = self._after_bytes(self._state, before)
         known = self._firsts.get(state)
         if known is None:
@@ -83,7 +85,7 @@ class Matcher:
         return known
 
     def tokens(self) -> tuple[set[int], bool]:
-        """Tokens that may come next by their number, and whether nearly every token with bytes may."""
+        """Ids of tokens that the grammar names next, and whether nearly every token with bytes may come next."""
         kinds, operands = self._program.kinds, self._program.operands
         steps = [step for step, _, _ in self._threads[self._state]]
         named = {operands[step] for step in steps if kinds[step] == TOKEN}
@@ -92,7 +94,7 @@ class Matcher:
     # ------------------------------------------------------------------ states
 
     def _after(self, state: int, token: int, piece: bytes) -> int:
-        """The state behind a token: by steps for whole tokens, and by its bytes."""
+        """The state after a token, as a whole and by its bytes."""
         by_bytes = self._after_bytes(state, piece) if piece else _DEAD
         if state not in self._byte_threads:
             return by_bytes
@@ -136,7 +138,7 @@ class Matcher:
         return found
 
     def _waiting(self, state: int, byte: int | None = None) -> Sequence[Thread]:
-        """The threads that wait for bytes; where there are many, only those that wait for ``byte``."""
+        """The threads that accept bytes; if there are many, only those that accept ``byte``."""
         threads: Sequence[Thread] = self._byte_threads.get(state, self._threads[state])
         if byte is not None and len(threads) > MANY_THREADS:
             if state not in self._by_byte:
@@ -170,8 +172,8 @@ class Matcher:
             self._byte_threads[number] = plain
         return number
 
-    def _move(self) -> None:
-        """Forget everything but the present state."""
+    def _drop_cache(self) -> None:
+        """Drop the cache of everything but the current state."""
         threads, ends, old = self._threads[self._state], self._ends[self._state], self._addresses
         self._forget()
         moved = {_OUTSIDE: _OUTSIDE}
@@ -189,7 +191,7 @@ class Matcher:
     # ------------------------------------------------------------------ threads
 
     def _closure(self, places: list[tuple[int, int]]) -> tuple[set[Thread], bool]:
-        """The threads at and behind ``places`` that wait for text, and whether one has come to the end."""
+        """The threads reachable from ``places`` without text, and whether the end of the grammar is reachable."""
         kinds, operands = self._program.kinds, self._program.operands
         pending, seen = places, set(places)
         threads: set[Thread] = set()
@@ -220,7 +222,7 @@ class Matcher:
         return threads, ends
 
     def _address(self, step: int, outer: int) -> int:
-        """The return address ``step`` within ``outer``; a call that is the last thing in its rule needs none."""
+        """The number of the return address ``step`` within ``outer``; a tail call needs none of its own."""
         program = self._program
         if program.kinds[step] == JUMP:
             step = program.operands[step]
@@ -238,6 +240,6 @@ class Matcher:
         self._allowance -= amount
         if self._allowance < 0:
             raise GrammarError(
-                "the grammar is too ambiguous: at one place in the text there are too many ways to read it; "
+                "the grammar is too ambiguous: at one place in the text it can be read in too many ways; "
                 "write it so that few characters decide which rule applies"
             )

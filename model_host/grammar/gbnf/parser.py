@@ -1,4 +1,4 @@
-"""The text of a grammar to its tree, with errors that say where."""
+"""Parses GBNF into a tree."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SHORT = {"t": "\t", "n": "\n", "r": "\r"}
 
 
 def parse(grammar: str, token_of: Callable[[int | str], int] = int) -> Rules:
-    """The rules by name, ``root`` among them; every reference has its rule.
+    """Return the rules by name, with ``root`` and a rule for every reference.
 
-    ``token_of`` gives the id of a token written ``<[7]>`` or ``<name>``. Raises GrammarError.
+    ``token_of`` resolves a token that is written ``<[7]>`` or ``<name>``. Raises GrammarError with line and column.
     """
     if "\0" in grammar:
         raise GrammarError("the grammar contains a NUL character")
@@ -45,7 +45,7 @@ class _Parser(Reader):
         super().__init__(grammar)
         self._token_of = token_of
         self._rule = ""
-        self._references: dict[str, tuple[str, int]] = {}  # name → the rule and place that first use it
+        self._references: dict[str, tuple[str, int]] = {}  # name → the rule and place of its first use
 
     def rules(self) -> Rules:
         rules: Rules = {}
@@ -101,7 +101,7 @@ class _Parser(Reader):
             return node
         if match := _TOKEN.match(self.text, begin):
             self.at = match.end()
-            # Of long numbers nine digits are enough to be beyond every vocabulary.
+            # Nine digits of a long number are enough to exceed every vocabulary.
             name = match[2] if match[3] is None else int(match[3].lstrip("0")[:9] or 0)
             return Token(self._token_of(name), bool(match[1]))
         if match := _NAME.match(self.text, begin):

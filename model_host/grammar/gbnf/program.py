@@ -1,4 +1,4 @@
-"""A grammar as a flat program, which a stack of return addresses runs: see :mod:`model_host.grammar.gbnf.matcher`."""
+"""Compiles a grammar to a flat program, which :mod:`model_host.grammar.gbnf.matcher` runs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from model_host.grammar.gbnf.utf8 import Utf8
 
 MAX_STEPS = 400_000
 MAX_BEGINNINGS = 20_000
-_SHOWN = 6  # rules of a circle that an error names
+_SHOWN = 6  # rules of a cycle that an error names
 
-# What a step does, in ``Program.kinds``; its number is in ``Program.operands``.
-CHARACTER = 0  # takes the bytes that lead from the node of this number to the end of a character
-TOKEN = 1  # takes the token of this number
-OTHER_TOKEN = 2  # takes any token with text but this one
-CALL = 3  # goes on at this step, and comes back
-FORK = 4  # goes on at the next step and at this one
-JUMP = 5  # goes on at this step
-RETURN = 6  # goes back to where the call came from
+# Instructions, in ``Program.kinds``. The operand is at the same index of ``Program.operands``.
+CHARACTER = 0  # accept a character; operand: the root of its automaton in ``Program.edges``
+TOKEN = 1  # accept the token of this id
+OTHER_TOKEN = 2  # accept any token with text except the one of this id
+CALL = 3  # push the next step as the return address, and go to this one
+FORK = 4  # go to the next step and to this one
+JUMP = 5  # go to this step
+RETURN = 6  # go to the return address
 
 
 class LeftRecursionError(GrammarError):
@@ -41,13 +41,7 @@ class LeftRecursionError(GrammarError):
 
 
 class Program:
-    """The steps of all rules, ``root`` at :attr:`start`.
-
-
-
-    ``edges``: see :class:`model_host.grammar.gbnf.utf8.Utf8`.
-
-
+    """The steps of all rules, ``root`` at :attr:`start`, and the automata of their characters (`edges`).
 
     Raises GrammarError for rules that are too large, left-recursive, or can begin in too many ways.
     """
@@ -70,7 +64,7 @@ class Program:
         for step, rule in calls:
             self.operands[step] = entries[rule]
         self.start = entries[root]
-        for step, kind in enumerate(self.kinds):  # where a jump only leads to another one
+        for step, kind in enumerate(self.kinds):  # shorten chains of jumps
             if kind in (JUMP, FORK):
                 self.operands[step] = self._behind(self.operands[step])
         self._check()
@@ -134,17 +128,18 @@ class Program:
     # ------------------------------------------------------------------ checking
 
     def can_end(self) -> bool:
-        """Whether any finite text is a sentence."""
+        """Whether any finite text matches."""
         return self.start in self._spread(through_characters=True)[0]
 
     def _spread(self, *, through_characters: bool) -> tuple[set[int], dict[int, list[int]]]:
-        """The rules that can be done without a character (or at all), and what each can begin with (or contain).
+        """The rules that can return without accepting a character, and the rules that each can begin with.
 
-        Rules go by their first step; a beginning that is no rule is -1. No step is looked at twice.
+        ``through_characters``: those that can return at all, and the rules that each contains. Rules are given by their
+        first steps; -1 stands for a beginning that is not a rule. No step is visited twice.
         """
         done: set[int] = set()
         begins: dict[int, list[int]] = {entry: [] for entry in self._entries}
-        waiting: dict[int, list[int]] = defaultdict(list)  # by rule: the steps behind its calls
+        waiting: dict[int, list[int]] = defaultdict(list)  # by rule: the steps after its calls
         seen = bytearray(len(self.kinds))
         pending = list(self._entries)
         while pending:
@@ -169,7 +164,7 @@ class Program:
 
     def _check(self) -> None:
         begins = self._spread(through_characters=False)[1]
-        ways = {-1: 1}  # in which a rule can begin
+        ways = {-1: 1}  # how many ways there are to begin a rule
         try:
             for rule in TopologicalSorter(begins).static_order():
                 ways[rule] = ways.get(rule, 1 + sum(ways[first] for first in begins.get(rule, [])))
@@ -178,10 +173,10 @@ class Program:
                         f"the rule `{self._name(rule)}` can begin in more than {MAX_BEGINNINGS} ways; make it simpler"
                     )
         except CycleError as error:
-            circle: list[int] = error.args[1][:0:-1]
-            at = circle.index(min(circle))
-            names = [self._name(rule) for rule in (circle[at:] + circle[:at])[:_SHOWN]]
-            more = ["…"] if len(circle) >= _SHOWN else []
+            cycle: list[int] = error.args[1][:0:-1]
+            at = cycle.index(min(cycle))
+            names = [self._name(rule) for rule in (cycle[at:] + cycle[:at])[:_SHOWN]]
+            more = ["…"] if len(cycle) >= _SHOWN else []
             shown = " → ".join([*names[: _SHOWN - len(more)], *more, names[0]])
             raise LeftRecursionError(
                 f"the rule `{names[0]}` is left-recursive: it can begin with itself ({shown})"
@@ -192,5 +187,5 @@ class Program:
 
 
 def compile_grammar(grammar: str, token_of: Callable[[int | str], int]) -> Program:
-    """The program of a GBNF grammar; ``token_of`` gives the id of a token written ``<[7]>`` or ``<name>``."""
+    """Parse and compile a GBNF grammar; for ``token_of`` see :func:`~model_host.grammar.gbnf.parser.parse`."""
     return Program(parse(grammar, token_of))

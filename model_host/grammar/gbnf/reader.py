@@ -1,4 +1,4 @@
-"""What grammars and regular expressions have in common: alternatives, groups, repetitions and sets of characters."""
+"""The syntax that GBNF and regular expressions share: alternatives, groups, repetitions and sets of characters."""
 
 from __future__ import annotations
 
@@ -21,36 +21,35 @@ _COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?
 
 
 class Reader:
-    """Reads ``text`` from ``at`` on. What is wrong becomes what :meth:`error` returns."""
+    """Reads ``text`` from ``at`` on."""
 
-    escape: re.Pattern[
-        str
-    ]  # the first four groups: a code point in hexadecimal digits, the last one: another sign
+    # What may follow a backslash. The last group is a sign for `escaped`, the others are code points in hexadecimal.
+    escape: re.Pattern[str]
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def error(self, problem: str, at: int | None = None) -> ValueError:
-        """The error for the place ``at``, or the present one."""
+        """The error to raise for the place ``at``, or the current one."""
         raise NotImplementedError
 
     def alternative(self, depth: int) -> Node:
-        """What comes up to the next `|` or the end of the group; ``depth``: groups around it."""
+        """Read up to the next `|` or the end of the group; ``depth`` counts the groups around it."""
         raise NotImplementedError
 
     def escaped(self, sign: str, begin: int) -> tuple[Range, ...]:
-        """What a backslash before ``sign`` stands for."""
+        """The characters that a backslash before ``sign`` stands for."""
         raise NotImplementedError
 
     def take(self, sign: str) -> bool:
-        """Whether ``sign`` comes next; if so, go on behind it."""
+        """Skip ``sign`` if it comes next; return whether it did."""
         found = self.text.startswith(sign, self.at)
         self.at += len(sign) * found
         return found
 
     def alternatives(self, depth: int) -> Node:
-        """What comes up to the end of the group."""
+        """Read up to the end of the group."""
         if depth > MAX_NESTING:
             raise self.error(f"is nested deeper than {MAX_NESTING} groups")
         ways = [self.alternative(depth)]
@@ -59,13 +58,13 @@ class Reader:
         return either(ways)
 
     def repeated(self, item: Node, sign: str) -> Node:
-        """``item`` as often as ``sign`` says."""
+        """Repeat ``item`` as ``sign`` says: `*`, `+`, `?` or a number in braces."""
         if sign in _COUNTS:
             return Repeat(item, *_COUNTS[sign])
         low, comma, high = (part.strip() for part in sign[1:-1].partition(","))
         if not low and not high:
             raise self.error(f"has a repetition without a number: `{sign}`")
-        # Of long numbers twelve digits are enough to be beyond the limit.
+        # Twelve digits of a long number are enough to exceed the limit.
         least, most = (int(digits.lstrip("0")[:12] or 0) for digits in (low, high if comma else low))
         if max(least, most) > MAX_REPETITION:
             raise self.error(f"repeats more than {MAX_REPETITION} times: `{sign[:40]}`")
@@ -76,7 +75,7 @@ class Reader:
         return Repeat(item, least, most)
 
     def set(self) -> Node:
-        """A set of characters, behind its `[`."""
+        """Read a set of characters from behind its `[`."""
         begin = self.at - 1
         negated = self.take("^")
         ranges: list[Range] = []
@@ -100,7 +99,7 @@ class Reader:
         return Characters(found)
 
     def member(self) -> tuple[Range, ...]:
-        """One character, or what an escape stands for."""
+        """Read one character or escape."""
         begin = self.at
         if not self.take("\\"):
             self.at += 1

@@ -1,4 +1,4 @@
-"""GBNF as a tree. The language is llama.cpp's; line breaks may stand anywhere between two symbols."""
+"""Syntax trees of GBNF, llama.cpp's language; line breaks are allowed between any two symbols."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec import Struct
 
 MAX_CODE_POINT = 0x10FFFF
 MAX_REPETITION = 2000  # llama.cpp's own limit
-SURROGATES = (0xD800, 0xDFFF)  # in no UTF-8 text
+SURROGATES = (0xD800, 0xDFFF)  # do not occur in UTF-8
 
-# Code points from the first to the second, both included.
+# Code points, both ends included.
 Range = tuple[int, int]
 
 
 class GrammarError(ValueError):
-    """The grammar or JSON schema cannot be used; the message says why."""
+    """The grammar or JSON schema cannot be used."""
 
 
 class Literal(Struct, frozen=True):
@@ -26,26 +26,26 @@ class Literal(Struct, frozen=True):
 
 
 class Characters(Struct, frozen=True):
-    """One character of a set; the ranges are in order and do not touch."""
+    """One character of a set, given as sorted ranges that do not touch."""
 
     ranges: tuple[Range, ...]
 
 
 class Token(Struct, frozen=True):
-    """The token of this number; ``negated``: any other one with text."""
+    """The token of this id; ``negated``: any other token with text."""
 
     number: int
     negated: bool = False
 
 
 class Reference(Struct, frozen=True):
-    """What another rule stands for."""
+    """A reference to another rule."""
 
     rule: str
 
 
 class Concatenation(Struct, frozen=True):
-    """One item after the other; empty: nothing."""
+    """One item after the other; without items, the empty text."""
 
     items: tuple[Node, ...]
 
@@ -57,7 +57,7 @@ class Alternatives(Struct, frozen=True):
 
 
 class Repeat(Struct, frozen=True):
-    """The same item from ``least`` to ``most`` times; None: any number of times."""
+    """An item repeated from ``least`` to ``most`` times; None means any number of times."""
 
     item: Node
     least: int = 0
@@ -69,13 +69,13 @@ Rules = dict[str, Node]
 
 
 def row(*items: Node | str) -> Node:
-    """One item after the other; a string stands for its text."""
+    """Concatenate items; a string stands for its text."""
     nodes = tuple(Literal(item) if isinstance(item, str) else item for item in items)
     return nodes[0] if len(nodes) == 1 else Concatenation(nodes)
 
 
 def either(items: Iterable[Node]) -> Node:
-    """One of the items."""
+    """Any one of the items."""
     nodes = tuple(items)
     return nodes[0] if len(nodes) == 1 else Alternatives(nodes)
 
@@ -86,7 +86,7 @@ def optional(*items: Node | str) -> Node:
 
 
 def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """The ranges in order, without overlaps and without surrogates."""
+    """Sort and merge ranges, and take out surrogates."""
     low, high = SURROGATES
     pieces = [
         piece
@@ -104,7 +104,7 @@ def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def others(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """All other characters but NUL, which is in no useful text."""
+    """All characters except those in ``ranges``, and except NUL."""
     made: list[Range] = []
     at = 1
     for first, last in joined([*ranges, SURROGATES]):
@@ -114,7 +114,7 @@ def others(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def within(ranges: Listed[Range], bounds: Listed[Range]) -> tuple[Range, ...]:
-    """The characters of both sets."""
+    """The characters that are in both sets."""
     return joined((max(a, c), min(b, d)) for a, b in ranges for c, d in bounds)
 
 

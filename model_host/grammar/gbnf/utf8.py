@@ -1,4 +1,4 @@
-"""Sets of characters as automata over the bytes of UTF-8."""
+"""Compiles sets of characters to automata over UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from model_host.grammar.gbnf.syntax import Range
 
 DONE = -1  # the character is complete
 
-# What leads on: from the first byte to the second, both included, to another node.
+# First and last byte, both included, and the node that they lead to.
 Edge = tuple[int, int, int]
 
 _LAST_OF_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
@@ -14,7 +14,7 @@ _ByteRanges = tuple[Range, ...]  # one range a byte of the character
 
 
 class Utf8:
-    """Builds automata; those that are alike are the same."""
+    """Automata that share equal nodes. ``edges`` has those of each node."""
 
     def __init__(self) -> None:
         self.edges: list[tuple[Edge, ...]] = []
@@ -22,7 +22,7 @@ class Utf8:
         self._roots: dict[tuple[Range, ...], int] = {}
 
     def root(self, ranges: tuple[Range, ...]) -> int:
-        """The node where a character of the set begins. The ranges hold no surrogates."""
+        """The node at which a character of the set begins. ``ranges`` must not contain surrogates."""
         known = self._roots.get(ranges)
         if known is None:
             sequences = tuple(sequence for first, last in ranges for sequence in _split(first, last))
@@ -33,7 +33,7 @@ class Utf8:
         known = self._nodes.get(sequences)
         if known is not None:
             return known
-        # In sorted order the first ranges of two sequences are the same, or have no byte in common.
+        # The sequences are sorted, so the first ranges of two of them are equal or disjoint.
         rests: dict[Range, list[_ByteRanges]] = {}
         for sequence in sequences:
             rests.setdefault(sequence[0], []).append(sequence[1:])
@@ -46,7 +46,7 @@ class Utf8:
 
 
 def _split(first: int, last: int) -> list[_ByteRanges]:
-    """Code points as ranges of bytes, the last of which may vary freely wherever one before it does."""
+    """Split code points into sequences of byte ranges whose combinations are exactly their encodings."""
     for limit in _LAST_OF_LENGTH:
         if first <= limit < last:
             return _split(first, limit) + _split(limit + 1, last)

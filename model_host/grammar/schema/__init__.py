@@ -1,5 +1,5 @@
-"""JSON schemas as grammars: whatever the grammar allows satisfies the schema. Pure.
+"""Converts JSON schemas to grammars: whatever a grammar allows satisfies its schema. Pure.
 
-Every keyword is honoured or refused with its path, never ignored; `docs/api.md` says which. Where a schema leaves a
-choice, the grammar may allow less than the schema: properties come in the schema's order, for example.
+Every keyword is honoured or refused with its path, never ignored; `docs/api.md` lists them. A grammar may allow less
+than its schema: properties come in the schema's order, for example.
 """

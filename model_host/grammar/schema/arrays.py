@@ -1,4 +1,4 @@
-"""Arrays of a schema: `items`, `prefixItems` and how many there are."""
+"""Arrays: `items`, `prefixItems`, `minItems` and `maxItems`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from model_host.grammar.schema.parts import Part, RuleBuilder
 
 
 def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
-    """An array of which all ``parts`` hold."""
+    """An array that satisfies all ``parts``."""
     prefixes = [_prefix(part) for part in parts]
     fewest, most = greatest(parts, "minItems"), least(parts, "maxItems")
     listed = max(map(len, prefixes), default=0)
@@ -27,7 +27,7 @@ def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
             tuple(_item(part, prefix, number) for part, prefix in zip(parts, prefixes, strict=True))
         )
 
-    alone = 0 if listed else 1  # items of which none is listed: the first comes without a comma
+    alone = 0 if listed else 1  # without `prefixItems`, one item more is written without a comma before it
     behind: Node = row()
     if most is None or most > listed:
         more = None if most is None else most - listed - alone

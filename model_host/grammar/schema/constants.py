@@ -1,4 +1,4 @@
-"""`enum` and `const`: the values that are listed, less those that something else rules out."""
+"""`enum` and `const`: the listed values that satisfy the other keywords."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHECKED = ANYWHERE | BOUNDS | {"minLength", "maxLength"}
 
 
 def listed(parts: list[Part]) -> list[Any] | None:
-    """The values that every `enum` and `const` lists; None where there is neither."""
+    """The values that every `enum` and `const` lists; None if there is neither."""
     found: list[Any] | None = None
     for part in parts:
         for key in ("enum", "const"):
@@ -22,14 +22,14 @@ def listed(parts: list[Part]) -> list[Any] | None:
                 continue
             values = part.schema[key] if key == "enum" else [part.schema[key]]
             if not isinstance(values, list):
-                raise part.error("has an `enum` that is no list", key)
+                raise part.error("has an `enum` that is not a list", key)
             these = {canonical(value) for value in values}
             found = [value for value in (values if found is None else found) if canonical(value) in these]
     return found
 
 
 def canonical(value: Any) -> str:
-    """The same text for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    """A text that is the same for equal JSON values, as 1 and 1.0 are, but not 1 and true."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, list):
@@ -40,7 +40,7 @@ def canonical(value: Any) -> str:
 
 
 def expression(builder: RuleBuilder, parts: list[Part], values: list[Any]) -> Node:
-    """One of the listed values that fits what is said besides."""
+    """One of the listed ``values`` that satisfy all ``parts``."""
     part = next(part for part in parts if "enum" in part.schema or "const" in part.schema)
     key = "enum" if "enum" in part.schema else "const"
     for other in parts:
@@ -66,7 +66,7 @@ def _fits(value: Any, parts: list[Part]) -> bool:
 
 
 def kinds_of(value: Any) -> set[str]:
-    """The names of a value's type: a whole number is an integer and a number."""
+    """The types of a value: a whole number is an integer and a number."""
     match value:
         case None:
             return {"null"}

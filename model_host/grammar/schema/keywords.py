@@ -1,4 +1,4 @@
-"""Which keywords of JSON Schema 2020-12 are honoured, which say nothing about a value, and which are refused."""
+"""The keywords of JSON Schema 2020-12: those honoured, those that constrain nothing, and those refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from model_host.grammar.schema.parts import Part
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
-# What constrains values of one type alone; a schema without a type is taken to mean the types it speaks of.
+# Keywords that constrain values of one type. A schema without `type` is taken to mean the types of its keywords.
 _OBJECTS = (
     "properties required additionalProperties unevaluatedProperties minProperties maxProperties propertyNames"
 )
@@ -27,8 +27,8 @@ _FOR_READERS = "title description default example examples deprecated readOnly w
 ANNOTATIONS = frozenset(f"{_ABOUT} {_FOR_READERS}".split())
 HONOURED = ANYWHERE.union(*BY_TYPE.values())
 
-# Values of keywords that are otherwise refused, with which they say nothing; and what to use instead of the others.
-_NOTHING: Mapping[str, tuple[Any, ...]] = {
+# Values with which otherwise refused keywords constrain nothing; and what to use instead of a refused keyword.
+_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "propertyNames": (True, {}, {"type": "string"}),
     "uniqueItems": (False,),
     "unevaluatedItems": (True,),
@@ -52,14 +52,14 @@ _INSTEAD: Mapping[str, str] = {
 
 
 def unsupported(part: Part) -> dict[str, str]:
-    """The keywords of a schema that cannot be honoured, with the reason."""
+    """The keywords of a schema that cannot be honoured, each with the reason."""
     found = {}
     for key, value in part.schema.items():
         if key == "$id" and part.path != "#":
             found[key] = "changes below the root what `$ref` points to, which is not supported"
-        elif key in ANNOTATIONS or key.startswith("x-") or _says_nothing(key, value):
+        elif key in ANNOTATIONS or key.startswith("x-") or _constrains_nothing(key, value):
             continue
-        elif key not in HONOURED or key in _NOTHING or (key == "multipleOf" and not _is_one(value)):
+        elif key not in HONOURED or key in _NEUTRAL or (key == "multipleOf" and not _is_one(value)):
             hint = f"; {_INSTEAD[key]}" if key in _INSTEAD else ""
             found[key] = f"has the keyword `{key[:60]}`, which is not supported{hint}"
     return found
@@ -69,12 +69,12 @@ def _is_one(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == 1
 
 
-def _says_nothing(key: str, value: Any) -> bool:
-    return any(type(value) is type(one) and value == one for one in _NOTHING.get(key, ()))
+def _constrains_nothing(key: str, value: Any) -> bool:
+    return any(type(value) is type(one) and value == one for one in _NEUTRAL.get(key, ()))
 
 
 def types_of(part: Part) -> set[str] | None:
-    """The types that a schema names; "number" comes with "integer". None where it names none."""
+    """The types that a schema names, with "integer" for "number"; None if it has no `type`."""
     if "type" not in part.schema:
         return None
     named = part.schema["type"]
@@ -86,7 +86,7 @@ def types_of(part: Part) -> set[str] | None:
 
 
 def count(part: Part, key: str) -> int | None:
-    """A keyword that is a whole number, 0 or more; None where it is absent."""
+    """The value of a keyword that must be a whole number, 0 or more; None if it is absent."""
     if key not in part.schema:
         return None
     value = part.schema[key]
@@ -103,10 +103,10 @@ def count(part: Part, key: str) -> int | None:
 
 
 def greatest(parts: list[Part], key: str) -> int:
-    """The strictest of lower limits; 0 where there is none."""
+    """The strictest lower limit; 0 if there is none."""
     return max((found for part in parts if (found := count(part, key)) is not None), default=0)
 
 
 def least(parts: list[Part], key: str) -> int | None:
-    """The strictest of upper limits; None where there is none."""
+    """The strictest upper limit; None if there is none."""
     return min((found for part in parts if (found := count(part, key)) is not None), default=None)

@@ -1,4 +1,4 @@
-"""How the values of a schema are written: as JSON, or as in the tool calls of Gemma's templates."""
+"""How values are written: as JSON, or as in the tool calls of Gemma's templates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from model_host.grammar.gbnf.syntax import Concatenation as Row
 
 
 def _shared(comma: str, colon: str) -> Rules:
-    """Numbers have 16 digits and two of an exponent, so that each is finite."""
+    """Rules that both notations have. Numbers have at most 16 digits and an exponent of two, so they are finite."""
     return parse(rf"""
 root ::= comma colon value string key character
 comma ::= {comma}
@@ -48,26 +48,28 @@ _BARE_CHARACTERS: tuple[Range, ...] = ((0x2D, 0x2D), (0x30, 0x39), *_BARE_START)
 
 
 class JsonNotation:
-    """JSON. Between two values there is at most one blank."""
+    """JSON, with at most one space after each comma and colon."""
 
-    # What stands in a string as it is: no quote, backslash or control character.
+    # Characters that need no escape in a string.
     plain: tuple[Range, ...] = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, 0x10FFFF))
-    in_names = plain  # in those that no schema lists
-    rest: Node = Repeat(Characters(plain))  # of such a name
+    in_names = plain  # characters of names that no schema lists
+    rest: Node = Repeat(Characters(plain))  # what follows the first character of such a name
     quote: Node = Literal('"')
     name_quote = quote
-    order: Callable[[str], str] = staticmethod(lambda name: "")  # of properties: as in the schema
+    order: Callable[[str], str] = staticmethod(
+        lambda name: ""
+    )  # sort key of properties: none, as in the schema
 
     def __init__(self, rules: Rules = _JSON) -> None:
         self.rules = rules
         self.comma, self.colon = rules["comma"], rules["colon"]
 
     def string(self, inside: Node) -> Node:
-        """A string whose text is ``inside``."""
+        """A string with the content ``inside``."""
         return row(self.quote, inside, self.quote)
 
     def characters(self, ranges: Sequence[Range]) -> Node:
-        """One character of a set, within a string, escaped only where it must be."""
+        """One character of a set within a string, escaped if it must be."""
         plain = within(ranges, self.plain)
         escaped = within(ranges, ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
         ways: list[Node] = [Characters(plain)] if plain else []
@@ -76,7 +78,7 @@ class JsonNotation:
         return either(ways)
 
     def text(self, node: Node) -> Node:
-        """Text within a string that is made as ``node`` says. Raises ValueError when it cannot be written."""
+        """The content of a string that matches the pattern ``node``. Raises ValueError if it cannot be written."""
         match node:
             case Characters():
                 return self.characters(node.ranges)
@@ -94,20 +96,20 @@ class JsonNotation:
         return self.constant(name)
 
     def constant(self, value: Any) -> Node:
-        """Exactly this value, spaced as Python and most models write it. Raises ValueError if it cannot be written."""
+        """Exactly this value, spaced as Python and most models do. Raises ValueError if it cannot be written."""
         return Literal(json.dumps(value, ensure_ascii=False))
 
 
 class GemmaNotation(JsonNotation):
-    """Text between two quote markers, names bare, no escapes and no blanks.
+    """Strings between two quote markers, bare names, no escapes and no spaces.
 
-    ``token`` is the marker where the vocabulary has it as one token. Otherwise no text contains the marker: after its
-    first character comes another one than its second. Where characters are counted one by one, they exclude the first.
+    ``token`` is the marker if the vocabulary has it as a token. Otherwise no string may contain the marker: its first
+    character is never followed by its second, and is excluded where characters are counted.
     """
 
     in_names = _BARE_CHARACTERS
     name_quote = row()
-    order = staticmethod(str.lower)  # as Gemma's templates print them
+    order = staticmethod(str.lower)  # as Gemma's templates sort them
     rest = Repeat(Characters(_BARE_CHARACTERS), 0, 63)
 
     def __init__(self, marker: str, token: int | None) -> None:
@@ -121,18 +123,15 @@ class GemmaNotation(JsonNotation):
         super().__init__(_GEMMA | {"string": string, "key": key, "character": Characters(self.plain)})
 
     def characters(self, ranges: Sequence[Range]) -> Node:
-        """See JSON."""
         found = within(ranges, self.plain)
         if not found:
             raise ValueError("needs a character that cannot stand in this model's strings")
         return Characters(found)
 
     def name(self, name: str) -> Node:
-        """See JSON."""
         return Literal(name) if _BARE.fullmatch(name) else self.constant(name)
 
     def constant(self, value: Any) -> Node:
-        """See JSON."""
         if isinstance(value, str):
             if self._marker in value:
                 raise ValueError("has a text with this model's quote marker in it")

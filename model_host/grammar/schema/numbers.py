@@ -1,4 +1,4 @@
-"""Numbers within bounds. Decimals have so few digits that a program reads exactly what is written."""
+"""Numbers within bounds, with so few digits that floating point keeps them apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model_host.grammar.gbnf.syntax import Characters, Node, Reference, Repeat, 
 from model_host.grammar.schema.parts import Part
 
 _LARGEST = 10**16 - 1
-_WHOLE_DIGITS, _DECIMALS = 9, 6  # within bounds: 15 digits in all, which floating point keeps apart
+_WHOLE_DIGITS, _DECIMALS = 9, 6  # 15 digits in all
 _SCALE = 10**_DECIMALS
 _DIGIT = Characters(((48, 57),))
 
@@ -33,16 +33,16 @@ def _limits(parts: list[Part]) -> Iterator[tuple[Part, str, Fraction]]:
             value = part.schema[key]
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise part.error(f"has {json.dumps(value)[:40]} for `{key}`; it must be a number", key)
-            yield part, key, Fraction(str(value))  # 0.1 means that, not the binary number next to it
+            yield part, key, Fraction(str(value))  # exactly 0.1, not the binary number next to it
 
 
 def allowed(value: int | float, parts: list[Part]) -> bool:
-    """Whether a number lies within the bounds."""
+    """Whether a number is within the bounds of all ``parts``."""
     return all(_LIMITS[key](Fraction(value), limit) for _, key, limit in _limits(parts))
 
 
 def expression(parts: list[Part], kind: str) -> Node:
-    """The numbers that all ``parts`` allow: integers of at most sixteen digits, or numbers of up to six decimals."""
+    """The numbers that all ``parts`` allow: integers of at most 16 digits, or numbers with up to 6 decimals."""
     limits = list(_limits(parts))
     if kind == "number" and not limits:
         return Reference("number")
@@ -67,9 +67,9 @@ def expression(parts: list[Part], kind: str) -> Node:
 
 
 def _naturals(low: int, high: int) -> Node:
-    """Every number from ``low`` ≥ 0 to ``high``, by length."""
+    """Every integer from ``low`` ≥ 0 to ``high``."""
     ways: list[Node] = []
-    whole: list[int] = []  # lengths of which every number is one
+    whole: list[int] = []  # lengths of which every number is allowed, less one
     for length in range(len(str(low)), len(str(high)) + 1):
         least, most = 10 ** (length - 1) if length > 1 else 0, 10**length - 1
         if low <= least and most <= high and length > 1:
@@ -82,7 +82,7 @@ def _naturals(low: int, high: int) -> Node:
 
 
 def _decimals(low: int, high: int) -> Node:
-    """Every decimal from ``low`` ≥ 0 to ``high``, both given times the scale."""
+    """Every decimal from ``low`` ≥ 0 to ``high``, both multiplied by the scale."""
     (first, above), (last, below) = divmod(low, _SCALE), divmod(high, _SCALE)
     if first == last:
         return row(str(first), _fraction_part(above, below))
@@ -93,13 +93,13 @@ def _decimals(low: int, high: int) -> Node:
 
 
 def _fraction_part(low: int, high: int) -> Node:
-    """A point and digits; or nothing, if that may be."""
+    """A point and decimals; optional if they may be zero."""
     behind = row(".", _digits(f"{low:0{_DECIMALS}}", f"{high:0{_DECIMALS}}", cut=True))
     return behind if low else optional(behind)
 
 
 def _digits(low: str, high: str, *, cut: bool = False) -> Node:
-    """As many digits as ``low`` and ``high`` have, and between them; ``cut``: zeros at the end may be left out."""
+    """Digits from ``low`` to ``high``, which are equally long; ``cut``: trailing zeros may be left out."""
     first, last, rest = int(low[0]), int(high[0]), len(low) - 1
     zeros, nines = "0" * rest, "9" * rest
     spans = [(first, last, low[1:], high[1:])]  # of first digits, with the bounds of the others

@@ -1,4 +1,4 @@
-"""Objects of a schema: `properties`, `required` and `additionalProperties`."""
+"""Objects: `properties`, `required`, `additionalProperties` and `unevaluatedProperties`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from model_host.grammar.schema.parts import Part, RuleBuilder
 
 
 def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
-    """An object of which all ``parts`` hold.
+    """An object that satisfies all ``parts``.
 
-    Other properties than those that are listed come last, and only where `additionalProperties` asks for them or
-    nothing is listed.
+    Unlisted properties come last, and only if `additionalProperties` asks for them or none are listed.
     """
     required = _required(parts)
     listed = _listed(parts, required)
@@ -51,7 +50,7 @@ def _required(parts: list[Part]) -> dict[str, Part]:
 
 
 def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Part, ...]]:
-    """By name of a property: what holds for it, in each part that says anything of it."""
+    """The schemas of each listed property, from all parts that have one for it."""
     names: dict[str, None] = {}
     for part in parts:
         properties = part.schema.get("properties", {})
@@ -72,7 +71,7 @@ def _listed(parts: list[Part], required: dict[str, Part]) -> dict[str, tuple[Par
 
 
 def _property(part: Part, name: str | None, parts: list[Part]) -> Part | None:
-    """What ``part`` says of a property, None: one that is not listed. It may seal what it is around."""
+    """The schema that ``part`` has for a property; the name None stands for an unlisted one."""
     if name in part.schema.get("properties", {}):
         return part.at("properties", name)
     if "additionalProperties" in part.schema:
@@ -87,7 +86,7 @@ def _property(part: Part, name: str | None, parts: list[Part]) -> Part | None:
 
 
 def _unlisted(parts: list[Part]) -> tuple[Part, ...] | None:
-    """What holds for properties that are not listed; None where there are none."""
+    """The schemas of unlisted properties; None if there can be none."""
     asked = tuple(found for part in parts if (found := _property(part, None, parts)) is not None)
     if any(part.schema is False for part in asked):
         return None
@@ -99,7 +98,7 @@ def _unlisted(parts: list[Part]) -> tuple[Part, ...] | None:
 
 
 def _check_count(builder: RuleBuilder, parts: list[Part], fewest_listed: int, most_listed: float) -> None:
-    """`minProperties` and `maxProperties` hold because of the other keywords, or are refused."""
+    """Refuse `minProperties` and `maxProperties` unless the other keywords imply them."""
     for part in parts:
         if (count(part, "minProperties") or 0) > fewest_listed:
             problem = "has a `minProperties` that is not supported; name as many properties in `required`"
@@ -114,17 +113,17 @@ def _check_count(builder: RuleBuilder, parts: list[Part], fewest_listed: int, mo
 
 
 def _other_name(builder: RuleBuilder, names: list[str]) -> Node:
-    """Any name but these: it leaves the tree of their prefixes, or ends between two of them."""
+    """Any name except ``names``: it leaves the tree of their prefixes, or ends inside it at no name."""
     if not names:
         return Reference("key")
     notation = builder.notation
-    tree: list[dict[str, int]] = [{}]  # by prefix: what may follow, and the number of the longer prefix
+    tree: list[dict[str, int]] = [{}]  # by prefix: next character → number of the longer prefix
     ends = {0}
     for name in names:
         at = 0
         for character in name:
             if not within([(ord(character), ord(character))], notation.in_names):
-                break  # no other name has it either
+                break  # unlisted names never contain this character
             if character not in tree[at]:
                 tree[at][character] = len(tree)
                 tree.append({})
@@ -149,7 +148,7 @@ def _members(
     required: dict[str, Part],
     extra: Node | None,
 ) -> Node:
-    """Properties in their order. Read backwards: what may follow with something before it, and with nothing."""
+    """Properties in their order, built from the last: ``first`` has nothing before it, ``after`` something."""
     comma, colon = builder.notation.comma, builder.notation.colon
     after, first = row(), row()
     if extra is not None:

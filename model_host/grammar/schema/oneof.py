@@ -1,4 +1,4 @@
-"""`oneOf`: its branches must be told apart by something that the grammar keeps to."""
+"""`oneOf`: no value that the grammar allows may satisfy two branches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from model_host.grammar.schema.keywords import TYPES, types_of
 from model_host.grammar.schema.parts import Document, Part
 
 MAX_BRANCHES = 200
-_DEPTH = 3  # properties within properties that are looked at
+_DEPTH = 3  # levels of properties that are compared
 
 
 def check(document: Document, beside: list[Part], branches: list[Part], owner: Part) -> None:
@@ -27,7 +27,7 @@ def check(document: Document, beside: list[Part], branches: list[Part], owner: P
 
 
 def _apart(document: Document, ones: list[Part], others: list[Part], depth: int) -> bool:
-    """Whether no value satisfies all of ``ones`` and all of ``others``, as far as can be seen easily."""
+    """Whether it is easy to see that no value satisfies both ``ones`` and ``others``."""
     if any(part.schema is False for part in (*ones, *others)):
         return True
     ones, others = ([part for part in parts if part.schema is not True] for parts in (ones, others))
@@ -55,7 +55,7 @@ def _types(parts: list[Part]) -> set[str]:
 
 
 def _barred(here: list[Part], there: list[Part]) -> bool:
-    """Whether something that is required here is not allowed there."""
+    """Whether a property that is required here is not allowed there."""
     closed = [part for part in there if part.schema.get("additionalProperties") is False]
     return any(name not in _names(part, "properties") for name in _required(here) for part in closed)
 
@@ -69,6 +69,6 @@ def _property(parts: list[Part], name: str) -> list[Part]:
 
 
 def _names(part: Part, key: str) -> set[str]:
-    """The names that a keyword lists; none where it is malformed, which is for others to say."""
+    """The names that a keyword lists; none if it is malformed, which is reported elsewhere."""
     value = part.schema.get(key)
     return {name for name in value if isinstance(name, str)} if isinstance(value, list | dict) else set()

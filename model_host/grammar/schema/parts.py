@@ -1,23 +1,24 @@
-"""A schema in pieces: where each one is, what `$ref` points to, and what holds at the same place."""
+"""The schemas within a schema, what holds at the same place, and the rules made of it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
 
-from model_host.grammar.gbnf.syntax import GrammarError, Node, Reference
+from model_host.grammar.gbnf.syntax import GrammarError, Literal, Node, Reference, Rules
 from model_host.grammar.schema.notation import JsonNotation
 
-MAX_CHAIN = 64  # schemas that lead to one another by `$ref` and `allOf` without anything between
+MAX_CHAIN = 64  # schemas that lead to one another by `$ref` and `allOf` alone
+MAX_SIZE = 20_000  # rules, and schemas that hold at their places
 
 
 class Part(Struct, frozen=True):
     """A schema and its JSON pointer in the document.
 
     ``without`` are keywords that were taken out of it. ``sealed_by`` are the paths of the schemas around it that allow
-    only the properties that they or something within them list (`unevaluatedProperties`).
+    only the properties that they or schemas within them list (`unevaluatedProperties`).
     """
 
     schema: Any
@@ -27,7 +28,7 @@ class Part(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What stands for the part when parts are compared."""
+        """Equal for equal parts, and cheaper to compare."""
         return (self.path, *self.without, "", *self.sealed_by)
 
     def less(self, *keys: str) -> Part:
@@ -37,35 +38,19 @@ class Part(Struct, frozen=True):
         return Part(schema, self.path, tuple(sorted({*self.without, *removed})), self.sealed_by)
 
     def at(self, key: str, number: int | str | None = None) -> Part:
-        """The schema under a keyword; with ``number`` the item or member of it."""
+        """The schema under a keyword, or its item or member ``number``."""
         inner, path = self.schema[key], f"{self.path}/{_escaped(key)}"
         return Part(inner, path) if number is None else Part(inner[number], f"{path}/{_escaped(str(number))}")
 
     @property
     def seals(self) -> bool:
-        """Whether it allows no other properties than those that are listed in it."""
+        """Whether it has `unevaluatedProperties` false."""
         return isinstance(self.schema, dict) and self.schema.get("unevaluatedProperties") is False
 
     def error(self, problem: str, key: str | None = None) -> GrammarError:
         """The error for this part, or for its keyword ``key``."""
         path = self.path if key is None else f"{self.path}/{_escaped(key)}"
         return GrammarError(f"the JSON schema {problem} (at {path[:200]})")
-
-
-class RuleBuilder(Protocol):
-    """What the helpers of the converter may ask of it."""
-
-    @property
-    def notation(self) -> JsonNotation: ...
-
-    def place(self, parts: tuple[Part, ...], name: str | None = None) -> Reference:
-        """The rule for a value for which all ``parts`` hold."""
-
-    def rule(self, node: Node, name: str | None = None) -> Reference:
-        """A new rule that stands for ``node``."""
-
-    def refuse(self, part: Part, problem: str, key: str | None = None) -> None:
-        """Raise GrammarError for what is not supported, unless it may be left out."""
 
 
 class SchemaBranches(Struct, frozen=True):
@@ -83,7 +68,7 @@ class Document:
         self.root = Part(schema, "#")
 
     def target(self, part: Part) -> Part:
-        """What the `$ref` of ``part`` points to."""
+        """Resolve the `$ref` of ``part``."""
         reference = part.schema["$ref"]
         if not isinstance(reference, str) or reference[:1] != "#" or reference[1:2] not in ("", "/"):
             raise part.error("can only refer to its own parts, as in `#/$defs/name`", "$ref")
@@ -95,12 +80,12 @@ class Document:
             elif isinstance(found, list) and key.isdecimal() and int(key[:9]) < len(found):
                 found = found[int(key[:9])]
             else:
-                raise part.error(f"refers to {reference[:100]!r}, which is not there", "$ref")
+                raise part.error(f"refers to {reference[:100]!r}, which does not exist", "$ref")
             path += f"/{_escaped(key)}"
         return Part(found, path)
 
     def unfold(self, parts: tuple[Part, ...]) -> tuple[list[Part], list[SchemaBranches]]:
-        """All that must hold where ``parts`` hold: with what they refer to, and all of `allOf`; and the choices."""
+        """All schemas that hold where ``parts`` do, through `$ref` and `allOf`; and the choices among them."""
         plain: dict[tuple[str, ...], Part] = {}
         choices: dict[tuple[str, ...], SchemaBranches] = {}
         for part in parts:
@@ -136,8 +121,57 @@ class Document:
                 choices[(key, *part.identity)] = SchemaBranches(key, branches, part)
 
 
+class RuleBuilder:
+    """The rules of one schema: one for each set of parts that hold at the same place.
+
+    ``to_do`` has the names of rules that are used but not made yet, with their parts.
+    """
+
+    def __init__(self, schema: Any, notation: JsonNotation, *, lenient: bool, prefix: str) -> None:
+        self.notation = notation
+        self.lenient = lenient
+        self.document = Document(schema)
+        self.rules: Rules = dict(notation.rules)
+        self.to_do: list[tuple[str, tuple[Part, ...]]] = []
+        self._prefix = prefix
+        self._size = 0
+        self._places: dict[frozenset[tuple[str, ...]], Reference] = {}
+
+    def place(self, parts: tuple[Part, ...], name: str | None = None) -> Reference:
+        """The rule for a value that satisfies all ``parts``."""
+        key = frozenset(self._without_detours(part).identity for part in parts)
+        known = self._places.get(key)
+        if known is None:
+            self._size += len(parts)
+            known = self._places[key] = self.rule(Literal(""), name)
+            self.to_do.append((known.rule, parts))
+        return known
+
+    def rule(self, node: Node, name: str | None = None) -> Reference:
+        """Add a rule."""
+        name = f"{self._prefix}{name or len(self.rules)}"
+        self.rules[name] = node
+        self._size += 1
+        if self._size > MAX_SIZE:
+            raise GrammarError("the JSON schema makes too large a grammar; make it simpler")
+        return Reference(name)
+
+    def refuse(self, part: Part, problem: str, key: str | None = None) -> None:
+        """Raise GrammarError for something not supported, unless the conversion is lenient."""
+        if not self.lenient:
+            raise part.error(problem, key)
+
+    def _without_detours(self, part: Part) -> Part:
+        """Resolve schemas that have nothing but a `$ref`."""
+        for _ in range(MAX_CHAIN):
+            if not isinstance(part.schema, dict) or part.schema.keys() != {"$ref"} or part.sealed_by:
+                break
+            part = self.document.target(part)
+        return part
+
+
 def _sealed(inner: Part, part: Part) -> Part:
-    """``inner``, which holds at the same place as ``part``."""
+    """``inner``, which holds at the same place as ``part``, with its seals."""
     return Part(inner.schema, inner.path, inner.without, part.sealed_by)
 
 

@@ -1,7 +1,7 @@
-"""Regular expressions of `pattern`, in the dialect that JSON Schema recommends, as trees of a grammar.
+"""Parses the regular expressions of `pattern`, in the dialect that JSON Schema recommends, into syntax trees.
 
-Understood: characters, sets, groups, alternatives, repetitions, `.`, ``\\d \\w \\s`` and their opposites, `^` and `$`
-where an alternative begins and ends. Without `^` or `$` anything may stand there, as the standard has it.
+Supported are characters, sets, groups, alternatives, repetitions, `.`, ``\\d \\w \\s`` and their opposites, and `^` and
+`$` where an alternative begins and ends. Without them any text may precede or follow, as in the standard.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ANY_TEXT = Repeat(Characters(ANYTHING))
 
 
 def parse_pattern(expression: str) -> Node:
-    """What the whole string must be: a tree of characters. Raises ValueError, which says why and where."""
+    """The tree that the whole string must match. Raises ValueError with the place of what is not supported."""
     reader = _Pattern(expression)
     node = reader.alternatives(0)
     if reader.at < len(expression):
@@ -43,7 +43,7 @@ def parse_pattern(expression: str) -> Node:
 
 
 def length(node: Node) -> tuple[int, int | None]:
-    """The least and the greatest number of characters that a pattern takes."""
+    """The least and the greatest number of characters of a text that matches."""
     match node:
         case Concatenation() | Alternatives():
             total, least = (sum, sum) if isinstance(node, Concatenation) else (max, min)

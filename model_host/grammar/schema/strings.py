@@ -1,4 +1,4 @@
-"""Strings of a schema: their length, `pattern` and `format`, of which the usual forms are allowed."""
+"""Strings: their length, `pattern` and `format`. Of each format only the usual forms are allowed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FORMATS = {
 
 
 def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
-    """A string of which all ``parts`` hold."""
+    """A string that satisfies all ``parts``."""
     shortest, longest = greatest(parts, "minLength"), least(parts, "maxLength")
     shapes = _shapes(builder, parts)
     limited = [part for part in parts if {"minLength", "maxLength"} & part.schema.keys()]
@@ -77,7 +77,7 @@ def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
 
 
 def _shapes(builder: RuleBuilder, parts: list[Part]) -> dict[str, tuple[Part, str, Node]]:
-    """By keyword and value: what a `pattern` or `format` makes of a string."""
+    """The distinct values of `pattern` and `format`, each with its part, its keyword and its tree."""
     found: dict[str, tuple[Part, str, Node]] = {}
     for part in parts:
         for key in ("pattern", "format"):

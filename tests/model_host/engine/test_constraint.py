@@ -63,9 +63,9 @@ def test_the_search_goes_from_the_likeliest_to_all_that_is_allowed(vocabulary: V
     logits = np.random.default_rng(1).standard_normal(vocabulary.size, np.float32)
     likeliest = max(allowed, key=lambda token: float(logits[token]))
     search = Search(constraint, logits, endings=False)
-    while search.look() is None and not search.allows(int(logits.argmax())):
+    while search.narrow() is None and not search.allows(int(logits.argmax())):
         pass
     assert int(logits.argmax()) == likeliest
     for _ in range(20):
-        search.look()
+        search.narrow()
     assert set(np.flatnonzero(np.isfinite(logits)).tolist()) == allowed

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.protocol import TokenLogprob
-from model_host.replies.delta_buffer import TOLD_SECONDS, DeltaBuffer
-from model_host.replies.reply import Text
+from model_host.replies.reply import DEBOUNCE_SECONDS, DeltaBuffer, Text
 from tests.model_host.conftest import StartHost
 
 
@@ -22,7 +21,9 @@ def test_nothing_is_lost_and_nobody_waits_long(steps: list[tuple[str, float]]) -
             assert len(taken.logprobs) >= 1
             told, last = told + taken.text, now
         assert told, "the first text waited"
-        assert not held or now + seconds - last < TOLD_SECONDS, "another step like this one would be too late"
+        assert not held or now + seconds - last < DEBOUNCE_SECONDS, (
+            "another step like this one would be too late"
+        )
     rest = held.take(now)
     assert told + rest.text == "".join(text for text, _ in steps)
     assert not held

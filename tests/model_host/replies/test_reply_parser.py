@@ -15,8 +15,8 @@ from model_host.replies.markers import Markers
 from model_host.replies.reply import Reply, Text
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
 from model_host.replies.text import StopMatcher
-from model_host.replies.tool_arguments import MalformedCallError
 from model_host.replies.tool_forms import THOUGHTS, ToolForm, find_form
+from model_host.replies.tool_readers import MalformedCallError
 
 GEMMA = ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>')
 HERMES = ToolForm("json", "<tool_call>", "</tool_call>", key="arguments")

@@ -76,14 +76,14 @@ REFUSED: list[tuple[Any, str]] = [
     ({"properties": {"a": 3}}, "needs an object, true or false, not '3' (at #/properties/a)"),
     ({"$ref": "http://example.com/schema"}, "can only refer to its own parts"),
     ({"$ref": "#anchor"}, "can only refer to its own parts"),
-    ({"$ref": "#/missing"}, "refers to '#/missing', which is not there (at #/$ref)"),
+    ({"$ref": "#/missing"}, "refers to '#/missing', which does not exist (at #/$ref)"),
     ({"$ref": "#"}, "refers to itself"),
     (
         {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#"}, True]}}},
         "refers to itself without anything between",
     ),
     ({"enum": []}, "leaves no value to choose (at #/enum)"),
-    ({"enum": "a"}, "an `enum` that is no list"),
+    ({"enum": "a"}, "an `enum` that is not a list"),
     ({"enum": ["a"], "type": "integer"}, "leaves no value"),
     ({"enum": ["a"], "pattern": "a"}, "`pattern` beside `enum` or `const`"),
     ({"allOf": [{"const": 1}, {"const": True}]}, "leaves no value"),
@@ -95,7 +95,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"oneOf": [{"properties": {"a": True}}, {"type": "string"}]}, "might satisfy both"),
     ({"description": "x" * 70_000}, "over the limit of 65536"),
     ({"enum": ["\ud800"]}, "surrogate"),
-    ({"type": "object", "properties": {"n": {"$ref": "#"}}, "required": ["n"]}, "never comes to an end"),
+    ({"type": "object", "properties": {"n": {"$ref": "#"}}, "required": ["n"]}, "has no finite value"),
 ]
 
 

@@ -1,0 +1,136 @@
+"""Requests, which the gateway sends. ``ping`` and ``stats`` are in :mod:`model_host.protocol.counters`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from model_host.protocol.parts import (
+    Lane,
+    Message,
+    Owner,
+    RequestBase,
+    RequestId,
+    Sampling,
+    StopString,
+    TokenId,
+    Tool,
+    ToolChoice,
+)
+
+MAX_TEXTS = 256  # of one `embed`
+
+Messages = Annotated[list[Message], Meta(min_length=1, max_length=4096)]
+Tools = Annotated[list[Tool], Meta(max_length=128)]
+TokenIds = Annotated[list[TokenId], Meta(max_length=1_048_576)]
+
+
+class Generate(RequestBase, frozen=True):
+    """Generate text after a chat (``messages``) or after plain text (``prompt``): exactly one of the two.
+
+    ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``), ``json_schema``
+    and ``tools`` constrains the output. ``logprobs`` is the number of alternatives to report for each token.
+    """
+
+    id: RequestId
+    messages: Messages | None = None
+    prompt: str | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+    sampling: Sampling = Sampling()
+    stop: Annotated[list[StopString], Meta(max_length=16)] = []
+    grammar: Annotated[str, Meta(max_length=262_144)] | None = None
+    json_schema: dict[str, Any] | bool | None = None
+    lane: Lane = "interactive"
+    owner: Owner = ""
+    ignore_eos: bool = False
+    tools: Tools = []
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
+    logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+
+    def problem(self) -> str | None:
+        if (self.messages is None) == (self.prompt is None):
+            return "exactly one of `messages` and `prompt` is needed"
+        if self.grammar is not None and self.json_schema is not None:
+            return "`grammar` and `json_schema` exclude each other"
+        if self.tools and self.messages is None:
+            return "`tools` need `messages`"
+        names = [tool.name for tool in self.tools]
+        if twice := [name for name in names if names.count(name) > 1]:
+            return f"`tools` has two tools named {twice[0]}"
+        for tool in self.tools:
+            if tool.parameters.get("type", "object") != "object":
+                return f"the `parameters` of the tool {tool.name} must be the schema of an object"
+        kind, _, wanted = self.tool_choice.partition(":")
+        if wanted and wanted not in names:
+            return f"`tool_choice` names the tool {wanted!r}, which is not in `tools`"
+        if kind != "none" and names and (self.grammar is not None or self.json_schema is not None):
+            return "`tools` exclude `grammar` and `json_schema`, unless `tool_choice` is none"
+        if kind == "required" and not names:
+            return "`tool_choice` required needs `tools`"
+        return None
+
+
+class Count(RequestBase, frozen=True):
+    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt."""
+
+    id: RequestId
+    texts: Annotated[list[str], Meta(max_length=65_536)] | None = None
+    messages: Messages | None = None
+    return_tokens: bool = False
+    tools: Tools = []
+
+    def problem(self) -> str | None:
+        if (self.messages is None) == (self.texts is None):
+            return "exactly one of `messages` and `texts` is needed"
+        return "`tools` need `messages`" if self.tools and self.messages is None else None
+
+
+class Detokenize(RequestBase, frozen=True):
+    """Return the text of token ids, in which control tokens are empty, and with ``return_pieces`` each one's bytes."""
+
+    id: RequestId
+    tokens: TokenIds
+    return_pieces: bool = False
+
+
+class Embed(RequestBase, frozen=True):
+    """Return a vector for each of ``texts``, or for each list of token ids in ``tokens``. For embedding hosts only.
+
+    ``tokens`` come without the special tokens that the model puts around a text. ``dimensions`` truncates the vectors,
+    for models with Matryoshka training (https://arxiv.org/abs/2205.13147). ``normalize`` scales them to length 1.
+    """
+
+    id: RequestId
+    texts: Annotated[list[str], Meta(max_length=MAX_TEXTS)] = []
+    lane: Lane = "interactive"
+    owner: Owner = ""
+    normalize: bool = True
+    dimensions: Annotated[int, Meta(ge=1, le=65_536)] | None = None
+    tokens: Annotated[list[TokenIds], Meta(max_length=MAX_TEXTS)] = []
+
+    def problem(self) -> str | None:
+        if bool(self.texts) == bool(self.tokens):
+            return "exactly one of `texts` and `tokens` is needed, and not empty"
+        return None
+
+
+class Cancel(RequestBase, frozen=True):
+    """Stop the request ``target``, which still gets its own terminal event (reason or code ``cancelled``)."""
+
+    id: RequestId
+    target: RequestId
+
+
+class Forget(RequestBase, frozen=True):
+    """Erase an owner's text from cache and disk. Open requests of that owner go on and leave nothing behind."""
+
+    id: RequestId
+    owner: Owner
+
+
+class Shutdown(RequestBase, frozen=True):
+    """End the host. Open requests finish as cancelled, then ``closing`` is the last event."""
+
+    id: RequestId
