@@ -1,58 +1,36 @@
-"""GET /openapi.json: the API described from the route table and from the types that validate."""
+"""GET /openapi.json: the API, described from the route table and the types that validate."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 
 from gateway import __version__
 from gateway.api.http.dialect import dialect_of
-from gateway.api.http.endpoint import FORM, JSON, TEXT, Endpoint, json_reply
+from gateway.api.http.endpoint import FORM, JSON, TEXT, Endpoint
 from gateway.base.errors import HearthError
 
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
-_TEXTS = {
-    200: "Success",
-    201: "Made",
-    202: "Begun",
-    400: "The request is wrong",
-    401: "No key, or an unknown one",
-}
-_TEXTS |= {403: "Not allowed", 404: "No such thing, or not the caller's", 413: "The body is too large"}
-_TEXTS |= {408: "The request came too slowly", 409: "It is there already, or has changed meanwhile"}
-_TEXTS |= {
-    415: "A media type that is not taken",
-    421: "A name this server does not answer to",
-    499: "The client left",
-}
-_TEXTS |= {
-    500: "An unexpected error",
-    502: "The model gave nothing usable",
-    503: "Busy, or no model",
-    504: "Too slow",
-}
 _ALWAYS = (400, 401, 403, 404, 408, 409, 413, 415, 421, 500, 502, 503, 504)
 
 
-async def openapi(request: Request) -> Response:
+async def openapi(request: Request) -> dict[str, Any]:
     """The description of this API, OpenAPI 3.1."""
-    return json_reply(document(request.app.state.endpoints))
+    return document(request.app.state.endpoints)
 
 
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """The whole document."""
     endpoints = [endpoint for endpoint in endpoints if endpoint.described]
     types = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.reply) if kind is not None]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
-    # Types such as dict[str, Any] cannot be keys of a mapping by value alone: the order is the same.
-    described = iter(schemas)
+    described = iter(schemas)  # in the order of the types
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
         body = next(described) if endpoint.body is not None else None
@@ -74,10 +52,10 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
-    told = " ".join((inspect.getdoc(endpoint.handler) or "").split("\n\n")[0].split())
+    summary = " ".join((inspect.getdoc(endpoint.handler) or "").split("\n\n")[0].split())
     operation: dict[str, Any] = {
         "operationId": f"{endpoint.method.lower()}_{re.sub(r'[^a-z0-9]+', '_', endpoint.path.lower()).strip('_')}",
-        "summary": told,
+        "summary": summary,
         "parameters": [
             *(_parameter(name) for name in _PARAMETER.findall(endpoint.path)),
             *_query(endpoint.query),
@@ -87,7 +65,7 @@ def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
     }
     if endpoint.accepts:
         content = {kind or TEXT: {"schema": _body_schema(kind, body)} for kind in endpoint.accepts}
-        required = _needs_body(endpoint.body)
+        required = any(field.required for field in msgspec.structs.fields(endpoint.body))
         operation["requestBody"] = {"content": content, "required": required}
     if endpoint.access != "public":
         operation["security"] = [{"bearer": []}, {"key": []}]
@@ -96,16 +74,9 @@ def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
 
 
 def _body_schema(kind: str, body: Any) -> dict[str, Any]:
-    """What a body of this media type is."""
     if kind == JSON:
         return dict(body) if body else {}
     return {"type": "object"} if kind == FORM else {"type": "string"}
-
-
-def _needs_body(body: Any) -> bool:
-    """Whether the type has a field without a default."""
-    fields = msgspec.structs.fields(body) if body is not None else ()
-    return any(field.required for field in fields)
 
 
 def _responses(endpoint: Endpoint, reply: Any) -> dict[str, Any]:
@@ -126,13 +97,13 @@ def _response(status: int, content: dict[str, Any]) -> dict[str, Any]:
     if status in (429, 503):
         headers["Retry-After"] = {
             "schema": {"type": "integer"},
-            "description": "Seconds; absent when waiting is in vain.",
+            "description": "Seconds; absent if a retry cannot help.",
         }
-    return {"description": _TEXTS[status], "headers": headers, "content": content}
+    return {"description": HTTPStatus(status).phrase, "headers": headers, "content": content}
 
 
 def _error_schema(endpoint: Endpoint) -> dict[str, Any]:
-    """The shape of an error in the dialect of the path, read off an example."""
+    """The shape of an error in the dialect of the path, derived from an example."""
     example = dialect_of(endpoint.path).envelope(HearthError("an error"), "id")
     return _schema_of(example)
 
@@ -149,7 +120,7 @@ def _parameter(name: str) -> dict[str, Any]:
 
 
 def _query(kind: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
-    """The fields of a query's type; they are plain values, so nothing refers to a component."""
+    """The fields of a query's type, which are scalars: no schema refers to a component."""
     if kind is None:
         return []
     schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
@@ -166,3 +137,6 @@ _REQUEST_ID = {
     "required": False,
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
 }
+
+
+ENDPOINTS = (Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),)

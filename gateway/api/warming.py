@@ -1,39 +1,38 @@
-"""The model is started by the first sign that it will be needed: somebody types, or a request begins to arrive."""
+"""Early model starts: when a user types, or when a long request starts to arrive."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.api.http.endpoint import Endpoint, json_reply
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.services import services_of, services_of_scope
 from gateway.inference.interface import HostState
 
 
 class TypingReply(Struct, frozen=True):
-    """What the model host was doing when the signal came; one that was not ``ready`` is being started."""
+    """The state of the model host when the request came. If it was not ``ready``, it is starting now."""
 
     state: HostState
 
 
-async def typing(request: Request) -> Response:
-    """Say that a user has begun to write: a model that was let go is loaded meanwhile. Returns at once."""
+async def typing(request: Request) -> TypingReply:
+    """Signal that a user is typing: an unloaded model starts to load. Returns immediately."""
     services = services_of(request)
     state = services.inference.health().state
     services.waker.wake()
-    return json_reply(TypingReply(state), 202)
+    return TypingReply(state)
 
 
 ENDPOINTS = (Endpoint("POST", "/v1/typing", typing, "user", reply=TypingReply, status=202),)
 
 
 class EarlyWake:
-    """Wakes the model when the first part of a body has come and the rest is still on its way.
+    """Wakes the model when the first part of a body has arrived but not the rest.
 
-    Only for endpoints that generate, and behind the guard. A body that comes whole is looked at first: one that is
-    refused should wake nobody.
+    Only for endpoints that generate, and behind the guard. A body that arrives at once is parsed first: an invalid
+    request should not wake the model.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -6,43 +6,36 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import page, warming
-from gateway.api.admin import requests
-from gateway.api.admin.health import admin_health, healthz, metrics, readyz, unload_host, warm_host
-from gateway.api.admin.status import AdminHealth, Alive, HostReply, Ready
+from gateway.api import openapi, page, warming
+from gateway.api.admin import health, requests
 from gateway.api.anthropic import routes as anthropic
-from gateway.api.ask.question import AskRequest
-from gateway.api.ask.routes import ask
+from gateway.api.ask import routes as ask
 from gateway.api.conversations import facts, tasks
 from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
-from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.http.errors import on_http_exception
 from gateway.api.http.guard import Guard
 from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
-from gateway.api.ollama import routes as ollama
-from gateway.api.openai import embeddings, tokens
-from gateway.api.openai.chat.reply import ChatCompletion
-from gateway.api.openai.chat.request import ChatRequest
-from gateway.api.openai.chat.routes import chat_completions
+from gateway.api.ollama import embed as ollama_embed
+from gateway.api.ollama import generation as ollama
+from gateway.api.ollama import models as ollama_models
+from gateway.api.openai import embeddings, models, tokens
+from gateway.api.openai.chat import routes as chat
 from gateway.api.openai.completions import routes as completions
-from gateway.api.openai.models import ModelList, ModelReply, get_model, list_models
 from gateway.api.openai.responses import routes as responses
-from gateway.api.openapi import openapi
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
 from gateway.ask.background.compact import CompactionCache
 from gateway.ask.flow import AskFlow
 from gateway.ask.run import FlowParts
-from gateway.ask.types import AskResult
 from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
 from gateway.config.settings import Settings
@@ -70,27 +63,21 @@ from gateway.wiki.search.vectors import Meaning, WikiPages
 from gateway.wiki.source import WikiSource
 
 ENDPOINTS = (
-    Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
-    Endpoint(
-        "POST", "/v1/chat/completions", chat_completions, "user", (JSON,), ChatRequest, ChatCompletion, SSE
-    ),
+    *ask.ENDPOINTS,
+    *chat.ENDPOINTS,
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *tokens.ENDPOINTS,
     *warming.ENDPOINTS,
-    Endpoint("GET", "/v1/models", list_models, "user", reply=ModelList),
-    Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=ModelReply),
-    Endpoint("GET", "/healthz", healthz, "public", reply=Alive),
-    Endpoint("GET", "/readyz", readyz, "public", reply=Ready),
-    Endpoint("GET", "/metrics", metrics, "user"),
-    Endpoint("GET", "/admin/health", admin_health, "admin", reply=AdminHealth),
-    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
-    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
-    Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),
+    *models.ENDPOINTS,
+    *health.ENDPOINTS,
+    *openapi.ENDPOINTS,
     *conversation_routes.ENDPOINTS,
     *requests.ENDPOINTS,
+    *ollama_models.ENDPOINTS,
     *ollama.ENDPOINTS,
+    *ollama_embed.ENDPOINTS,
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,

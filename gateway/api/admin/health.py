@@ -1,4 +1,4 @@
-"""Health and metrics. None of these wakes the model or counts as its use."""
+"""Health and metrics, which neither start the model nor count as use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gateway.api.admin.status import (
     Ready,
     Speeds,
 )
-from gateway.api.http.endpoint import json_reply
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.services import Services, services_of
 from gateway.base.errors import HearthError, OverloadedError
 from gateway.telemetry.metrics import CONTENT_TYPE
@@ -39,15 +39,15 @@ _RETRY_SECONDS = 2.0
 _PACKAGES = ("llama-cpp-python", "starlette", "uvicorn")
 
 
-async def healthz(request: Request) -> Response:
-    """The process answers. Touches nothing else."""
-    return json_reply(Alive())
+async def healthz(request: Request) -> Alive:
+    """Liveness: the process answers."""
+    return Alive()
 
 
-async def readyz(request: Request) -> Response:
-    """Whether requests make sense now: the database takes writes, the queue has room, and no model is known to fail.
+async def readyz(request: Request) -> Ready:
+    """Readiness: the database accepts writes, the queue has room, and no model is known to fail.
 
-    The models may be stopped, and are not woken.
+    The models may be stopped and are not started.
     """
     services = services_of(request)
     if services.drain.stopping:
@@ -56,24 +56,24 @@ async def readyz(request: Request) -> Response:
         await services.database.check()
         await services.inference.check()
         await services.embedding.check()
-    except HearthError as error:  # a wrong configuration is a 500 elsewhere
+    except HearthError as error:  # such as a ConfigurationError, whose status is 500
         raise HearthError(
             error.message, code=error.code, status=503, retry_after=error.retry_after, details=error.details
         ) from None
     if services.inference.health().waiting >= services.settings.model.max_waiting:
         raise OverloadedError("the model's queue is full", retry_after=_RETRY_SECONDS)
-    return json_reply(Ready())
+    return Ready()
 
 
 async def metrics(request: Request) -> Response:
-    """Prometheus' text format."""
+    """Metrics in Prometheus' text format."""
     services = services_of(request)
     await _refresh(services)
     return Response(services.metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
 
-async def admin_health(request: Request) -> Response:
-    """Everything an operator looks at first. ``status`` is ``ok``, or ``degraded`` when something is broken."""
+async def admin_health(request: Request) -> AdminHealth:
+    """State of all parts. ``status`` is ``ok``, or ``degraded`` if a part is broken."""
     services = services_of(request)
     await _refresh(services)
     health, problem = services.inference.health(), await _problem(services.inference.check)
@@ -87,42 +87,40 @@ async def admin_health(request: Request) -> Response:
         or wiki.status == "failing"
         or any(task.state != "running" for task in background)
     )
-    return json_reply(
-        AdminHealth(
-            status="degraded" if failing else "ok",
-            uptime_seconds=round(time.monotonic() - services.started_at, 1),
-            host=HostStatus.of(health, problem),
-            queue=Queue(health.waiting, health.running),
-            tokens_per_second=Speeds.of(health),
-            kv=CacheStatus.of(health),
-            model=ModelStatus.of(services.model, health),
-            embedding=embedding,
-            database=database,
-            wiki=wiki,
-            background=background,
-            versions=_versions(),
-        )
+    return AdminHealth(
+        status="degraded" if failing else "ok",
+        uptime_seconds=round(time.monotonic() - services.started_at, 1),
+        host=HostStatus.of(health, problem),
+        queue=Queue(health.waiting, health.running),
+        tokens_per_second=Speeds.of(health),
+        kv=CacheStatus.of(health),
+        model=ModelStatus.of(services.model, health),
+        embedding=embedding,
+        database=database,
+        wiki=wiki,
+        background=background,
+        versions=_versions(),
     )
 
 
-async def warm_host(request: Request) -> Response:
-    """Start the model host, and that of the embedding model if there is one, and wait until both are ready."""
+async def warm_host(request: Request) -> HostReply:
+    """Load the models and wait until they are ready."""
     services = services_of(request)
     await services.inference.warm()
     await services.embedding.warm()
-    return json_reply(_hosts(services))
+    return _hosts(services)
 
 
-async def unload_host(request: Request) -> Response:
-    """Let the model host go, and that of the embedding model; open requests end first."""
+async def unload_host(request: Request) -> HostReply:
+    """Unload the models when the open requests have ended."""
     services = services_of(request)
     await services.inference.unload()
     await services.embedding.unload()
-    return json_reply(_hosts(services))
+    return _hosts(services)
 
 
 async def _refresh(services: Services) -> None:
-    """Fresh counters if a host runs and answers soon; a host in a long step must not stall its observers."""
+    """Update the counters of running hosts, without waiting for a long step."""
     with suppress(HearthError, TimeoutError):
         async with asyncio.timeout(_STATS_SECONDS):
             await services.inference.refresh_stats()
@@ -142,7 +140,7 @@ async def _problem(check: Callable[[], Awaitable[None]]) -> str | None:
 
 
 async def _wiki(services: Services) -> WikiHealth:
-    """Counters of the wiki; a wiki on another machine is not asked anything."""
+    """Counters of the wiki, without a request to a remote one."""
     try:
         return await services.wiki.health()
     except HearthError as error:
@@ -150,10 +148,7 @@ async def _wiki(services: Services) -> WikiHealth:
 
 
 async def _embedding(services: Services) -> tuple[EmbeddingStatus | None, str | None]:
-    """The embedding host, how far the index is, and whether searches get their vectors; and why the host cannot serve.
-
-    Both None without a model.
-    """
+    """The state of vector search, and why the embedding host cannot serve. Both None without an embedding model."""
     health, model, search = services.embedding.health(), services.embedding.model, services.search
     if health is None or model is None or search is None:
         return None, None
@@ -180,9 +175,19 @@ def _hosts(services: Services) -> HostReply:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Versions on this machine; reading package metadata costs milliseconds, and they do not change."""
+    """Cached, because reading package metadata takes milliseconds."""
     return {
         "hearth": __version__,
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
     }
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/healthz", healthz, "public", reply=Alive),
+    Endpoint("GET", "/readyz", readyz, "public", reply=Ready),
+    Endpoint("GET", "/metrics", metrics, "user"),
+    Endpoint("GET", "/admin/health", admin_health, "admin", reply=AdminHealth),
+    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
+    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
+)

@@ -1,4 +1,4 @@
-"""From Anthropic's messages to the host's: blocks become turns, tool results turns of their own."""
+"""Translation of Anthropic's messages for the model host: tool results become separate turns."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any
 from gateway.api.anthropic.bodies import (
     AnthropicMessage,
     AnyTool,
-    Auto,
-    Block,
+    AutoTool,
     CountTokensBody,
     NoTool,
     OneTool,
+    OutputBlock,
     TextBlock,
     ToolChoice,
     ToolResultBlock,
     ToolUseBlock,
 )
-from gateway.base.errors import InvalidRequestError
+from gateway.api.parsing.fields import invalid
 from model_host.protocol import Message, Tool, ToolCall
 
-_CHOICES: dict[type[ToolChoice], str] = {Auto: "auto", AnyTool: "required", NoTool: "none"}
-# Between the texts of two messages that count as one turn. Blocks of one message are joined as they are.
+_CHOICES: dict[type[ToolChoice], str] = {AutoTool: "auto", AnyTool: "required", NoTool: "none"}
+# Between the texts of messages that are one turn. Blocks of one message are joined without a separator.
 _BETWEEN = "\n\n"
 
 
 def host_messages(prompt: CountTokensBody) -> list[Message]:
-    """The whole prompt. Raises InvalidRequestError for blocks in the wrong place."""
+    """The turns in the host's form. Raises InvalidRequestError for misplaced blocks."""
     made = []
     if prompt.system:
         made.append(Message("system", _text(prompt.system)))
-    names: dict[str, str] = {}  # of the tools, by call
+    names: dict[str, str] = {}  # tools by call id
     numbered = enumerate(prompt.messages)
     for role, group in groupby(numbered, lambda pair: pair[1].role):
         turn = list(group)
@@ -41,12 +41,11 @@ def host_messages(prompt: CountTokensBody) -> list[Message]:
 
 
 def host_tools(prompt: CountTokensBody) -> list[Tool]:
-    """The tools that the model may call."""
     return [Tool(tool.name, tool.description or "", tool.input_schema) for tool in prompt.tools or []]
 
 
 def tool_settings(prompt: CountTokensBody) -> dict[str, Any]:
-    """The fields of GenerateCall about tools; none without tools."""
+    """The tool fields of GenerateCall."""
     tools, choice = host_tools(prompt), prompt.tool_choice
     if not tools or choice is None:
         return {"tools": tools}
@@ -56,7 +55,7 @@ def tool_settings(prompt: CountTokensBody) -> dict[str, Any]:
 
 
 def _assistant(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) -> Message:
-    """What the model said and called in one turn; remembers its calls in ``names``."""
+    """One turn of the model; adds its calls to ``names``."""
     texts, calls = [], []
     for number, message in turn:
         text = ""
@@ -67,13 +66,13 @@ def _assistant(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) 
                 names[block.id] = block.name
                 calls.append(ToolCall(block.id, block.name, block.input))
             else:
-                raise _misplaced(place, "a `tool_result` belongs to the user")
+                raise invalid(place, "a `tool_result` is only allowed in user messages")
         texts.append(text)
     return Message("assistant", _joined(texts), tool_calls=calls)
 
 
 def _user(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) -> list[Message]:
-    """The results of tools, then what the user said, in one turn."""
+    """The results of tools, then the user's text."""
     texts: list[str] = []
     results = []
     for number, message in turn:
@@ -82,9 +81,9 @@ def _user(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) -> li
             if isinstance(block, TextBlock):
                 text += block.text
             elif isinstance(block, ToolUseBlock):
-                raise _misplaced(place, "a `tool_use` belongs to the assistant")
+                raise invalid(place, "a `tool_use` is only allowed in assistant messages")
             elif text or any(texts):
-                raise _misplaced(place, "the tools' results come before the text of a turn")
+                raise invalid(place, "send the results of tools before the text of a turn")
             else:
                 results.append(_result(place, block, names))
         texts.append(text)
@@ -95,24 +94,17 @@ def _user(turn: list[tuple[int, AnthropicMessage]], names: dict[str, str]) -> li
 def _result(place: str, block: ToolResultBlock, names: dict[str, str]) -> Message:
     name = names.get(block.tool_use_id)
     if name is None:
-        raise InvalidRequestError(
-            f"`{place}.tool_use_id`: no `tool_use` before it has the id `{block.tool_use_id}`",
-            param=f"{place}.tool_use_id",
-        )
+        raise invalid(f"{place}.tool_use_id", f"no `tool_use` before it has the id `{block.tool_use_id}`")
     text = _text(block.content)
     content = f"error: {text}" if block.is_error else text
     return Message("tool", content, tool_call_id=block.tool_use_id, name=name)
 
 
-def _blocks(number: int, message: AnthropicMessage) -> Iterator[tuple[str, Block]]:
-    """The blocks of a message, each with its place in the request."""
+def _blocks(number: int, message: AnthropicMessage) -> Iterator[tuple[str, OutputBlock]]:
+    """The blocks of a message, each with its path in the request."""
     blocks = [TextBlock(message.content)] if isinstance(message.content, str) else message.content
     for index, block in enumerate(blocks):
         yield f"messages[{number}].content[{index}]", block
-
-
-def _misplaced(place: str, rule: str) -> InvalidRequestError:
-    return InvalidRequestError(f"`{place}`: {rule}", param=place)
 
 
 def _text(content: str | list[TextBlock]) -> str:

@@ -2,99 +2,186 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Literal
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 from sse_starlette import ServerSentEvent
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from gateway.api.anthropic.bodies import CountTokensBody, MessagesBody, parse_messages, parse_prompt
+from gateway.api.anthropic.bodies import CountTokensBody, MessagesBody
 from gateway.api.anthropic.prompt import host_messages, host_tools, tool_settings
-from gateway.api.anthropic.replies import AnthropicMessageReply, AnthropicUsage, Ping, TokenCount
-from gateway.api.anthropic.stream import stream_events, whole_message
+from gateway.api.generation import (
+    Choice,
+    Closed,
+    MoreArguments,
+    MoreText,
+    Opened,
+    OutputBlock,
+    Rendering,
+    Step,
+    answer,
+)
 from gateway.api.http.dialect import ANTHROPIC
-from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
+from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.models import check_model
-from gateway.api.recording.generations import logged_generation
+from gateway.api.parsing.fields import read_body
 from gateway.api.services import caller_of, services_of
-from gateway.api.streaming.streams import Relay, StreamReply, event_stream, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import event_stream, sse, until_disconnect
 from gateway.base.errors import HearthError
-from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
-from model_host.protocol import Sampling
+from gateway.inference.interface import GenerateCall
+from model_host.protocol import Finished, FinishReason, Sampling, Started
 
-_PING = ServerSentEvent(event="ping", data=msgspec.json.encode(Ping()).decode(), sep="\n")
+StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
 
-
-async def messages(request: Request) -> ASGIApp:
-    """The next message of a conversation, whole or streamed."""
-    services = services_of(request)
-    body = parse_messages(await request.body())
-    check_model(services, body.model)
-    request_id: str = request.state.request_id
-    call = _call(body, request_id, caller_of(request).owner)
-    user = body.metadata.user_id if body.metadata is not None else None
-    relay: Relay[GenerationEvent] = Relay(logged_generation(services, call, user), services.drain)
-    nothing_yet = AnthropicUsage(input_tokens=0, cache_read_input_tokens=0, output_tokens=0)
-    message = AnthropicMessageReply(id=f"msg_{request_id}", model=services.model.name, usage=nothing_yet)
-    if body.stream:
-        return StreamReply(
-            relay,
-            lambda items: _encoded(items, message, request_id),
-            hold=_has_begun,
-            response=lambda events: event_stream(events, _PING),
-        )
-    return json_reply(await until_disconnect(request.receive, _whole(relay, message)))
+_REASONS: dict[FinishReason, StopReason] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+}
+_PING = ServerSentEvent(event="ping", data='{"type":"ping"}', sep="\n")
 
 
-async def count_tokens(request: Request) -> Response:
-    """How many tokens a prompt is, template included. Starts the model when it is not loaded."""
-    services = services_of(request)
-    body = parse_prompt(await request.body())
-    check_model(services, body.model)
-    counting = services.inference.count_prompt(host_messages(body), tools=host_tools(body))
-    return json_reply(TokenCount(await until_disconnect(request.receive, counting)))
+class Text(Struct, frozen=True, tag_field="type", tag="text"):
+    """A piece of text."""
+
+    text: str
 
 
-def _call(body: MessagesBody, request_id: str, owner: str) -> GenerateCall:
-    names = ("temperature", "top_k", "top_p")
-    given = {name: value for name in names if (value := getattr(body, name)) is not None}
-    wanted = body.output_config.format if body.output_config is not None else None
-    return GenerateCall(
-        id=request_id,
-        messages=host_messages(body),
-        max_tokens=body.max_tokens,
-        sampling=Sampling(**given),
-        stop=body.stop_sequences or [],
-        json_schema=wanted.schema if wanted is not None else None,
-        schema_field="output_config.format",
-        owner=owner,
-        **tool_settings(body),
+class ToolUse(Struct, frozen=True, tag_field="type", tag="tool_use"):
+    """A call of one of the client's tools."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class AnthropicUsage(Struct, frozen=True, kw_only=True):
+    """Tokens. ``input_tokens`` of the prompt were not in the KV cache."""
+
+    input_tokens: int
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int
+    output_tokens: int
+
+
+class AnthropicMessageReply(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
+    """A whole reply, or its empty beginning in ``message_start``."""
+
+    id: str
+    role: Literal["assistant"] = "assistant"
+    model: str
+    content: list[Text | ToolUse] = []
+    stop_reason: StopReason | None = None
+    stop_sequence: str | None = None
+    usage: AnthropicUsage
+
+
+class TokenCount(Struct, frozen=True):
+    """Tokens of a prompt, including the chat template."""
+
+    input_tokens: int
+
+
+def _usage(counted: Started | Finished) -> AnthropicUsage:
+    return AnthropicUsage(
+        input_tokens=counted.prompt_tokens - counted.cached_tokens,
+        cache_read_input_tokens=counted.cached_tokens,
+        output_tokens=counted.completion_tokens if isinstance(counted, Finished) else 0,
     )
 
 
-def _has_begun(event: GenerationEvent) -> bool:
-    return not isinstance(event, LoadProgress)
+def _ending(end: Finished) -> dict[str, Any]:
+    reason = "stop_sequence" if end.stop_string is not None else _REASONS[end.reason]
+    return {"stop_reason": reason, "stop_sequence": end.stop_string}
 
 
-async def _whole(relay: Relay[GenerationEvent], message: AnthropicMessageReply) -> AnthropicMessageReply:
-    async with relay:
-        made = await whole_message(stream_events(relay, message))
-    if made is None:
-        raise HearthError("the generation ended without a result")
-    return made
+def _content(block: OutputBlock) -> Text | ToolUse:
+    """The complete block. A call whose input was cut off, or is nested too deeply, becomes text."""
+    if block.call is None or block.arguments is None:
+        return Text(block.as_text)
+    return ToolUse(block.call.call_id or "", block.call.name or "", block.arguments)
 
 
-async def _encoded(
-    relay: Relay[GenerationEvent], message: AnthropicMessageReply, request_id: str
-) -> AsyncIterator[bytes]:
-    """The events; an error after the start is the last one."""
-    try:
-        async for event in stream_events(relay, message):
-            yield sse(event, str(event.__struct_config__.tag))
-    except Exception as error:
-        yield sse(ANTHROPIC.envelope(known_error(error), request_id), "error")
+class _MessageRendering(Rendering):
+    """Events of blocks that open, grow and close."""
+
+    def __init__(self, request_id: str, model: str) -> None:
+        self._request_id = request_id
+        usage = AnthropicUsage(input_tokens=0, cache_read_input_tokens=0, output_tokens=0)
+        self._message = AnthropicMessageReply(id=f"msg_{request_id}", model=model, usage=usage)
+
+    def chunks(self, choice: Choice, step: Step) -> Iterable[bytes]:
+        match step:
+            case Started():
+                message = replace(self._message, usage=_usage(step))
+                return _event("message_start", message=message), _event("ping")
+            case Opened(OutputBlock(index=index, call=None)):
+                return [_event("content_block_start", index=index, content_block=Text(""))]
+            case Opened(OutputBlock(index=index, call=call)):
+                block = ToolUse((call and call.call_id) or "", (call and call.name) or "", {})
+                return [_event("content_block_start", index=index, content_block=block)]
+            case MoreText(block, text):
+                delta = {"type": "text_delta", "text": text.text}
+                return [_event("content_block_delta", index=block.index, delta=delta)]
+            case MoreArguments(block, more) if more.arguments:
+                delta = {"type": "input_json_delta", "partial_json": more.arguments}
+                return [_event("content_block_delta", index=block.index, delta=delta)]
+            case Closed(block):
+                return [_event("content_block_stop", index=block.index)]
+            case Finished():
+                end = _event("message_delta", delta=_ending(step), usage=_usage(step))
+                return end, _event("message_stop")
+            case _:
+                return ()
+
+    def failed(self, choices: Sequence[Choice], error: HearthError) -> Iterable[bytes]:
+        return [sse(ANTHROPIC.envelope(error, self._request_id), "error")]
+
+    def whole(self, choices: Sequence[Choice]) -> AnthropicMessageReply:
+        [choice] = choices
+        content = [_content(block) for block in choice.blocks]
+        return replace(self._message, content=content, usage=_usage(choice.end), **_ending(choice.end))
+
+    def response(self, body: AsyncIterator[bytes]) -> ASGIApp:
+        return event_stream(body, _PING)
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return sse({"type": kind, **fields}, kind)
+
+
+async def messages(request: Request) -> object:
+    """The next message of a conversation, whole or streamed."""
+    services, request_id = services_of(request), request.state.request_id
+    body = await read_body(request, MessagesBody)
+    check_model(services, body.model)
+    given = {name: getattr(body, name) for name in ("temperature", "top_k", "top_p")}
+    call = GenerateCall(
+        id=request_id,
+        messages=host_messages(body),
+        max_tokens=body.max_tokens,
+        sampling=Sampling(**{name: value for name, value in given.items() if value is not None}),
+        stop=body.stop_sequences or [],
+        json_schema=body.json_schema,
+        schema_field="output_config.format",
+        owner=caller_of(request).owner,
+        **tool_settings(body),
+    )
+    user = body.metadata.user_id if body.metadata is not None else None
+    rendering = _MessageRendering(request_id, services.model.name)
+    return await answer(request, [call], rendering, stream=bool(body.stream), user=user)
+
+
+async def count_tokens(request: Request) -> TokenCount:
+    """The tokens of a prompt, including the chat template. Loads the model if necessary."""
+    services = services_of(request)
+    body = await read_body(request, CountTokensBody)
+    check_model(services, body.model)
+    counting = services.inference.count_prompt(host_messages(body), tools=host_tools(body))
+    return TokenCount(await until_disconnect(request.receive, counting))
 
 
 ENDPOINTS = (

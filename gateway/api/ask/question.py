@@ -1,4 +1,4 @@
-"""A question from a request body: JSON, plain text, or what ``curl --data`` sends."""
+"""A question from a request body: JSON, plain text, or the form that ``curl --data`` sends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from gateway.api.http.endpoint import FORM, JSON
-from gateway.api.parsing.fields import User, convert, decode_object
+from gateway.api.parsing.fields import User, convert, invalid, parse
 from gateway.base.errors import InvalidRequestError, TooLargeError
 from model_host.protocol import Lane
 
@@ -26,16 +26,15 @@ class AskRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> AskRequest:
-    """The question in ``body``, stripped and within its limits.
+    """The stripped question in ``body``.
 
-    A form body is what ``curl --data`` sends whatever the text is, so it counts as a form only when it begins
-    with one of our fields, as JSON when it begins with ``{``, and else as the plain question itself. Raises
-    InvalidRequestError and TooLargeError.
+    ``curl --data`` labels any text as a form. A body so labelled is a form only if it starts with one of our fields,
+    JSON if it starts with ``{``, and otherwise the question itself. Raises InvalidRequestError and TooLargeError.
     """
     kind, _, parameters = content_type.partition(";")
     kind = kind.strip().lower()
     if kind == JSON or (kind == FORM and body.lstrip().startswith(b"{")):
-        asked = convert(decode_object(body), AskRequest)
+        asked = parse(body, AskRequest)
     elif kind == FORM and _is_form(body):
         asked = convert(_form_fields(body), AskRequest, strict=False)
     else:
@@ -46,7 +45,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
     size = len(question.encode("utf-8", "surrogatepass"))
     if size > max_question_bytes:
         raise TooLargeError(
-            f"the question has {size} bytes, over the limit of {max_question_bytes}",
+            f"the question has {size} bytes; the maximum is {max_question_bytes}",
             param="question",
             details={"bytes": size, "limit": max_question_bytes},
         )
@@ -61,18 +60,18 @@ def _form_fields(body: bytes) -> dict[str, str]:
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=16)
     except ValueError as error:
-        raise InvalidRequestError(f"the form cannot be read: {error}") from None
+        raise InvalidRequestError(f"the form is malformed: {error}") from None
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise InvalidRequestError("a field is given twice in the form")
+        raise InvalidRequestError("the form repeats a field")
     return fields
 
 
 def _text(body: bytes, parameters: str) -> str:
     charset = parameters.lower().replace(" ", "").replace('"', "")
     if "charset=" in charset and "charset=utf-8" not in charset and "charset=us-ascii" not in charset:
-        raise InvalidRequestError("the question must be UTF-8", param="Content-Type")
+        raise invalid("Content-Type", "send the question in UTF-8")
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise InvalidRequestError("the question is no valid UTF-8", param="question") from None
+        raise invalid("question", "it is not valid UTF-8") from None

@@ -1,4 +1,4 @@
-"""POST /ask: a question in, an answer with citations out."""
+"""POST /ask: questions and cited answers."""
 
 from __future__ import annotations
 
@@ -6,41 +6,22 @@ from collections.abc import AsyncIterator
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp
 
 from gateway.api.ask.question import AskRequest, parse_question
-from gateway.api.http.endpoint import JSON, TEXT, json_reply
+from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
 from gateway.api.http.errors import envelope
 from gateway.api.parsing.fields import parse_keep_alive
-from gateway.api.services import Services, caller_of, services_of
+from gateway.api.services import caller_of, services_of
 from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
 
-_STREAM = "text/event-stream"
 
-
-async def ask(request: Request) -> ASGIApp:
-    """Answer as the client asks for it: events, JSON, or plain text; by default as the question came."""
+async def ask(request: Request) -> object:
+    """Answer in the requested form: events, JSON or plain text; by default in the form of the question."""
     services = services_of(request)
     content_type = request.headers.get("content-type", "")
     asked = parse_question(await request.body(), content_type, services.settings.ask.max_question_bytes)
-    call = _call(request, asked)
-    kind = reply_kind(request.headers.get("accept", ""), content_type)
-    if kind == _STREAM:
-        return StreamReply(
-            _relay(services, call),
-            lambda relay: _events(relay, call.id),
-            during=services.questions.slot(),
-        )
-    with services.questions.slot():
-        result = await until_disconnect(request.receive, _result(_relay(services, call)))
-    if kind == TEXT:
-        return PlainTextResponse(as_text(result))
-    return json_reply(result)
-
-
-def _call(request: Request, asked: AskRequest) -> AskCall:
-    return AskCall(
+    call = AskCall(
         id=request.state.request_id,
         question=asked.question,
         style=asked.style,
@@ -50,16 +31,23 @@ def _call(request: Request, asked: AskRequest) -> AskCall:
         user=asked.user or "",
         store=asked.store is not False,
     )
-
-
-def _relay(services: Services, call: AskCall) -> Relay[AskEvent]:
-    return Relay(services.ask.run(call), services.drain, services.settings.ask.deadline_seconds)
+    relay: Relay[AskEvent] = Relay(
+        services.ask.run(call), services.drain, services.settings.ask.deadline_seconds
+    )
+    kind = reply_kind(request.headers.get("accept", ""), content_type)
+    if kind == SSE:
+        return StreamReply(relay, lambda items: _events(items, call.id), during=services.questions.slot())
+    with services.questions.slot():
+        result = await until_disconnect(request.receive, _result(relay))
+    if kind == TEXT:
+        return PlainTextResponse(as_text(result))
+    return result
 
 
 def reply_kind(accept: str, content_type: str) -> str:
-    """The media type of the reply. The order of preference in ``Accept`` is not weighed, only what it names."""
+    """The media type of the reply. The order and the weights in ``Accept`` are ignored."""
     accept = accept.lower()
-    for kind in (_STREAM, JSON, TEXT):
+    for kind in (SSE, JSON, TEXT):
         if kind in accept:
             return kind
     return JSON if content_type.partition(";")[0].strip().lower() == JSON else TEXT
@@ -97,3 +85,6 @@ def as_text(result: AskResult) -> str:
         place = f"{source.title}, {source.section}" if source.section else source.title
         lines.append(f"[{source.n}] {place}: {source.url}")
     return "\n".join(lines) + "\n"
+
+
+ENDPOINTS = (Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),)

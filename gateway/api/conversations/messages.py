@@ -1,15 +1,17 @@
-"""POST /v1/conversations/{id}/messages: the reply whole, or as events while it is made."""
+"""POST /v1/conversations/{id}/messages: the reply whole, or as events while it is generated."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any, Literal
 
+from msgspec import defstruct
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
-from gateway.api.conversations.bodies import NewMessageBody, PostReply, StoredMessageReply, parse_message
-from gateway.api.http.endpoint import json_reply
+from gateway.api.conversations.bodies import NewMessageBody
+from gateway.api.conversations.replies import StoredMessageReply, shown_message
 from gateway.api.http.errors import envelope
+from gateway.api.parsing.fields import read_body
 from gateway.api.services import services_of
 from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.memory.events import (
@@ -24,25 +26,36 @@ from gateway.memory.events import (
     TextDelta,
     Waiting,
 )
+from gateway.memory.types import BudgetReport
 from gateway.store.memory.conversations import Conversation
 
+_NAMES: dict[type[PostEvent], str] = {
+    Held: "held",
+    Loading: "loading",
+    Waiting: "queued",
+    Compacting: "compacting",
+    TextDelta: "delta",
+}
 
-async def post_message(request: Request, conversation: Conversation) -> ASGIApp:
+# The reply (null if none was wanted), the message as it was stored, and the size of the prompt.
+PostReply: Any = defstruct(
+    "PostReply",
+    [
+        ("message", StoredMessageReply | None),
+        ("accepted", StoredMessageReply),
+        ("budget", BudgetReport | None),
+        ("compaction", Literal["none", "queued"]),
+    ],
+    frozen=True,
+    module=__name__,
+)
+
+
+async def post_message(request: Request, conversation: Conversation) -> object:
     """Accept the message and answer it."""
-    services = services_of(request)
-    body = parse_message(await request.body())
-    request_id: str = request.state.request_id
-    relay: Relay[PostEvent] = Relay(
-        services.conversations.post(_call(request_id, conversation, body)), services.drain
-    )
-    if body.stream:
-        return StreamReply(relay, lambda items: _events(items, request_id), hold=_is_certain)
-    accepted, done = await until_disconnect(request.receive, _collect(relay))
-    return json_reply(_whole(accepted, done))
-
-
-def _call(request_id: str, conversation: Conversation, body: NewMessageBody) -> PostCall:
-    return PostCall(
+    services, request_id = services_of(request), request.state.request_id
+    body = await read_body(request, NewMessageBody)
+    call = PostCall(
         id=request_id,
         conversation=conversation,
         text=body.text,
@@ -53,29 +66,33 @@ def _call(request_id: str, conversation: Conversation, body: NewMessageBody) -> 
         max_tokens=body.max_tokens,
         reply=body.reply,
     )
+    relay: Relay[PostEvent] = Relay(services.conversations.post(call), services.drain)
+    if body.stream:
+        # An error before the model is loaded is an HTTP status.
+        return StreamReply(
+            relay,
+            lambda items: _events(items, request_id),
+            hold=lambda event: not isinstance(event, Loading),
+        )
+    return await until_disconnect(request.receive, _collect(relay))
 
 
-def _is_certain(event: PostEvent) -> bool:
-    """From here on the reply is a stream: before, an error is an HTTP status."""
-    return not isinstance(event, Loading)
-
-
-async def _collect(relay: Relay[PostEvent]) -> tuple[MessageAccepted, Done]:
+async def _collect(relay: Relay[PostEvent]) -> Any:
     accepted: MessageAccepted | None = None
     async with relay:
         async for event in relay:
             if isinstance(event, MessageAccepted):
                 accepted = event
             elif isinstance(event, Done):
-                assert accepted is not None, "a message is accepted before it is answered"
-                return accepted, event
+                return _whole(accepted, event)
     raise AssertionError("a message ends with its reply or an error")
 
 
-def _whole(accepted: MessageAccepted, done: Done) -> PostReply:
+def _whole(accepted: MessageAccepted | None, done: Done) -> Any:
+    assert accepted is not None, "a message is accepted before it is answered"
     return PostReply(
-        StoredMessageReply.of(done.message) if done.message else None,
-        StoredMessageReply.of(accepted.message),
+        shown_message(done.message) if done.message else None,
+        shown_message(accepted.message),
         done.report,
         done.compaction,
     )
@@ -89,21 +106,12 @@ async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[byt
             match event:
                 case MessageAccepted(message):
                     accepted = event
-                    yield sse(StoredMessageReply.of(message), "accepted")
-                case Held():
-                    yield sse(event, "held")
-                case Loading():
-                    yield sse(event, "loading")
-                case Waiting():
-                    yield sse(event, "queued")
-                case Compacting():
-                    yield sse(event, "compacting")
+                    yield sse(shown_message(message), "accepted")
                 case BudgetKnown(report):
                     yield sse(report, "budget")
-                case TextDelta():
-                    yield sse(event, "delta")
                 case Done():
-                    assert accepted is not None, "a message is accepted before it is answered"
                     yield sse(_whole(accepted, event), "done")
+                case _:
+                    yield sse(event, _NAMES[type(event)])
     except Exception as error:
         yield sse(envelope(known_error(error), request_id), "error")

@@ -1,46 +1,46 @@
-"""/v1/conversations: made, listed, shown, compacted, rolled over and erased. Foreign ones do not exist."""
+"""/v1/conversations. Conversations of other owners do not exist for the caller."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import uuid4
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from gateway.api.conversations.bodies import (
     CompactionReply,
     ContextReply,
-    ConversationPage,
-    ConversationReply,
     Conversion,
     Erased,
     Forgotten,
-    MessagePage,
     NewConversation,
     NewMessageBody,
-    PostReply,
-    StoredMessageReply,
+    read_optional,
+)
+from gateway.api.conversations.messages import PostReply, post_message
+from gateway.api.conversations.replies import (
+    ConversationPage,
+    ConversationReply,
+    MessagePage,
     SummaryPage,
     SummaryReply,
-    parse_conversion,
-    parse_new,
-    policy_of,
+    listed,
+    shown,
+    shown_message,
 )
-from gateway.api.conversations.messages import post_message
-from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
+from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.http.errors import envelope
-from gateway.api.parsing.paging import Listed, Paged, halves, page, pair, query_of
+from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
 from gateway.api.services import caller_of, services_of
 from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.base.redact import without_secrets
 from gateway.memory.hub import News
 from gateway.store.memory.conversations import (
+    DEFAULT_POLICIES,
     Conversation,
     add_conversation,
     get_conversation,
@@ -58,21 +58,21 @@ class ConversationQuery(Listed, frozen=True, kw_only=True):
 
 
 class ForgetQuery(Struct, frozen=True):
-    """DELETE /v1/conversations/{id}/messages: whose messages go."""
+    """DELETE /v1/conversations/{id}/messages: the speaker whose messages are erased."""
 
     speaker: Annotated[str, Meta(min_length=1)]
 
 
-async def create(request: Request) -> Response:
+async def create(request: Request) -> Struct:
     """A new conversation."""
     services = services_of(request)
-    new, redactions = without_secrets(parse_new(await request.body()))
+    new, redactions = without_secrets(await read_optional(request, NewConversation))
     now = time.time()
     conversation = Conversation(
         id=str(uuid4()),
         owner=caller_of(request).owner,
         kind=new.kind,
-        policy=policy_of(new, services.settings.memory.policy),
+        policy=new.policy or DEFAULT_POLICIES.get(new.kind, services.settings.memory.policy),
         title=new.title,
         participants=new.participants,
         persona=new.persona,
@@ -85,108 +85,108 @@ async def create(request: Request) -> Response:
         redactions=redactions,
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
-    return json_reply(ConversationReply.of(conversation), 201)
+    return _shown(conversation)
 
 
-async def list_all(request: Request) -> Response:
+async def list_all(request: Request) -> dict[str, Any]:
     """The caller's conversations, last used first; ``archived=true`` includes archived ones."""
     asked, owner = query_of(request, ConversationQuery), caller_of(request).owner
     before = halves(asked.before)
     last = (float(before[0]), before[1]) if before else None
-    rows = await services_of(request).database.read(
-        lambda c: list_conversations(c, owner, limit=asked.limit, before=last, archived=asked.archived)
+    return await listed(
+        request,
+        lambda c: list_conversations(c, owner, limit=asked.limit, before=last, archived=asked.archived),
+        asked.limit,
+        _shown,
+        lambda rows: pair(rows[-1].updated_at, rows[-1].id),
     )
-    shown = [ConversationReply.of(row) for row in rows]
-    return json_reply(page(shown, asked.limit, pair(rows[-1].updated_at, rows[-1].id) if rows else None))
 
 
-async def show(request: Request) -> Response:
+async def show(request: Request) -> Struct:
     """One conversation."""
-    return json_reply(ConversationReply.of(await conversation_of(request)))
+    return _shown(await conversation_of(request))
 
 
-async def erase(request: Request) -> Response:
-    """Erase a conversation with everything that came from it."""
+async def erase(request: Request) -> Struct:
+    """Erase a conversation and everything derived from it."""
     services, conversation = services_of(request), await conversation_of(request)
     await services.conversations.erase(conversation)
-    return json_reply(Erased(conversation.id, True))
+    return Erased(conversation.id, True)
 
 
-async def messages(request: Request) -> Response:
+async def messages(request: Request) -> dict[str, Any]:
     """A page of the log, oldest first; ``before`` goes back in time."""
-    conversation = await conversation_of(request)
-    asked = query_of(request, Paged)
-    rows = await services_of(request).database.read(
-        lambda c: page_of_messages(c, conversation.id, limit=asked.limit, before=asked.cursor)
-    )
-    return json_reply(
-        page([StoredMessageReply.of(row) for row in rows], asked.limit, rows[0].seq if rows else None)
+    conversation, asked = await conversation_of(request), query_of(request, Paged)
+    return await listed(
+        request,
+        lambda c: page_of_messages(c, conversation.id, limit=asked.limit, before=asked.cursor),
+        asked.limit,
+        shown_message,
+        lambda rows: rows[0].seq,
     )
 
 
-async def forget(request: Request) -> Response:
-    """Erase what one ``speaker`` said, the replies to it, and all that came from both."""
+async def forget(request: Request) -> Struct:
+    """Erase the messages of a ``speaker``, the replies to them, and everything derived from both."""
     services, conversation = services_of(request), await conversation_of(request)
     speaker = query_of(request, ForgetQuery).speaker
-    return json_reply(Forgotten(conversation.id, await services.conversations.forget(conversation, speaker)))
+    return Forgotten(conversation.id, await services.conversations.forget(conversation, speaker))
 
 
-async def summaries(request: Request) -> Response:
-    """The summaries ever made, the newest first, with the spans they stand for."""
-    conversation = await conversation_of(request)
-    asked = query_of(request, Paged)
-    rows = await services_of(request).database.read(
-        lambda c: list_summaries(c, conversation.id, limit=asked.limit, before=asked.cursor)
+async def summaries(request: Request) -> dict[str, Any]:
+    """All summaries, newest first, with their spans."""
+    conversation, asked = await conversation_of(request), query_of(request, Paged)
+    return await listed(
+        request,
+        lambda c: list_summaries(c, conversation.id, limit=asked.limit, before=asked.cursor),
+        asked.limit,
+        lambda row: shown(row, SummaryReply),
+        lambda rows: rows[-1].seq,
     )
-    return json_reply(
-        page([SummaryReply.of(row) for row in rows], asked.limit, rows[-1].seq if rows else None)
-    )
 
 
-async def context(request: Request) -> Response:
-    """The blocks that the next message's prompt would consist of, and what would be left out."""
+async def context(request: Request) -> ContextReply:
+    """The blocks of the next message's prompt, and what it would leave out."""
     services, conversation = services_of(request), await conversation_of(request)
     built = await services.conversations.context(conversation)
-    return json_reply(
-        ContextReply(
-            blocks=built.composition.blocks,
-            left_out=built.composition.left_out,
-            total=built.composition.total,
-            limit=built.budget.limit,
-            ceiling=built.budget.ceiling,
-            floor=built.budget.floor,
-        )
+    return ContextReply(
+        blocks=built.composition.blocks,
+        left_out=built.composition.left_out,
+        total=built.composition.total,
+        limit=built.budget.limit,
+        ceiling=built.budget.ceiling,
+        floor=built.budget.floor,
     )
 
 
-async def compact(request: Request) -> Response:
+async def compact(request: Request) -> Struct:
     """Compact the history now."""
     services, conversation = services_of(request), await conversation_of(request)
     work = services.conversations.compact(conversation)
     made = await until_disconnect(request.receive, work)
-    return json_reply(CompactionReply(conversation.id, made))
+    return CompactionReply(conversation.id, made)
 
 
-async def convert(request: Request) -> Response:
-    """Make summaries of other prompt versions again; ``{"to": version}`` insists on one."""
+async def convert(request: Request) -> Struct:
+    """Rewrite summaries that were made with other prompt versions; ``{"to": version}`` sets the version."""
     services, conversation = services_of(request), await conversation_of(request)
-    wanted = parse_conversion(await request.body())
+    wanted = await read_optional(request, Conversion)
     work = services.conversations.convert(conversation, wanted.to)
     rewritten, rejected = await until_disconnect(request.receive, work)
-    return json_reply(CompactionReply(conversation.id, rewritten, rejected))
+    return CompactionReply(conversation.id, rewritten, rejected)
 
 
-async def rollover(request: Request) -> Response:
-    """Archive the conversation and go on in a new one from its summary."""
+async def rollover(request: Request) -> Struct:
+    """Archive the conversation and continue in a new one from its summary."""
     services, conversation = services_of(request), await conversation_of(request)
     work = services.conversations.rollover(conversation)
-    return json_reply(ConversationReply.of(await until_disconnect(request.receive, work)), 201)
+    return _shown(await until_disconnect(request.receive, work))
 
 
-async def events(request: Request) -> ASGIApp:
-    """News of the conversation as they happen: compaction, facts, tasks; ends when the conversation is erased.
+async def events(request: Request) -> object:
+    """Events of the conversation: compaction, facts, tasks. Ends when the conversation is erased.
 
-    When the caller's key is revoked it ends too, with an ``error``.
+    Ends with an ``error`` when the caller's key is revoked.
     """
     services, conversation = services_of(request), await conversation_of(request)
     request_id: str = request.state.request_id
@@ -204,14 +204,18 @@ async def _rendered(relay: Relay[News], request_id: str) -> AsyncIterator[bytes]
 
 
 async def conversation_of(request: Request) -> Conversation:
-    """The conversation that the path names. Raises NotFoundError, for a foreign one as for a missing one."""
+    """The conversation in the path. Raises NotFoundError, also for one of another owner."""
     owner, name = caller_of(request).owner, request.path_params["id"]
     return await services_of(request).database.read(lambda c: get_conversation(c, name, owner))
 
 
-async def post(request: Request) -> ASGIApp:
-    """A message, and the reply to it."""
+async def post(request: Request) -> object:
+    """Post a message and get the reply."""
     return await post_message(request, await conversation_of(request))
+
+
+def _shown(conversation: Conversation) -> Struct:
+    return shown(conversation, ConversationReply)  # type: ignore[no-any-return]
 
 
 _ONE = "/v1/conversations/{id}"

@@ -1,4 +1,4 @@
-"""The route table as data: every endpoint declares who may call it and which bodies it takes."""
+"""The route table as data: each endpoint declares its access, its bodies and its replies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -23,17 +23,17 @@ FORM = "application/x-www-form-urlencoded"
 SSE = "text/event-stream"
 NDJSON = "application/x-ndjson"
 
-Handler = Callable[[Request], Awaitable[ASGIApp]]
+# A handler returns an ASGI reply, or a value that is sent as JSON with the endpoint's status.
+Handler = Callable[[Request], Awaitable[object]]
 
 
 @dataclass(frozen=True)
 class Endpoint:
     """One method on one path. ``accepts`` lists the media types of a request body ("": none named).
 
-    The rest describes it in the OpenAPI document: ``body`` and ``reply`` are the types of JSON (None: no JSON, or
-    of no fixed shape), ``streams`` the media type of a streamed reply, ``status`` that of success, ``query`` the
-    type of the query's parameters (None: none is read). The summary is the first sentence of the handler's docstring.
-    Not ``described`` is what is no part of the API.
+    The OpenAPI document shows the JSON types ``body`` and ``reply`` (None: not JSON), the media type of a stream
+    (``streams``), the status of success, the type of the ``query`` parameters, and the first paragraph of the
+    handler's docstring. ``described=False`` hides the endpoint.
     """
 
     method: str
@@ -50,21 +50,21 @@ class Endpoint:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What ``scope["path"]`` must match; the same expression that Starlette routes by."""
+        """The expression that Starlette matches ``scope["path"]`` with."""
         return compile_path(self.path)[0]
 
     def route(self) -> Route:
-        """The Starlette route."""
-        return Route(self.path, self.handler, methods=[self.method])
+        return Route(self.path, self._serve, methods=[self.method])
 
-
-def json_reply(value: object, status: int = 200) -> Response:
-    """``value`` as JSON: a struct, or what consists of such."""
-    return Response(msgspec.json.encode(value), status, media_type=JSON)
+    async def _serve(self, request: Request) -> ASGIApp:
+        reply = await self.handler(request)
+        if isinstance(reply, Struct | dict):
+            return Response(msgspec.json.encode(reply), self.status, media_type=JSON)
+        return cast("ASGIApp", reply)
 
 
 def find(endpoints: Sequence[Endpoint], method: str, path: str) -> Endpoint | None:
-    """The endpoint that serves ``path``, by preference the one with this method (HEAD counts as GET)."""
+    """The endpoint that serves ``path``, preferably with this method; HEAD counts as GET."""
     method = "GET" if method == "HEAD" else method
     matching = [endpoint for endpoint in endpoints if endpoint.pattern.match(path)]
     return next((endpoint for endpoint in matching if endpoint.method == method), None) or next(

@@ -4,47 +4,61 @@ from __future__ import annotations
 
 import time
 
+from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
 
-from gateway.api.http.endpoint import json_reply
-from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody, parse_embed
+from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody
 from gateway.api.ollama.models import LATEST
-from gateway.api.ollama.replies import Embedded, Embedding
 from gateway.api.openai.models import check_embedding_model
-from gateway.api.parsing.fields import parse_keep_alive
+from gateway.api.parsing.fields import parse_keep_alive, read_body
 from gateway.api.recording.embeddings import logged_embedding
 from gateway.api.services import services_of
 from gateway.inference.embedding import Embeddings
-from gateway.inference.interface import KeepAlive
 
 
-async def embed(request: Request) -> Response:
+class EmbedReply(Struct, frozen=True, kw_only=True):
+    """One vector of length 1 per input; the duration is in nanoseconds."""
+
+    model: str
+    embeddings: list[list[float]]
+    total_duration: int
+    prompt_eval_count: int
+
+
+class OldEmbedReply(Struct, frozen=True):
+    """The vector of the prompt."""
+
+    embedding: list[float]
+
+
+async def embed(request: Request) -> EmbedReply:
     """The vectors of one or more texts."""
     begun = time.monotonic()
-    body = parse_embed(await request.body(), EmbedBody)
-    texts = [body.input] if isinstance(body.input, str) else body.input
-    made = await _embed(request, body.model, texts, body.dimensions, parse_keep_alive(body.keep_alive))
-    return json_reply(
-        Embedded(
-            model=body.model,
-            embeddings=made.floats(),
-            total_duration=round((time.monotonic() - begun) * 1e9),
-            prompt_eval_count=sum(made.tokens),
-        )
+    body = await read_body(request, EmbedBody)
+    made = await _embed(request, body, [body.input] if isinstance(body.input, str) else body.input)
+    return EmbedReply(
+        model=body.model,
+        embeddings=made.floats(),
+        total_duration=round((time.monotonic() - begun) * 1e9),
+        prompt_eval_count=sum(made.tokens),
     )
 
 
-async def embeddings(request: Request) -> Response:
+async def embeddings(request: Request) -> OldEmbedReply:
     """The vector of one text."""
-    body = parse_embed(await request.body(), EmbeddingsBody)
-    made = await _embed(request, body.model, [body.prompt], None, parse_keep_alive(body.keep_alive))
-    return json_reply(Embedding(made.floats()[0]))
+    body = await read_body(request, EmbeddingsBody)
+    return OldEmbedReply((await _embed(request, body, [body.prompt])).floats()[0])
 
 
-async def _embed(
-    request: Request, model: str, texts: list[str], dimensions: int | None, keep_alive: KeepAlive
-) -> Embeddings:
-    services = services_of(request)
-    check_embedding_model(services, model.removesuffix(LATEST))
+async def _embed(request: Request, body: EmbedBody | EmbeddingsBody, texts: list[str]) -> Embeddings:
+    keep_alive = parse_keep_alive(body.keep_alive)
+    check_embedding_model(services_of(request), body.model.removesuffix(LATEST))
+    dimensions = body.dimensions if isinstance(body, EmbedBody) else None
     return await logged_embedding(request, texts, dimensions=dimensions, keep_alive=keep_alive)
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/api/embed", embed, "user", (JSON,), EmbedBody, EmbedReply),
+    Endpoint("POST", "/api/embeddings", embeddings, "user", (JSON,), EmbeddingsBody, OldEmbedReply),
+)

@@ -3,109 +3,230 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
-from functools import partial
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
 
+from msgspec import UNSET, Struct, UnsetType
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from gateway.api.generation import (
+    Choice,
+    Closed,
+    LogprobReply,
+    MoreText,
+    OutputBlock,
+    Rendering,
+    Step,
+    answer,
+    logprobs_of,
+)
 from gateway.api.http.dialect import OLLAMA
-from gateway.api.http.endpoint import json_reply
-from gateway.api.ollama.bodies import ChatBody, GenerateBody, parse_chat, parse_generate
-from gateway.api.ollama.models import check_name
-from gateway.api.ollama.options import OllamaOptions, check_options, max_tokens_of, sampling_of
+from gateway.api.http.endpoint import JSON, NDJSON, Endpoint
+from gateway.api.ollama.bodies import ChatBody, GenerateBody
+from gateway.api.ollama.models import LATEST
+from gateway.api.ollama.options import OllamaOptions
 from gateway.api.ollama.prompt import chat_fields, generate_fields
-from gateway.api.ollama.replies import Line
-from gateway.api.ollama.stream import LineMaker, OllamaDelta, chat_line, generate_line, pieces, whole
-from gateway.api.openai.models import context_length
-from gateway.api.parsing.fields import parse_keep_alive
-from gateway.api.recording.generations import logged_generation
+from gateway.api.openai.models import check_model, context_length
+from gateway.api.parsing.fields import parse_keep_alive, read_body
 from gateway.api.services import caller_of, services_of
 from gateway.api.streaming.ndjson import NdjsonResponse, ndjson
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, until_disconnect
+from gateway.api.streaming.streams import until_disconnect
 from gateway.base.errors import HearthError
-from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, KeepAlive, LoadProgress
+from gateway.inference.interface import GenerateCall, Inference, KeepAlive
+from model_host.protocol import Finished
 
 
-async def chat(request: Request) -> ASGIApp:
+class OllamaFunctionReply(Struct, frozen=True, kw_only=True):
+    """The function to call."""
+
+    index: int
+    name: str
+    arguments: dict[str, Any]
+
+
+class OllamaToolCallReply(Struct, frozen=True, kw_only=True):
+    """A complete call; streams do not split it."""
+
+    id: str
+    function: OllamaFunctionReply
+
+
+class OllamaMessageReply(Struct, frozen=True, kw_only=True):
+    """A message of the model, or the next piece of it."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str = ""
+    tool_calls: list[OllamaToolCallReply] | UnsetType = UNSET
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One line of a stream, or the whole reply. ``model`` is the name that the request used.
+
+    Only the last line has the counts and durations (nanoseconds); ``prompt_eval_count`` includes cached tokens.
+    """
+
+    model: str
+    created_at: datetime
+    done: bool
+    done_reason: Literal["stop", "length", "load", "unload"] | UnsetType = UNSET
+    total_duration: int | UnsetType = UNSET
+    load_duration: int | UnsetType = UNSET
+    prompt_eval_count: int | UnsetType = UNSET
+    prompt_eval_duration: int | UnsetType = UNSET
+    eval_count: int | UnsetType = UNSET
+    eval_duration: int | UnsetType = UNSET
+    logprobs: list[LogprobReply] | UnsetType = UNSET
+
+
+class ChatLine(Line, frozen=True, kw_only=True):
+    """A line of /api/chat."""
+
+    message: OllamaMessageReply
+
+
+class GenerateLine(Line, frozen=True, kw_only=True):
+    """A line of /api/generate."""
+
+    response: str
+
+
+class _LineRendering(Rendering):
+    """Lines of JSON. ``begun`` is the monotonic time of the request."""
+
+    def __init__(self, kind: type[ChatLine | GenerateLine], model: str, request_id: str) -> None:
+        self._kind = kind
+        self._model = model
+        self._request_id = request_id
+        self._begun = time.monotonic()
+
+    def line(
+        self,
+        text: str = "",
+        calls: list[OllamaToolCallReply] | None = None,
+        *,
+        done: bool = False,
+        **fields: Any,
+    ) -> ChatLine | GenerateLine:
+        head = {"model": self._model, "created_at": datetime.now(UTC), "done": done, **fields}
+        if self._kind is GenerateLine:
+            return GenerateLine(response=text, **head)
+        return ChatLine(message=OllamaMessageReply(content=text, tool_calls=calls or UNSET), **head)
+
+    def chunks(self, choice: Choice, step: Step) -> Iterable[bytes]:
+        match step:
+            case MoreText(_, delta):
+                return [ndjson(self.line(delta.text, logprobs=logprobs_of(delta.logprobs, []) or UNSET))]
+            case Closed(block) if block.call is not None:
+                call = _call(block)
+                return [ndjson(self.line(calls=[call]) if call else self.line(block.as_text))]
+            case Finished():
+                return [ndjson(self.line(done=True, **self._end(choice)))]
+            case _:
+                return ()
+
+    def _end(self, choice: Choice) -> dict[str, Any]:
+        """The fields of the last line. Loading took the time before the start that was not spent in the queue."""
+        end, loading = choice.end, 0.0
+        if choice.started is not None:
+            loading = max(0.0, choice.started_at - self._begun - choice.started.queue_seconds)
+        return {
+            "done_reason": "length" if end.reason == "length" else "stop",
+            "total_duration": _nanoseconds(time.monotonic() - self._begun),
+            "load_duration": _nanoseconds(loading),
+            "prompt_eval_count": end.prompt_tokens,
+            "prompt_eval_duration": _nanoseconds(end.prefill_seconds),
+            "eval_count": end.completion_tokens,
+            "eval_duration": _nanoseconds(end.decode_seconds),
+        }
+
+    def failed(self, choices: Sequence[Choice], error: HearthError) -> Iterable[bytes]:
+        return [ndjson(OLLAMA.envelope(error, self._request_id))]
+
+    def whole(self, choices: Sequence[Choice]) -> ChatLine | GenerateLine:
+        [choice] = choices
+        calls = {block.index: _call(block) for block in choice.blocks}
+        return self.line(
+            "".join(block.as_text for block in choice.blocks if calls[block.index] is None),
+            [call for call in calls.values() if call is not None],
+            done=True,
+            logprobs=logprobs_of(choice.logprobs, []) or UNSET,
+            **self._end(choice),
+        )
+
+    def response(self, body: AsyncIterator[bytes]) -> ASGIApp:
+        return NdjsonResponse(body)
+
+
+def _call(block: OutputBlock) -> OllamaToolCallReply | None:
+    """The call; None for text, and for arguments that were cut off or are nested too deeply: they become text."""
+    if block.call is None or block.arguments is None:
+        return None
+    function = OllamaFunctionReply(
+        index=block.call.index, name=block.call.name or "", arguments=block.arguments
+    )
+    return OllamaToolCallReply(id=block.call.call_id or "", function=function)
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+async def chat(request: Request) -> object:
     """The next message of a conversation."""
-    body = parse_chat(await request.body())
-    return await _reply(request, body, chat_line, chat_fields(body) if body.messages else None)
+    body = await read_body(request, ChatBody)
+    return await _reply(request, body, ChatLine, chat_fields(body) if body.messages else None)
 
 
-async def generate(request: Request) -> ASGIApp:
+async def generate(request: Request) -> object:
     """The reply to one prompt."""
-    body = parse_generate(await request.body())
-    return await _reply(request, body, generate_line, generate_fields(body) if body.prompt else None)
+    body = await read_body(request, GenerateBody)
+    return await _reply(request, body, GenerateLine, generate_fields(body) if body.prompt else None)
 
 
 async def _reply(
-    request: Request, body: ChatBody | GenerateBody, line: LineMaker, prompt: dict[str, Any] | None
-) -> ASGIApp:
-    """Lines, one reply, or, without a prompt, the model loaded or unloaded."""
-    begun = time.monotonic()
-    services = services_of(request)
-    check_name(services, body.model)
+    request: Request,
+    body: ChatBody | GenerateBody,
+    kind: type[ChatLine | GenerateLine],
+    prompt: dict[str, Any] | None,
+) -> object:
+    """The generation or, without a prompt, the model loaded or unloaded."""
+    services, request_id = services_of(request), request.state.request_id
+    rendering = _LineRendering(kind, body.model, request_id)
+    check_model(services, body.model.removesuffix(LATEST))
     options = body.options or OllamaOptions()
     context = context_length(services.model, services.inference.health())
-    check_options(options, context)
+    options.check(context)
     keep_alive = parse_keep_alive(body.keep_alive)
     if prompt is None:
         work = _load_or_unload(services.inference, keep_alive)
-        return json_reply(line(body.model, await until_disconnect(request.receive, work)))
-    request_id: str = request.state.request_id
+        return rendering.line(done=True, done_reason=await until_disconnect(request.receive, work))
     call = GenerateCall(
         id=request_id,
-        max_tokens=max_tokens_of(options),
-        sampling=sampling_of(options, context),
+        max_tokens=options.max_tokens,
+        sampling=options.sampling(context),
         stop=options.stop or [],
         json_schema=body.json_schema,
-        logprobs=body.wanted_logprobs,
+        logprobs=(body.top_logprobs or 0) if body.logprobs else None,
         schema_field="format",
         owner=caller_of(request).owner,
         keep_alive=keep_alive,
         **prompt,
     )
-    relay: Relay[GenerationEvent] = Relay(logged_generation(services, call, None), services.drain)
-    if body.stream is False:
-        made = await until_disconnect(request.receive, _whole(relay, begun))
-        return json_reply(line(body.model, made))
-    return StreamReply(
-        relay,
-        lambda items: _lines(pieces(items, begun), partial(line, body.model), request_id),
-        hold=_has_begun,
-        response=NdjsonResponse,
-    )
+    return await answer(request, [call], rendering, stream=body.stream is not False)
 
 
-async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> OllamaDelta:
-    """Ollama's convention for a request without a prompt. Unloading waits for open requests to end."""
+async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> Literal["load", "unload"]:
+    """Ollama's convention for a request without a prompt. Unloading waits for open requests."""
     if keep_alive == 0:
         await inference.unload()
-        return OllamaDelta(last={"done_reason": "unload"})
+        return "unload"
     await inference.model_info(keep_alive=keep_alive)
-    return OllamaDelta(last={"done_reason": "load"})
+    return "load"
 
 
-def _has_begun(event: GenerationEvent) -> bool:
-    return not isinstance(event, LoadProgress)
-
-
-async def _whole(relay: Relay[GenerationEvent], begun: float) -> OllamaDelta:
-    async with relay:
-        made = await whole(pieces(relay, begun))
-    if made is None:
-        raise HearthError("the generation ended without a result")
-    return made
-
-
-async def _lines(
-    made: AsyncIterator[OllamaDelta], line: Callable[[OllamaDelta], Line], request_id: str
-) -> AsyncIterator[bytes]:
-    """The lines; an error after the start is the last one."""
-    try:
-        async for piece in made:
-            yield ndjson(line(piece))
-    except Exception as error:
-        yield ndjson(OLLAMA.envelope(known_error(error), request_id))
+ENDPOINTS = (
+    Endpoint("POST", "/api/chat", chat, "user", (JSON,), ChatBody, ChatLine, NDJSON),
+    Endpoint("POST", "/api/generate", generate, "user", (JSON,), GenerateBody, GenerateLine, NDJSON),
+)

@@ -1,4 +1,4 @@
-"""Ollama's view of the models here: what is installed, what is loaded, what a model is."""
+"""Ollama's endpoints about models: version, tags, ps, show."""
 
 from __future__ import annotations
 
@@ -6,31 +6,23 @@ import asyncio
 import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
 
-from gateway.api.http.endpoint import json_reply
-from gateway.api.ollama.bodies import parse_show
-from gateway.api.ollama.replies import (
-    InstalledModel,
-    LoadedModel,
-    ModelDetails,
-    Processes,
-    Shown,
-    Tags,
-    Version,
-)
+from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.ollama.bodies import ShowBody
 from gateway.api.openai.models import check_model, context_length
-from gateway.api.services import Services, services_of
+from gateway.api.parsing.fields import invalid, read_body
+from gateway.api.services import services_of
 from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
 from gateway.models.gguf_header import chat_template, header_pairs
 from model_host.protocol import Sampling
 
-# The Ollama release whose API these endpoints follow. Clients compare it with the release a feature came with.
+# The Ollama release whose API these endpoints follow. Clients compare it with the release of a feature.
 API_VERSION = "0.12.0"
 
 LATEST = ":latest"
@@ -55,60 +47,129 @@ _QUANTIZATIONS = {
     18: "Q6_K",
     32: "BF16",
 }
-# Options whose name or meaning differs from the field of Sampling.
+# Options that have another name than the field of Sampling.
 _OPTION_NAMES = {"penalty_last_n": "repeat_last_n"}
 
 
-def check_name(services: Services, name: str) -> None:
-    """Raises NotFoundError unless ``name``, with or without the tag ``latest``, is the model that is served."""
-    check_model(services, name.removesuffix(LATEST))
+class Version(Struct, frozen=True):
+    """The version of Ollama's API, not of this server."""
+
+    version: str
 
 
-async def version(request: Request) -> Response:
+class ModelDetails(Struct, frozen=True, kw_only=True):
+    """From the header of the model's file."""
+
+    parent_model: str = ""
+    format: Literal["gguf"] = "gguf"
+    family: str
+    families: list[str]
+    parameter_size: str
+    quantization_level: str
+
+
+class OllamaModel(Struct, frozen=True, kw_only=True):
+    """A model. ``digest`` changes with the file; it is not a checksum of its bytes."""
+
+    name: str
+    model: str
+    size: int  # bytes of the file, or resident bytes
+    digest: str
+    details: ModelDetails
+
+
+class InstalledModel(OllamaModel, frozen=True, kw_only=True):
+    """A model that can be used."""
+
+    modified_at: datetime
+
+
+class Tags(Struct, frozen=True):
+    """Reply of /api/tags."""
+
+    models: list[InstalledModel]
+
+
+class LoadedModel(OllamaModel, frozen=True, kw_only=True):
+    """A model in memory. ``expires_at`` is in the year 9999 if it is never unloaded."""
+
+    size_vram: int
+    expires_at: datetime
+    context_length: int
+
+
+class Processes(Struct, frozen=True):
+    """Reply of /api/ps."""
+
+    models: list[LoadedModel]
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """Reply of /api/show. ``model_info`` is the file's header without the tokenizer, ``template`` is Jinja."""
+
+    modified_at: datetime
+    details: ModelDetails
+    model_info: dict[str, Any]
+    capabilities: list[str]
+    parameters: str  # one option and its default a line
+    template: str
+
+
+async def version(request: Request) -> Version:
     """The version of the API."""
-    return json_reply(Version(API_VERSION))
+    return Version(API_VERSION)
 
 
-async def tags(request: Request) -> Response:
-    """The models that can be asked."""
+async def tags(request: Request) -> Tags:
+    """The models that can be used."""
     services = services_of(request)
-    models = [services.model, services.embedding.model]
-    return json_reply(Tags([_installed(model) for model in models if model is not None]))
+    return Tags(
+        [
+            InstalledModel(modified_at=_modified(model.path), **_fields(model, model.size_bytes))
+            for model in (services.model, services.embedding.model)
+            if model is not None
+        ]
+    )
 
 
-async def processes(request: Request) -> Response:
-    """The models in memory. Looking does not count as use."""
-    services = services_of(request)
-    settings = services.settings
+async def processes(request: Request) -> Processes:
+    """The models in memory. Does not count as use."""
+    services, settings = services_of(request), services_of(request).settings
     hosts = (
         (services.model, services.inference.health(), settings.model.idle_seconds),
         (services.embedding.model, services.embedding.health(), settings.embedding.idle_seconds),
     )
-    return json_reply(
-        Processes(
-            [
-                _loaded(model, health, idle)
-                for model, health, idle in hosts
-                if model is not None and health is not None and health.state == "ready"
-            ]
-        )
+    return Processes(
+        [
+            LoadedModel(
+                size_vram=0,
+                expires_at=_expires_at(health, idle),
+                context_length=context_length(model, health),
+                **_fields(model, health.rss_bytes or 0),
+            )
+            for model, health, idle in hosts
+            if model is not None and health is not None and health.state == "ready"
+        ]
     )
 
 
-async def show(request: Request) -> Response:
-    """What is known of a model. Does not load it."""
+async def show(request: Request) -> Shown:
+    """The properties of a model. Does not load it."""
     services = services_of(request)
-    name = parse_show(await request.body())
-    embedding = services.embedding.model
-    if embedding is not None and name.removesuffix(LATEST) == embedding.name:
-        return json_reply(await _shown(embedding, services.embedding.health(), "", ["embedding"]))
-    check_name(services, name)
+    body = await read_body(request, ShowBody)
+    name = body.model or body.name
+    if name is None:
+        raise invalid("model", "it is missing")
+    name, embedding = name.removesuffix(LATEST), services.embedding.model
+    if embedding is not None and name == embedding.name:
+        return await _shown(embedding, services.embedding.health(), "", ["embedding"])
+    check_model(services, name)
     template = await asyncio.to_thread(chat_template, services.model.path) or ""
     health = services.inference.health()
-    # Whether the template's format of calls is understood, the host knows once it is loaded.
+    # Only the loaded host knows whether it understands the template's format of calls.
     tools = health.model.tools if health.model is not None else "tools" in template
     capabilities = ["completion", "tools"] if tools else ["completion"]
-    return json_reply(await _shown(services.model, health, template, capabilities))
+    return await _shown(services.model, health, template, capabilities)
 
 
 async def _shown(
@@ -125,34 +186,15 @@ async def _shown(
     )
 
 
-def _installed(model: ResolvedModel) -> InstalledModel:
-    name = _tagged(model.name)
-    return InstalledModel(
-        name=name,
-        model=name,
-        modified_at=_modified(model.path),
-        size=model.size_bytes,
-        digest=_digest(model),
-        details=_details(header_pairs(model.path)),
-    )
-
-
-def _loaded(model: ResolvedModel, health: HostHealth, idle_seconds: float) -> LoadedModel:
-    name = _tagged(model.name)
-    return LoadedModel(
-        name=name,
-        model=name,
-        size=health.rss_bytes or 0,
-        size_vram=0,
-        digest=_digest(model),
-        details=_details(header_pairs(model.path)),
-        expires_at=_expires_at(health, idle_seconds),
-        context_length=context_length(model, health),
-    )
+def _fields(model: ResolvedModel, size: int) -> dict[str, Any]:
+    """The fields of OllamaModel."""
+    name = model.name if ":" in model.name else model.name + LATEST
+    details = _details(header_pairs(model.path))
+    return {"name": name, "model": name, "size": size, "digest": _digest(model), "details": details}
 
 
 def _expires_at(health: HostHealth, idle_seconds: float) -> datetime:
-    """When the model goes unless it is used again; one in use goes the configured time after its last use."""
+    """When the model is unloaded without further use; with open requests, as if they ended now."""
     left = health.idle_seconds_left
     if left is None and health.open_requests and idle_seconds >= 0:
         left = idle_seconds
@@ -162,19 +204,15 @@ def _expires_at(health: HostHealth, idle_seconds: float) -> datetime:
     return min(_FOREVER, now + timedelta(seconds=min(left, (_FOREVER - now).total_seconds())))
 
 
-def _tagged(name: str) -> str:
-    return name if ":" in name else name + LATEST
-
-
 def _modified(path: Path) -> datetime:
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except OSError:  # not there any more
+    except OSError:  # deleted meanwhile
         return datetime.fromtimestamp(0, UTC)
 
 
 def _digest(model: ResolvedModel) -> str:
-    """64 hexadecimal digits that change with the file. Hashing gigabytes for a list would take seconds."""
+    """64 hexadecimal digits that change with the file. Hashing its gigabytes would take seconds."""
     identity = f"{model.path.name}\0{model.size_bytes}\0{_modified(model.path).isoformat()}"
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -195,3 +233,11 @@ def _parameters(model: ResolvedModel, health: HostHealth | None) -> str:
     lines = [f"{'num_ctx':<30} {context_length(model, health)}"]
     lines += [f"{_OPTION_NAMES.get(n, n):<30} {v:g}" for n, v in defaults.items() if v is not None]
     return "\n".join(lines)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/version", version, "user", reply=Version),
+    Endpoint("GET", "/api/tags", tags, "user", reply=Tags),
+    Endpoint("GET", "/api/ps", processes, "user", reply=Processes),
+    Endpoint("POST", "/api/show", show, "user", (JSON,), ShowBody, Shown),
+)

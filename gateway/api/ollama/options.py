@@ -1,4 +1,4 @@
-"""Ollama's ``options``: how to sample, when to stop, how much context."""
+"""Ollama's ``options``: sampling, limits and stop strings."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from gateway.api.parsing.neutral import Neutral
-from gateway.base.errors import InvalidRequestError
+from gateway.api.parsing.fields import Neutral, invalid
 from model_host.protocol import Penalty, Sampling, StopString, Unit
 
 MAX_LAST_N = 8192  # of model_host.protocol.Sampling.penalty_last_n
 
 
 class OllamaOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The options that are honoured. None leaves the default in force; the defaults are this server's, not Ollama's.
+    """The supported options. None means this server's default, not Ollama's.
 
-    ``seed`` -1 draws one. ``num_predict`` -1 and -2 both mean the rest of the context. ``repeat_last_n`` -1 means
-    the whole context. ``num_ctx`` must fit the context that is loaded; it never loads another one.
+    ``seed`` -1 draws one; ``num_predict`` -1 and -2 mean the rest of the context; ``repeat_last_n`` -1 means the whole
+    context. ``num_ctx`` must fit the context of the server; it does not change that.
     """
 
     temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
@@ -33,10 +32,46 @@ class OllamaOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     frequency_penalty: Penalty | None = None
     num_ctx: Annotated[int, Meta(ge=1)] | None = None
 
+    def __post_init__(self) -> None:
+        if self.num_predict == 0:
+            raise invalid("options.num_predict", "send at least 1, or -1 for the rest of the context")
 
-# Ollama's other options, with the values that describe what happens here anyway: its defaults where it does the
-# same, and for ``num_keep`` any beginning, because nothing is ever dropped from a prompt.
-UNSUPPORTED: Neutral = {
+    def check(self, context: int) -> None:
+        """Raises InvalidRequestError for options that exceed ``context``, the tokens of one request."""
+        if self.num_ctx is not None and self.num_ctx > context:
+            raise invalid(
+                "options.num_ctx",
+                f"it is {self.num_ctx}, but the context has {context} tokens; send at most that, or raise "
+                "`model.context` if the model was trained for it",
+            )
+        if self.repeat_last_n == -1 and context > MAX_LAST_N:
+            raise invalid(
+                "options.repeat_last_n",
+                f"-1 means the whole context of {context} tokens; the maximum is {MAX_LAST_N}",
+            )
+
+    def sampling(self, context: int) -> Sampling:
+        """The given options over this server's defaults."""
+        given: dict[str, Any] = {
+            name: value
+            for name in Sampling.__struct_fields__
+            if (value := getattr(self, name, None)) is not None
+        }
+        if self.seed == -1:
+            del given["seed"]
+        if self.repeat_last_n is not None:
+            given["penalty_last_n"] = context if self.repeat_last_n == -1 else self.repeat_last_n
+        return Sampling(**given)
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The longest output in tokens; None for the rest of the context."""
+        return self.num_predict if self.num_predict is not None and self.num_predict > 0 else None
+
+
+# Ollama's other options, with the values that describe this server: Ollama's default where the behaviour is the same,
+# and for ``num_keep`` any beginning, because prompts are never truncated.
+NEUTRAL_OPTIONS: Neutral = {
     "embedding_only": (False,),
     "f16_kv": (True,),
     "logits_all": (False,),
@@ -57,43 +92,3 @@ UNSUPPORTED: Neutral = {
     "use_mmap": (True,),
     "vocab_only": (False,),
 }
-
-
-def check_options(options: OllamaOptions, context: int) -> None:
-    """Raises InvalidRequestError for what the types cannot express. ``context``: tokens of one request."""
-    if options.num_predict == 0:
-        raise InvalidRequestError(
-            "`options.num_predict` is at least 1; -1 or -2 for as much as fits", param="options.num_predict"
-        )
-    if options.num_ctx is not None and options.num_ctx > context:
-        raise InvalidRequestError(
-            f"`options.num_ctx` is {options.num_ctx}, and the context has {context} tokens; send at most that, or "
-            "start the server with a larger `model.context`, if the model was trained for it",
-            param="options.num_ctx",
-        )
-    if options.repeat_last_n == -1 and context > MAX_LAST_N:
-        raise InvalidRequestError(
-            f"`options.repeat_last_n` -1 would be the whole context of {context} tokens; at most {MAX_LAST_N} can "
-            "be looked back on",
-            param="options.repeat_last_n",
-        )
-
-
-def sampling_of(options: OllamaOptions, context: int) -> Sampling:
-    """How to sample; what is not given keeps this server's default."""
-    given: dict[str, Any] = {
-        name: value
-        for name in Sampling.__struct_fields__
-        if (value := getattr(options, name, None)) is not None
-    }
-    if options.seed == -1:
-        del given["seed"]
-    if options.repeat_last_n is not None:
-        given["penalty_last_n"] = context if options.repeat_last_n == -1 else options.repeat_last_n
-    return Sampling(**given)
-
-
-def max_tokens_of(options: OllamaOptions) -> int | None:
-    """The longest output in tokens; None for the rest of the context."""
-    limit = options.num_predict
-    return limit if limit is not None and limit > 0 else None

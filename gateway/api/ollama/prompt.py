@@ -1,27 +1,25 @@
-"""From Ollama's messages and tools to the host's."""
+"""Translation of Ollama's messages and tools for the model host."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gateway.api.ollama.bodies import ChatBody, GenerateBody, OllamaMessage, OllamaTool
-from gateway.base.errors import InvalidRequestError
+from gateway.api.ollama.bodies import ChatBody, GenerateBody, OllamaMessage
+from gateway.api.parsing.fields import invalid
 from model_host.protocol import Message, Tool, ToolCall
 
-_BELONGS = {"tool_calls": "assistant", "tool_name": "tool", "tool_call_id": "tool"}
+_ROLES = {"tool_calls": "assistant", "tool_name": "tool", "tool_call_id": "tool"}
 
 
 def chat_fields(body: ChatBody) -> dict[str, Any]:
     """The prompt's fields of GenerateCall for /api/chat."""
-    sent = body.messages or []
-    fields: dict[str, Any] = {"messages": _messages(sent)}
-    if body.tools:
-        fields["tools"] = [_tool(tool) for tool in body.tools]
-    return fields
+    functions = [tool.function for tool in body.tools or []]
+    tools = [Tool(each.name, each.description or "", each.parameters or {}) for each in functions]
+    return {"messages": _messages(body.messages or []), "tools": tools}
 
 
 def generate_fields(body: GenerateBody) -> dict[str, Any]:
-    """The prompt's fields of GenerateCall for /api/generate: one turn of the user, or raw text."""
+    """The prompt's fields of GenerateCall for /api/generate: a user's turn, or raw text."""
     prompt = body.prompt or ""
     if body.raw:
         return {"prompt": prompt}
@@ -30,7 +28,7 @@ def generate_fields(body: GenerateBody) -> dict[str, Any]:
 
 
 def _messages(sent: list[OllamaMessage]) -> list[Message]:
-    """The turns. A ``tool`` message answers the call it names, else the first one that has no answer yet."""
+    """The turns. A ``tool`` message answers the call that it names, or else the first unanswered one."""
     made = []
     waiting: list[ToolCall] = []
     for number, message in enumerate(sent):
@@ -48,13 +46,9 @@ def _messages(sent: list[OllamaMessage]) -> list[Message]:
 
 
 def _calls(number: int, message: OllamaMessage) -> list[ToolCall]:
-    """The calls of a reply that is sent back. Replies carry an id for each; one that was lost is made up."""
+    """The calls of a reply that is sent back; an id that the client did not send is made up."""
     return [
-        ToolCall(
-            call.id or f"call_{number}_{index}",
-            call.function.name,
-            call.function.arguments,
-        )
+        ToolCall(call.id or f"call_{number}_{index}", call.function.name, call.function.arguments)
         for index, call in enumerate(message.tool_calls or [])
     ]
 
@@ -64,22 +58,15 @@ def _answered(number: int, message: OllamaMessage, waiting: list[ToolCall]) -> T
     for call in waiting:
         if wanted_id in (None, call.id) and wanted_name in (None, call.name):
             return call
-    raise InvalidRequestError(
-        f"`messages[{number}]` answers no open tool call of the message before: its `tool_call_id` or `tool_name` "
-        "must be that of one",
-        param=f"messages[{number}]",
+    raise invalid(
+        f"messages[{number}]",
+        "no open call of the last assistant message has its `tool_call_id` and `tool_name`",
     )
 
 
 def _check_fields(number: int, message: OllamaMessage) -> None:
-    for name, role in _BELONGS.items():
+    for name, role in _ROLES.items():
         if getattr(message, name) and message.role != role:
-            raise InvalidRequestError(
-                f"`messages[{number}].{name}` has no place in a message of the role `{message.role}`",
-                param=f"messages[{number}].{name}",
+            raise invalid(
+                f"messages[{number}].{name}", f"messages of the role `{message.role}` cannot have it"
             )
-
-
-def _tool(tool: OllamaTool) -> Tool:
-    function = tool.function
-    return Tool(function.name, function.description or "", function.parameters or {})

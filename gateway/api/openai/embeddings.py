@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: vectors of texts, in OpenAI's shapes."""
+"""POST /v1/embeddings: vectors of texts."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
-from starlette.responses import Response
 
-from gateway.api.http.endpoint import JSON, Endpoint, json_reply
+from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.openai.models import check_embedding_model
-from gateway.api.parsing.fields import convert, decode_object, parse_keep_alive
+from gateway.api.parsing.fields import invalid, parse_keep_alive, read_body
 from gateway.api.recording.embeddings import logged_embedding
 from gateway.api.services import services_of
-from gateway.base.errors import InvalidRequestError
-from gateway.inference.embedding import TextKind
 from model_host.protocol import TokenId
 
-# As many as OpenAI takes.
+# OpenAI's limit.
 MAX_INPUTS = 2048
 
 Tokens = Annotated[list[TokenId], Meta(min_length=1)]
+TextOrTokens = str | Annotated[list[str | TokenId | Tokens], Meta(min_length=1)]
+
+
+def as_list(value: str | list[str | int | list[int]], field: str) -> list[str | list[int]]:
+    """The texts and lists of tokens in a field. Raises InvalidRequestError for a mixed list."""
+    if isinstance(value, str):
+        return [value]
+    if len({type(item) for item in value}) > 1:
+        raise invalid(field, "send a list of texts only, of tokens only, or of lists of tokens only")
+    tokens = [item for item in value if isinstance(item, int)]
+    return [tokens] if tokens else [item for item in value if not isinstance(item, int)]
 
 
 class EmbeddingsRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``input`` is a text, a list of texts, the tokens of a text, or a list of such lists.
 
-    Ours: ``task`` puts the words around the texts that the model was trained with for queries or documents.
+    ``task``, not in OpenAI's API, adds the task prompt for queries or documents that the model was trained with.
     """
 
     model: str
-    input: str | Annotated[list[str | TokenId | Tokens], Meta(min_length=1)]
+    input: TextOrTokens
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Meta(ge=1, le=65_536)] | None = None
     user: Annotated[str, Meta(max_length=512)] | None = None
-    # Ours.
+    # Not in OpenAI's API:
     task: Literal["query", "document"] | None = None
     keep_alive: float | str | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.texts) > MAX_INPUTS:
+            raise invalid("input", f"it has {len(self.texts)} texts; send at most {MAX_INPUTS} a request")
+        if self.task is not None and not isinstance(self.texts[0], str):
+            raise invalid("task", "it needs texts: tokens are embedded unchanged")
+
     @property
     def texts(self) -> list[str | list[int]]:
-        """The texts in their order. Raises InvalidRequestError for a list of several kinds of things."""
-        if isinstance(self.input, str):
-            return [self.input]
-        kinds = {type(item) for item in self.input}
-        if len(kinds) > 1:
-            raise InvalidRequestError(
-                "`input`: a list has texts alone, tokens alone, or lists of tokens alone", param="input"
-            )
-        if kinds == {int}:
-            return [[item for item in self.input if isinstance(item, int)]]
-        if len(self.input) > MAX_INPUTS:
-            raise InvalidRequestError(
-                f"`input` has {len(self.input)} texts; at most {MAX_INPUTS} fit one request", param="input"
-            )
-        return [item for item in self.input if not isinstance(item, int)]
+        return as_list(self.input, "input")
 
 
 class EmbeddingItem(Struct, frozen=True):
-    """One vector: numbers, or with ``encoding_format`` base64 little-endian float32 in base64."""
+    """One vector: numbers or, for the ``encoding_format`` base64, little-endian float32 in base64."""
 
     index: int
     embedding: list[float] | str
@@ -67,7 +67,7 @@ class EmbeddingItem(Struct, frozen=True):
 
 
 class EmbeddingUsage(Struct, frozen=True):
-    """Tokens of all texts, those that the model wants at their ends included."""
+    """Tokens of all texts, including those that the model adds at their ends."""
 
     prompt_tokens: int
     total_tokens: int
@@ -82,29 +82,28 @@ class EmbeddingsReply(Struct, frozen=True, kw_only=True):
     usage: EmbeddingUsage
 
 
-async def embeddings(request: Request) -> Response:
-    """The vectors of one or more texts. Starts the embedding model when it is not loaded."""
+async def embeddings(request: Request) -> EmbeddingsReply:
+    """The vectors of one or more texts. Loads the embedding model if necessary."""
     services = services_of(request)
-    body = convert(decode_object(await request.body()), EmbeddingsRequest)
+    body = await read_body(request, EmbeddingsRequest)
     check_embedding_model(services, body.model)
-    kind: TextKind = body.task or "plain"
-    texts = body.texts
-    if kind != "plain" and not isinstance(texts[0], str):
-        raise InvalidRequestError("`task` needs texts: tokens are embedded as they are", param="task")
-    keep_alive = parse_keep_alive(body.keep_alive)
     made = await logged_embedding(
-        request, texts, kind=kind, dimensions=body.dimensions, keep_alive=keep_alive, user=body.user
+        request,
+        body.texts,
+        kind=body.task or "plain",
+        dimensions=body.dimensions,
+        keep_alive=parse_keep_alive(body.keep_alive),
+        user=body.user,
     )
     vectors: list[list[float] | str] = [*made.floats()]
     if body.encoding_format == "base64":
         vectors = [base64.b64encode(vector).decode() for vector in made.vectors]
     total = sum(made.tokens)
-    reply = EmbeddingsReply(
+    return EmbeddingsReply(
         data=[EmbeddingItem(index, vector) for index, vector in enumerate(vectors)],
         model=services.embedding.name or body.model,
         usage=EmbeddingUsage(total, total),
     )
-    return json_reply(reply)
 
 
 ENDPOINTS = (

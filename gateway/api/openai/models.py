@@ -1,4 +1,4 @@
-"""GET /v1/models: the model that is served, and the embedding model where there is one."""
+"""GET /v1/models: the chat model, and the embedding model if one is configured."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
 
-from gateway.api.http.endpoint import json_reply
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.services import Services, services_of
 from gateway.base.errors import NotFoundError
 from gateway.inference.interface import HostHealth
@@ -19,37 +18,35 @@ DEFAULT = "default"
 
 def check_model(services: Services, name: str) -> None:
     """Raises NotFoundError unless ``name`` is the configured model's, or ``default``."""
-    if name not in (DEFAULT, services.model.name):
-        raise NotFoundError(
-            f"the model `{name}` is not served here; use `{services.model.name}` or `default`",
-            code="model_not_found",
-            param="model",
-        )
+    _check(name, services.model.name)
 
 
 def check_embedding_model(services: Services, name: str) -> None:
-    """Raises NotFoundError for another embedding model than the one there is. That there is none, it says itself."""
-    served = services.embedding.name
-    if served is not None and name not in (DEFAULT, served):
+    """As :func:`check_model` for the embedding model; without one, ``embed`` itself raises."""
+    if services.embedding.name is not None:
+        _check(name, services.embedding.name, "embedding ")
+
+
+def _check(name: str, served: str, kind: str = "") -> None:
+    if name not in (DEFAULT, served):
         raise NotFoundError(
-            f"the embedding model `{name}` is not served here; use `{served}` or `{DEFAULT}`",
+            f"the {kind}model `{name}` is not served here; use `{served}` or `{DEFAULT}`",
             code="model_not_found",
             param="model",
         )
 
 
 def context_length(model: ResolvedModel, health: HostHealth | None) -> int:
-    """Tokens that one request may have, its answer included: as the loaded model says, else as its file does."""
+    """Maximum tokens of a request and its answer, according to the loaded model or else to its file."""
     loaded = health.model if health is not None else None
     return loaded.n_ctx if loaded is not None else model.context_length
 
 
 class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="model"):
-    """A model. ``created`` is its file's time in Unix seconds, 0 before there is one.
+    """A model. ``created`` is the time of its file in Unix seconds, 0 without a file.
 
-    ``context_length`` is how many tokens one request may have, its answer included.
-
-    ``notice`` is a remark about the model worth showing once, from the catalog.
+    ``context_length`` is the maximum of tokens of a request and its answer. ``notice`` is the catalog's remark about
+    the model, worth showing once.
     """
 
     id: str
@@ -60,34 +57,34 @@ class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="mod
 
 
 class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
-    """All models: the one that answers, then the embedding model where there is one."""
+    """The chat model, then the embedding model if one is configured."""
 
     data: list[ModelReply]
 
 
-async def list_models(request: Request) -> Response:
+async def list_models(request: Request) -> ModelList:
     """The models that are served."""
     services = services_of(request)
     models = [_model(services.model, services.inference.health())]
     if services.embedding.model is not None:
         models.append(_model(services.embedding.model, services.embedding.health()))
-    return json_reply(ModelList(models))
+    return ModelList(models)
 
 
-async def get_model(request: Request) -> Response:
-    """One model; ``default`` is answered with the model behind it."""
+async def get_model(request: Request) -> ModelReply:
+    """One model; ``default`` is the chat model."""
     services, name = services_of(request), request.path_params["id"]
     embedding = services.embedding.model
     if embedding is not None and name == embedding.name:
-        return json_reply(_model(embedding, services.embedding.health()))
+        return _model(embedding, services.embedding.health())
     check_model(services, name)
-    return json_reply(_model(services.model, services.inference.health()))
+    return _model(services.model, services.inference.health())
 
 
 def _model(model: ResolvedModel, health: HostHealth | None) -> ModelReply:
     try:
         created = int(model.path.stat().st_mtime)
-    except OSError:  # not pulled yet
+    except OSError:  # not downloaded yet
         created = 0
     return ModelReply(
         id=model.name,
@@ -95,3 +92,9 @@ def _model(model: ResolvedModel, health: HostHealth | None) -> ModelReply:
         context_length=context_length(model, health),
         notice=model.notice,
     )
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/v1/models", list_models, "user", reply=ModelList),
+    Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=ModelReply),
+)

@@ -1,43 +1,46 @@
-"""POST /tokenize and /detokenize by the loaded model's own tokenizer, in llama-server's shapes."""
+"""POST /tokenize and /detokenize with the loaded model's tokenizer, in llama-server's shapes."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
-from starlette.responses import Response
 
-from gateway.api.http.endpoint import JSON, Endpoint, json_reply
-from gateway.api.parsing.fields import convert, decode_object
-from gateway.api.parsing.neutral import without_neutral
+from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.parsing.fields import Neutral, invalid, read_body
 from gateway.api.services import services_of
 from gateway.api.streaming.streams import until_disconnect
-from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import Inference
 from model_host.protocol import TokenId
 
-# Ids in one request; a text may be as long as a body.
+# Per request; a text may be as long as a body.
 _MAX_TOKENS = 262_144
 
 
 class TokenizeRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``content`` or ``text`` is cut into tokens, all of it plain text: no control token can come out."""
+    """``content`` or ``text`` as plain text: control tokens cannot result from it."""
+
+    neutral: ClassVar[Neutral] = {"add_special": (False,), "parse_special": (False,)}
 
     content: str | None = None
     text: str | None = None
     with_pieces: bool | None = None
 
+    def __post_init__(self) -> None:
+        if (self.content is None) == (self.text is None):
+            raise invalid("content", "send either `content` or `text`")
+
 
 class TokenPiece(Struct, frozen=True):
-    """A token and the text it adds; its bytes when they are not whole characters."""
+    """A token and the text it adds; its bytes if they are not whole characters."""
 
     id: int
     piece: str | list[int]
 
 
 class TokenizeReply(Struct, frozen=True):
-    """Ids, or with ``with_pieces`` ids and texts."""
+    """Ids or, with ``with_pieces``, ids and texts."""
 
     tokens: list[int | TokenPiece]
 
@@ -49,32 +52,24 @@ class DetokenizeRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DetokenizeReply(Struct, frozen=True):
-    """The text. Control tokens add nothing to it; bytes that are no characters are U+FFFD."""
+    """The text. Control tokens add nothing; invalid UTF-8 becomes U+FFFD."""
 
     content: str
 
 
-# llama-server's fields that are not there, with the values that ask for nothing.
-_UNSUPPORTED: dict[str, tuple[Any, ...]] = {"add_special": (False,), "parse_special": (False,)}
+async def tokenize(request: Request) -> TokenizeReply:
+    """The tokens of a text. Loads the model if necessary."""
+    body = await read_body(request, TokenizeRequest)
+    text = body.content if body.content is not None else body.text or ""
+    work = _tokens(services_of(request).inference, text, with_pieces=bool(body.with_pieces))
+    return TokenizeReply(await until_disconnect(request.receive, work))
 
 
-async def tokenize(request: Request) -> Response:
-    """The tokens of a text. Starts the model when it is not loaded."""
-    fields = without_neutral(decode_object(await request.body()), _UNSUPPORTED)
-    body = convert(fields, TokenizeRequest)
-    text = body.content if body.text is None else body.text
-    if text is None or None not in (body.content, body.text):
-        raise InvalidRequestError("one of `content` and `text` is needed, and only one", param="content")
-    inference = services_of(request).inference
-    work = _tokens(inference, text, with_pieces=bool(body.with_pieces))
-    return json_reply(TokenizeReply(await until_disconnect(request.receive, work)))
-
-
-async def detokenize(request: Request) -> Response:
-    """The text of tokens. Starts the model when it is not loaded."""
-    body = convert(decode_object(await request.body()), DetokenizeRequest)
+async def detokenize(request: Request) -> DetokenizeReply:
+    """The text of tokens. Loads the model if necessary."""
+    body = await read_body(request, DetokenizeRequest)
     work = services_of(request).inference.detokenize(body.tokens)
-    return json_reply(DetokenizeReply(await until_disconnect(request.receive, work)))
+    return DetokenizeReply(await until_disconnect(request.receive, work))
 
 
 async def _tokens(inference: Inference, text: str, *, with_pieces: bool) -> list[int | TokenPiece]:

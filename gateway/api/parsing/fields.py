@@ -1,13 +1,15 @@
-"""Parts that several endpoints read the same way."""
+"""Request bodies: JSON to typed structs, fields that are accepted only while neutral, and errors that name a field."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
+from starlette.requests import Request
 
 from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault
 from gateway.base.errors import InvalidRequestError
@@ -15,8 +17,13 @@ from gateway.inference.interface import KeepAlive
 
 T = TypeVar("T")
 
-# Whom a client asks for. Kept in the request log, and what DELETE /v1/requests erases records by.
+# Fields that the server does not implement, with the values that change nothing; null never does. A path such as
+# `messages[].audio` reaches into lists and objects. A body class has its table as `neutral`.
+Neutral = Mapping[str, tuple[Any, ...]]
+
+# The end user of a client. Stored in the request log; DELETE /v1/requests erases records by it.
 User = Annotated[str, Meta(max_length=256)]
+CallId = Annotated[str, Meta(min_length=1, max_length=256)]
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ms|s|m|h|d))+)")
@@ -24,6 +31,14 @@ _PART = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
 _PATH = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
 _NAMED = re.compile(r"(?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
 _NEVER = -1.0
+
+
+def invalid(param: str, problem: str, *, code: str | None = None) -> InvalidRequestError:
+    return InvalidRequestError(f"`{param}`: {problem}", param=param, code=code)
+
+
+def unsupported(param: str, remedy: str = "") -> InvalidRequestError:
+    return InvalidRequestError(f"`{param}` is not supported{remedy}", param=param, code="unsupported_field")
 
 
 def parse_keep_alive(value: float | str | None) -> KeepAlive:
@@ -35,10 +50,10 @@ def parse_keep_alive(value: float | str | None) -> KeepAlive:
         return None
     seconds = _seconds(value) if isinstance(value, str) else float(value)
     if seconds is None or not math.isfinite(seconds):
-        raise InvalidRequestError(
-            "`keep_alive` is a number of seconds or a duration such as 10m or 1h30m; "
-            "0 unloads the model afterwards, a negative one keeps it forever",
-            param="keep_alive",
+        raise invalid(
+            "keep_alive",
+            "send a number of seconds or a duration such as 10m or 1h30m; 0 unloads the model after the request, "
+            "a negative number keeps it loaded",
         )
     return _NEVER if seconds < 0 else seconds
 
@@ -52,6 +67,16 @@ def _seconds(text: str) -> float | None:
             return None
     total = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(match[2]))
     return -total if match[1] == "-" else total
+
+
+async def read_body(request: Request, kind: type[T]) -> T:
+    """The request's JSON body as ``kind``. Raises InvalidRequestError naming the field at fault."""
+    return parse(await request.body(), kind)
+
+
+def parse(body: bytes, kind: type[T]) -> T:
+    """As :func:`read_body`; the struct's ``__post_init__`` checks rules across fields."""
+    return convert(decode_object(body), kind)
 
 
 def decode_object(body: bytes) -> dict[str, Any]:
@@ -72,17 +97,18 @@ def decode_object(body: bytes) -> dict[str, Any]:
             raise InvalidRequestError(
                 f"{where}: {problem}", param=path or None, code="invalid_json"
             ) from None
-        raise InvalidRequestError(f"the body is no valid JSON: {error}", code="invalid_json") from None
+        raise InvalidRequestError(f"the body is not valid JSON: {error}", code="invalid_json") from None
     if not isinstance(value, dict):
         raise InvalidRequestError("the body must be a JSON object", code="invalid_json")
     return value
 
 
 def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
-    """``fields`` as a struct; when not ``strict``, numbers and truth values may be strings.
+    """``fields``, which lose their neutral ones, as a struct. Unless ``strict``, numbers and booleans may be strings.
 
-    Raises InvalidRequestError naming an unknown field, or the one out of its range.
+    Raises InvalidRequestError naming an unknown or unsupported field, or one out of range.
     """
+    _drop_neutral(fields, getattr(kind, "neutral", {}))
     known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
     for name in fields:
         if name not in known:
@@ -93,11 +119,38 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
         raise _explained(str(error)) from None
 
 
+def _drop_neutral(fields: dict[str, Any], neutral: Neutral) -> None:
+    """Remove the fields of the table. Raises InvalidRequestError for a value that is not neutral."""
+    for path, values in neutral.items():
+        for place, parent, name in _occurrences(fields, path):
+            value = parent.pop(name)
+            if value is not None and not any(type(value) is type(each) and value == each for each in values):
+                shown = " or ".join(
+                    str(each).lower() if isinstance(each, bool) else repr(each) for each in values
+                )
+                raise unsupported(place, f", except as {shown}" if values else "")
+
+
+def _occurrences(value: Any, path: str, place: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Each occurrence of ``path`` in ``value``: its full path, the object that contains it, and its name there."""
+    head, _, rest = path.partition(".")
+    name = head.removesuffix("[]")
+    if not isinstance(value, dict) or name not in value:
+        return
+    if not rest:
+        yield place + name, value, name
+    elif name == head:
+        yield from _occurrences(value[name], rest, f"{place}{name}.")
+    elif isinstance(value[name], list):
+        for index, item in enumerate(value[name]):
+            yield from _occurrences(item, rest, f"{place}{name}[{index}].")
+
+
 def _explained(problem: str) -> InvalidRequestError:
     """msgspec's message with the field's path in front; the innermost field at fault becomes ``param``."""
     match = _PATH.search(problem)
     path, text = (match[1], problem[: match.start()]) if match else ("", problem)
-    named = _NAMED.search(text)  # the path of a missing or unknown field ends at the object around it
+    named = _NAMED.search(text)  # the path of a missing or unknown field ends at its parent
     if named:
         path = f"{path}.{named[1]}" if path else named[1]
     code = "unknown_field" if "unknown field" in text else None

@@ -13,10 +13,9 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.api.openai.chat.request import parse_chat
-from gateway.api.openai.chat.routes import _to_call as chat_call
-from gateway.api.openai.completions.bodies import parse_completion
-from gateway.api.openai.completions.routes import _to_calls as completion_calls
+from gateway.api.openai.chat.request import chat_call, parse_chat
+from gateway.api.openai.completions.request import CompletionRequest, completion_calls
+from gateway.api.parsing.fields import parse
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.runfile import running
 from gateway.cli.log.replay_call import call_of, output_of
@@ -95,7 +94,9 @@ def test_a_chat_is_asked_again_as_it_was(call: GenerateCall) -> None:
 def test_a_plain_prompt_is_asked_again_as_it_was(call: GenerateCall, limit: int) -> None:
     again = call_of(logged(call), None)
     assert again.path == "/v1/completions"
-    [made] = completion_calls(parse_completion(msgspec.json.encode(again.body)), [call.prompt or ""], "r", "")
+    [made] = completion_calls(
+        parse(msgspec.json.encode(again.body), CompletionRequest), [call.prompt or ""], "r", ""
+    )
     assert made == msgspec.structs.replace(
         call, max_tokens=limit, lane="background", schema_field="response_format"
     )

@@ -1,4 +1,4 @@
-"""The messages of a chat request: what they may say, and what the host makes of them."""
+"""The messages of a chat request and their translation for the model host."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from gateway.api.parsing.fields import CallId, invalid, unsupported
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
-from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, ToolCall, ToolName
-
-CallId = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class ContentPart(Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a message's content; text is the only type."""
+    """A part of a message's content; only text is supported."""
 
     type: Literal["text"]
     text: str
 
 
 class SentFunction(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an earlier reply called. ``arguments`` is the text of a JSON object."""
+    """The function that an earlier reply called; ``arguments`` is a JSON object as text."""
 
     name: ToolName
     arguments: str
@@ -36,9 +34,9 @@ class SentCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChatMessage(Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn. ``developer`` is OpenAI's newer name of ``system``; ``tool`` answers the call ``tool_call_id``.
+    """One turn. ``developer`` means ``system``; ``tool`` is the result of the call ``tool_call_id``.
 
-    ``content`` may be null or absent beside ``tool_calls``.
+    ``content`` may be null or absent next to ``tool_calls``.
     """
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -49,14 +47,14 @@ class ChatMessage(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def text(self) -> str:
-        """The content as one string; parts are joined as they are."""
+        """The content; parts are joined without a separator."""
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content)
         return self.content or ""
 
 
 def host_messages(messages: list[ChatMessage]) -> list[Message]:
-    """The turns as the host knows them. Raises InvalidRequestError naming the field at fault."""
+    """The turns in the host's form. Raises InvalidRequestError naming the field at fault."""
     made: list[Message] = []
     unanswered: dict[str, str] = {}  # calls of the last assistant's turn: name by id
     for index, message in enumerate(messages):
@@ -66,54 +64,45 @@ def host_messages(messages: list[ChatMessage]) -> list[Message]:
             made.append(_result(message, unanswered, place))
             continue
         if unanswered:
-            raise _wrong(place, f"the calls {', '.join(unanswered)} need their `tool` messages first")
+            raise invalid(place, f"send the `tool` messages of the calls {', '.join(unanswered)} first")
         calls = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(message.tool_calls or [])]
         unanswered = {call.id: call.name for call in calls}
         if len(unanswered) < len(calls):
-            raise _wrong(f"{place}.tool_calls", "two calls have the same `id`")
+            raise invalid(f"{place}.tool_calls", "two calls have the same `id`")
         role = "system" if message.role == "developer" else message.role
         made.append(Message(role, message.text, tool_calls=calls))
     if unanswered:
-        raise _wrong(
-            "messages", f"the calls {', '.join(unanswered)} have no `tool` message with their result"
+        raise invalid(
+            "messages", f"the calls {', '.join(unanswered)} need `tool` messages with their results"
         )
     return made
 
 
 def _check_fields(message: ChatMessage, place: str) -> None:
-    """Which fields go with which role."""
     if message.tool_calls and message.role != "assistant":
-        raise _wrong(f"{place}.tool_calls", "only an assistant's message has tool calls")
+        raise invalid(f"{place}.tool_calls", "only assistant messages can have tool calls")
     if message.content is None and not message.tool_calls:
-        raise _wrong(f"{place}.content", "it is missing; only a message with `tool_calls` may go without")
+        raise invalid(f"{place}.content", "it is missing; only a message with `tool_calls` can omit it")
     if (message.tool_call_id is not None) != (message.role == "tool"):
-        raise _wrong(f"{place}.tool_call_id", "it belongs to a `tool` message, which needs it")
+        raise invalid(f"{place}.tool_call_id", "`tool` messages, and no others, need it")
     if message.name is not None and message.role != "tool":
-        raise InvalidRequestError(
-            f"`{place}.name` is not supported, except in a `tool` message",
-            param=f"{place}.name",
-            code="unsupported_field",
-        )
+        raise unsupported(f"{place}.name", ", except in a `tool` message")
 
 
 def _result(message: ChatMessage, unanswered: dict[str, str], place: str) -> Message:
     assert message.tool_call_id is not None
     name = unanswered.pop(message.tool_call_id, None)
     if name is None:
-        raise _wrong(
-            f"{place}.tool_call_id", f"no open call before it has the id {message.tool_call_id[:80]!r}"
+        raise invalid(
+            f"{place}.tool_call_id", f"no unanswered call before it has the id {message.tool_call_id[:80]!r}"
         )
     if message.name not in (None, name):
-        raise _wrong(f"{place}.name", f"the call was of {name}")
+        raise invalid(f"{place}.name", f"the call was to {name}")
     return Message("tool", message.text, tool_call_id=message.tool_call_id, name=name)
 
 
 def _call(call: SentCall, place: str) -> ToolCall:
     arguments = json_object(call.function.arguments or "{}")
     if arguments is None:
-        raise _wrong(f"{place}.function.arguments", NO_OBJECT)
+        raise invalid(f"{place}.function.arguments", NO_OBJECT)
     return ToolCall(call.id, call.function.name, arguments)
-
-
-def _wrong(place: str, what: str) -> InvalidRequestError:
-    return InvalidRequestError(f"`{place}`: {what}", param=place)

@@ -1,97 +1,146 @@
-"""POST /v1/chat/completions, as OpenAI's clients know it."""
+"""POST /v1/chat/completions."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
+from msgspec import UNSET, Struct, UnsetType
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
-from gateway.api.http.endpoint import json_reply
-from gateway.api.http.errors import envelope
-from gateway.api.openai.chat.messages import host_messages
-from gateway.api.openai.chat.reply import ChatChoice, ChatReply
-from gateway.api.openai.chat.request import ChatRequest, parse_chat
-from gateway.api.openai.chat.tools import NamedTool, host_choice, host_tools
-from gateway.api.openai.generation import (
-    Numbered,
-    checked,
-    choices_of,
-    collect,
-    has_begun,
-    schema_of,
-    to_call,
+from gateway.api.generation import (
+    Choice,
+    LogprobReply,
+    MoreArguments,
+    MoreText,
+    OutputBlock,
+    Step,
+    answer,
+    logprobs_of,
 )
+from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.openai.bodies import choices_of
+from gateway.api.openai.chat.request import ChatRequest, chat_call, parse_chat
 from gateway.api.openai.models import check_model
-from gateway.api.recording.generations import logged_generations
+from gateway.api.openai.replies import Completion, CompletionRendering
 from gateway.api.services import caller_of, services_of
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
-from gateway.inference.interface import GenerateCall
-from model_host.protocol import Delta, Finished, ToolDelta
-
-_DONE = b"data: [DONE]\n\n"
+from model_host.protocol import Finished, FinishReason, TokenLogprob, ToolDelta
 
 
-async def chat_completions(request: Request) -> ASGIApp:
+class FunctionReply(Struct, frozen=True):
+    """The function to call; ``arguments`` is a JSON object as text."""
+
+    name: str
+    arguments: str
+
+
+class ToolCallReply(Struct, frozen=True, tag_field="type", tag="function"):
+    """A tool call."""
+
+    id: str
+    function: FunctionReply
+
+
+class ChatLogprobs(Struct, frozen=True):
+    """The tokens of a choice, or of a piece of it."""
+
+    content: list[LogprobReply]
+    refusal: None = None
+
+
+class ChatMessageReply(Struct, frozen=True, kw_only=True):
+    """The model's message. ``content`` is null if it only calls tools."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str | None
+    refusal: None = None
+    tool_calls: list[ToolCallReply] | UnsetType = UNSET
+
+
+class ChatChoiceReply(Struct, frozen=True, kw_only=True):
+    """One choice."""
+
+    index: int
+    message: ChatMessageReply
+    logprobs: ChatLogprobs | None
+    finish_reason: FinishReason
+
+
+class ChatCompletion(Completion, frozen=True, kw_only=True, tag_field="object", tag="chat.completion"):
+    """A whole reply."""
+
+    choices: list[ChatChoiceReply]
+
+
+class _ChatRendering(CompletionRendering):
+    prefix = "chatcmpl"
+    object = "chat.completion.chunk"
+
+    def opening(self, choices: Sequence[Choice]) -> Iterator[bytes]:
+        for choice in choices:
+            yield self._chunk(choice, {"role": "assistant", "content": ""})
+
+    def chunks(self, choice: Choice, step: Step) -> Iterator[bytes]:
+        if isinstance(step, Finished):
+            yield self._chunk(choice, {}, finish_reason=step.reason)
+        elif isinstance(step, MoreArguments):
+            yield self._chunk(choice, {"tool_calls": [_call_piece(step.delta)]})
+        elif isinstance(step, MoreText):
+            logprobs = _logprobs(step.delta.logprobs)
+            yield self._chunk(choice, {"content": step.delta.text}, logprobs=logprobs)
+
+    def _chunk(self, choice: Choice, delta: dict[str, Any], **fields: Any) -> bytes:
+        piece = {"index": choice.index, "delta": delta, "logprobs": None, "finish_reason": None}
+        return self.chunk([piece | fields])
+
+    def whole(self, choices: Sequence[Choice]) -> ChatCompletion:
+        return ChatCompletion(
+            **self.head, choices=[_whole(each) for each in choices], usage=self.usage(choices)
+        )
+
+
+def _whole(choice: Choice) -> ChatChoiceReply:
+    calls = [_call(block, block.call) for block in choice.blocks if block.call is not None]
+    message = ChatMessageReply(
+        content=None if calls and not choice.text else choice.text, tool_calls=calls or UNSET
+    )
+    return ChatChoiceReply(
+        index=choice.index,
+        message=message,
+        logprobs=_logprobs(choice.logprobs),
+        finish_reason=choice.end.reason,
+    )
+
+
+def _call(block: OutputBlock, call: ToolDelta) -> ToolCallReply:
+    return ToolCallReply(call.call_id or "", FunctionReply(call.name or "", block.text))
+
+
+def _call_piece(delta: ToolDelta) -> dict[str, Any]:
+    if delta.name is None:
+        return {"index": delta.index, "function": {"arguments": delta.arguments}}
+    function = {"name": delta.name, "arguments": delta.arguments}
+    return {"index": delta.index, "id": delta.call_id, "type": "function", "function": function}
+
+
+def _logprobs(tokens: Sequence[TokenLogprob]) -> ChatLogprobs | None:
+    return ChatLogprobs(logprobs_of(tokens)) if tokens else None
+
+
+async def chat_completions(request: Request) -> object:
     """Completions of a conversation, whole or streamed."""
-    services = services_of(request)
+    services, request_id = services_of(request), request.state.request_id
     chat = parse_chat(await request.body())
     check_model(services, chat.model)
-    request_id = request.state.request_id
-    calls = choices_of(_to_call(chat, request_id, caller_of(request).owner), chat.n or 1)
-    relay: Relay[Numbered] = Relay(
-        logged_generations(services, calls, chat.user, keep=chat.store is not False), services.drain
-    )
-    reply = ChatReply(request_id, services.model.name)
-    choices = [ChatChoice(index) for index in range(len(calls))]
-    if chat.stream:
-        options = chat.stream_options
-        with_usage = options is not None and bool(options.include_usage)
-        return StreamReply(
-            relay, lambda items: _chunks(items, reply, choices, request_id, with_usage), hold=has_begun
-        )
-    await until_disconnect(request.receive, collect(relay, choices))
-    return json_reply(reply.whole(choices))
-
-
-def _to_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
-    tools = host_tools([tool.function for tool in chat.tools or []], "tools[{}].function")
-    choice = chat.tool_choice
-    named = choice.function.name if isinstance(choice, NamedTool) else None
-    return to_call(
-        chat,
-        request_id,
-        owner,
-        messages=host_messages(chat.messages),
-        max_tokens=chat.max_completion_tokens or chat.max_tokens,
-        grammar=chat.grammar,
-        json_schema=schema_of(chat.response_format),
-        schema_field="response_format",
-        ignore_eos=bool(chat.ignore_eos),
-        tools=tools,
-        tool_choice=host_choice(
-            choice if isinstance(choice, str) else None, named, tools, "tool_choice.function.name"
-        ),
-        parallel_tool_calls=chat.parallel_tool_calls is not False,
-        logprobs=(chat.top_logprobs or 0) if chat.logprobs else None,
+    calls = choices_of(chat_call(chat, request_id, caller_of(request).owner), chat.n or 1)
+    rendering = _ChatRendering(request_id, services.model.name, len(calls), chat.include_usage)
+    return await answer(
+        request, calls, rendering, stream=bool(chat.stream), user=chat.user, keep=chat.store is not False
     )
 
 
-async def _chunks(
-    relay: Relay[Numbered], reply: ChatReply, choices: list[ChatChoice], request_id: str, with_usage: bool
-) -> AsyncIterator[bytes]:
-    """Chunks, then ``[DONE]``; an error after the start is an ``{"error": …}`` before it."""
-    try:
-        for choice in choices:
-            yield sse(reply.opening(choice.index))
-        async for index, event in relay:
-            event = checked(event)
-            if isinstance(event, Delta | ToolDelta | Finished):
-                yield sse(reply.chunk(index, event))
-            if isinstance(event, Finished):
-                choices[index].add(event)
-        if with_usage:
-            yield sse(reply.usage_chunk(choices))
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id))
-    yield _DONE
+ENDPOINTS = (
+    Endpoint(
+        "POST", "/v1/chat/completions", chat_completions, "user", (JSON,), ChatRequest, ChatCompletion, SSE
+    ),
+)

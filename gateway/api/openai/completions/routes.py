@@ -1,126 +1,153 @@
-"""POST /v1/completions: text that goes on where a prompt ends, without a chat template."""
+"""POST /v1/completions: continues a prompt without a chat template."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
+from msgspec import Struct
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
-from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
-from gateway.api.http.errors import envelope
-from gateway.api.openai.completions.bodies import CompletionRequest, Prompt, parse_completion
-from gateway.api.openai.completions.replies import Completion, CompletionChoice, CompletionReply
-from gateway.api.openai.generation import (
-    Numbered,
-    checked,
-    choices_of,
-    collect,
-    has_begun,
-    schema_of,
-    to_call,
-)
+from gateway.api.generation import Choice, MoreText, Step, answer
+from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.openai.completions.request import CompletionRequest, completion_calls
 from gateway.api.openai.models import check_model
-from gateway.api.recording.generations import logged_generations
+from gateway.api.openai.replies import Completion, CompletionRendering
+from gateway.api.parsing.fields import invalid, read_body
 from gateway.api.services import caller_of, services_of
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
-from gateway.base.errors import InvalidRequestError
+from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import GenerateCall, Inference
-from model_host.protocol import Delta, Finished
-
-_DONE = b"data: [DONE]\n\n"
-_MAX_TOKENS = 16
+from model_host.protocol import Finished, TokenLogprob
 
 
-async def completions(request: Request) -> ASGIApp:
-    """Text that goes on where each prompt ends, without a chat template; whole or streamed."""
-    services = services_of(request)
-    body = parse_completion(await request.body())
-    check_model(services, body.model)
-    request_id = request.state.request_id
-    prompts = await until_disconnect(request.receive, _texts(services.inference, body.prompts))
-    calls = _to_calls(body, prompts, request_id, caller_of(request).owner)
-    n = body.n or 1
-    relay: Relay[Numbered] = Relay(
-        logged_generations(services, calls, body.user, kind="generate"), services.drain
+class CompletionLogprobs(Struct, frozen=True):
+    """For each token: text, log-probability, alternatives, and the offset in the choice's text in characters."""
+
+    tokens: list[str]
+    token_logprobs: list[float]
+    top_logprobs: list[dict[str, float]]
+    text_offset: list[int]
+
+
+class CompletionChoiceReply(Struct, frozen=True, kw_only=True):
+    """A choice, or the next piece of it; only the last piece has a ``finish_reason``."""
+
+    index: int
+    text: str
+    logprobs: CompletionLogprobs | None = None
+    finish_reason: Literal["stop", "length"] | None = None
+
+
+class TextCompletion(Completion, frozen=True, kw_only=True, tag_field="object", tag="text_completion"):
+    """A whole reply."""
+
+    choices: list[CompletionChoiceReply]
+
+
+class _TextRendering(CompletionRendering):
+    """``echo`` has the prompt of each choice, or ``""``."""
+
+    prefix = "cmpl"
+    object = "text_completion"
+
+    def __init__(self, echo: Sequence[str], *args: Any) -> None:
+        super().__init__(*args)
+        self._echo = echo
+
+    def opening(self, choices: Sequence[Choice]) -> Iterator[bytes]:
+        for choice in choices:
+            if self._echo[choice.index]:
+                yield self._chunk(choice, self._echo[choice.index])
+
+    def chunks(self, choice: Choice, step: Step) -> Iterator[bytes]:
+        if isinstance(step, Finished):
+            yield self._chunk(choice, "", finish_reason=_reason(step))
+        elif isinstance(step, MoreText):
+            before = len(step.block.text) - len(step.delta.text)
+            yield self._chunk(choice, step.delta.text, logprobs=_logprobs(step.delta.logprobs, before))
+
+    def _chunk(self, choice: Choice, text: str, **fields: Any) -> bytes:
+        return self.chunk(
+            [{"index": choice.index, "text": text, "logprobs": None, "finish_reason": None} | fields]
+        )
+
+    def whole(self, choices: Sequence[Choice]) -> TextCompletion:
+        replies = [
+            CompletionChoiceReply(
+                index=choice.index,
+                text=self._echo[choice.index] + choice.text,
+                logprobs=_logprobs(choice.logprobs, 0),
+                finish_reason=_reason(choice.end),
+            )
+            for choice in choices
+        ]
+        return TextCompletion(**self.head, choices=replies, usage=self.usage(choices))
+
+
+def _reason(end: Finished) -> Literal["stop", "length"]:
+    return "length" if end.reason == "length" else "stop"
+
+
+def _logprobs(tokens: Sequence[TokenLogprob], before: int) -> CompletionLogprobs | None:
+    """None without tokens; ``before`` characters of the choice's text precede them."""
+    if not tokens:
+        return None
+    offsets, sofar = [], bytearray()
+    for token in tokens:
+        offsets.append(before + len(sofar.decode("utf-8", "ignore")))
+        sofar += bytes(token.bytes)
+    return CompletionLogprobs(
+        tokens=[token.token for token in tokens],
+        token_logprobs=[token.logprob for token in tokens],
+        top_logprobs=[_alternatives(token) for token in tokens],
+        text_offset=offsets,
     )
-    reply = CompletionReply(request_id, services.model.name, n)
-    choices = [
-        CompletionChoice(index, (call.prompt or "") if body.echo else "") for index, call in enumerate(calls)
-    ]
-    if body.stream:
-        with_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
-        return StreamReply(
-            relay, lambda items: _chunks(items, reply, choices, request_id, with_usage), hold=has_begun
-        )
-    await until_disconnect(request.receive, collect(relay, choices))
-    return json_reply(reply.whole(choices))
 
 
-def _to_calls(body: CompletionRequest, prompts: list[str], request_id: str, owner: str) -> list[GenerateCall]:
-    """The generations in the order of the choices: all of the first prompt, then all of the second."""
-    return [
-        call
-        for prompt in prompts
-        for call in choices_of(
-            to_call(
-                body,
-                request_id,
-                owner,
-                prompt=prompt,
-                max_tokens=body.max_tokens or _MAX_TOKENS,
-                grammar=body.grammar,
-                json_schema=schema_of(body.response_format),
-                schema_field="response_format",
-                ignore_eos=bool(body.ignore_eos),
-                logprobs=body.logprobs,
-            ),
-            body.n or 1,
-        )
-    ]
+def _alternatives(token: TokenLogprob) -> dict[str, float]:
+    """The likeliest first, and the token itself. Of tokens with the same text the likeliest counts."""
+    found: dict[str, float] = {}
+    for one in token.top:
+        found.setdefault(one.token, one.logprob)
+    found.setdefault(token.token, token.logprob)
+    return found
 
 
-async def _texts(inference: Inference, prompts: list[Prompt]) -> list[str]:
-    """The prompts as text. Raises InvalidRequestError for tokens that are not what their text would be read as."""
+async def completions(request: Request) -> object:
+    """Text that continues each prompt, without a chat template; whole or streamed."""
+    services, request_id = services_of(request), request.state.request_id
+    body = await read_body(request, CompletionRequest)
+    check_model(services, body.model)
+    prompts = await until_disconnect(request.receive, _texts(services.inference, body.prompts))
+    calls: list[GenerateCall] = completion_calls(body, prompts, request_id, caller_of(request).owner)
+    rendering = _TextRendering(
+        [(call.prompt or "") if body.echo else "" for call in calls],
+        request_id,
+        services.model.name,
+        body.n or 1,
+        body.include_usage,
+    )
+    return await answer(request, calls, rendering, stream=bool(body.stream), user=body.user, kind="generate")
+
+
+async def _texts(inference: Inference, prompts: list[str | list[int]]) -> list[str]:
+    """The prompts as text. Raises InvalidRequestError for tokens that their text would not be tokenized to."""
     texts: list[str] = []
     for prompt in prompts:
-        if isinstance(prompt, list):
-            text = await inference.detokenize(prompt)
-            if await inference.tokenize(text) != prompt:
-                raise InvalidRequestError(
-                    "`prompt`: this model reads the text of these tokens as other tokens (control tokens, for "
-                    "example, cannot be sent); send the text itself, or tokens as POST /tokenize makes them",
-                    param="prompt",
-                )
-            texts.append(text)
-        else:
+        if isinstance(prompt, str):
             texts.append(prompt)
+            continue
+        text = await inference.detokenize(prompt)
+        if await inference.tokenize(text) != prompt:
+            raise invalid(
+                "prompt",
+                "the text of these tokens is tokenized differently, for example because of control tokens, which "
+                "cannot be sent; send the text, or tokens from POST /tokenize",
+            )
+        texts.append(text)
     return texts
 
 
-async def _chunks(
-    relay: Relay[Numbered],
-    reply: CompletionReply,
-    choices: list[CompletionChoice],
-    request_id: str,
-    with_usage: bool,
-) -> AsyncIterator[bytes]:
-    """Chunks, then ``[DONE]``; an error after the start is an ``{"error": …}`` before it."""
-    try:
-        for choice in choices:
-            if (first := choice.first_piece()) is not None:
-                yield sse(reply.chunk(first))
-        async for index, event in relay:
-            event = checked(event)
-            if isinstance(event, Delta | Finished):
-                yield sse(reply.chunk(choices[index].piece(event)))
-        if with_usage:
-            yield sse(reply.usage_chunk(choices))
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id))
-    yield _DONE
-
-
 ENDPOINTS = (
-    Endpoint("POST", "/v1/completions", completions, "user", (JSON,), CompletionRequest, Completion, SSE),
+    Endpoint("POST", "/v1/completions", completions, "user", (JSON,), CompletionRequest, TextCompletion, SSE),
 )

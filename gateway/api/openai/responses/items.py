@@ -1,4 +1,4 @@
-"""The items of a response's input, and what the host makes of them."""
+"""The items of a response's input and their translation for the model host."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gateway.api.openai.chat.messages import CallId
+from gateway.api.generation import Status
+from gateway.api.parsing.fields import CallId, invalid
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
-from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, ToolCall, ToolName
 
-Status = Literal["in_progress", "completed", "incomplete"]
-
-# Between the instructions and system messages that follow them: together they are one turn.
+# Between the instructions and a system message that follows them, which are one turn.
 _BETWEEN = "\n\n"
 
 
@@ -25,7 +23,7 @@ class InputText(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type
 
 
 class OutputText(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="output_text"):
-    """Text of an earlier reply. Its ``logprobs`` may be sent back with it; they say nothing to the model."""
+    """Text of an earlier reply. The model does not see ``logprobs``."""
 
     text: str
     logprobs: list[Any] | None = None
@@ -34,7 +32,7 @@ class OutputText(Struct, frozen=True, forbid_unknown_fields=True, tag_field="typ
 class MessageItem(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="message"
 ):
-    """One turn. The type may be left out. ``id`` and ``status`` are those of an earlier reply's item."""
+    """One turn. ``type`` is optional; ``id`` and ``status`` are those of an earlier reply's item."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[InputText | OutputText]
@@ -45,7 +43,7 @@ class MessageItem(
 class CallItem(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="function_call"
 ):
-    """A call that an earlier reply made. ``arguments`` is the text of a JSON object."""
+    """A call of an earlier reply; ``arguments`` is a JSON object as text."""
 
     call_id: CallId
     name: ToolName
@@ -62,7 +60,7 @@ class ResultItem(
     tag_field="type",
     tag="function_call_output",
 ):
-    """What the function returned that ``call_id`` called."""
+    """The result of the call ``call_id``."""
 
     call_id: CallId
     output: str | list[InputText]
@@ -74,7 +72,7 @@ InputItem = MessageItem | CallItem | ResultItem
 
 
 def host_messages(instructions: str | None, items: str | list[InputItem]) -> list[Message]:
-    """The turns as the host knows them. Raises InvalidRequestError naming the item at fault."""
+    """The turns in the host's form. Raises InvalidRequestError naming the item at fault."""
     turns = _Turns(instructions)
     if isinstance(items, str):
         turns.message(MessageItem(role="user", content=items), "input")
@@ -93,7 +91,7 @@ def host_messages(instructions: str | None, items: str | list[InputItem]) -> lis
 
 
 class _Turns:
-    """The prompt so far. A text of the model and the calls that follow it are one turn."""
+    """The prompt so far. A text of the model and the calls after it are one turn."""
 
     def __init__(self, instructions: str | None) -> None:
         self.made = [Message("system", instructions)] if instructions else []
@@ -110,7 +108,7 @@ class _Turns:
 
     def call(self, item: CallItem, place: str) -> None:
         if item.call_id in self._unanswered:
-            raise _wrong(f"{place}.call_id", "another call before it has the same id")
+            raise invalid(f"{place}.call_id", "an earlier call has the same id")
         if not self.made or self.made[-1].role != "assistant":
             self.check_answered(place)
             self.made.append(Message("assistant", ""))
@@ -121,15 +119,16 @@ class _Turns:
     def result(self, item: ResultItem, place: str) -> None:
         name = self._unanswered.pop(item.call_id, None)
         if name is None:
-            raise _wrong(f"{place}.call_id", f"no open call before it has the id {item.call_id[:80]!r}")
+            raise invalid(
+                f"{place}.call_id", f"no unanswered call before it has the id {item.call_id[:80]!r}"
+            )
         text = item.output if isinstance(item.output, str) else "".join(part.text for part in item.output)
         self.made.append(Message("tool", text, tool_call_id=item.call_id, name=name))
 
     def check_answered(self, place: str) -> None:
-        """Raises while calls have no result."""
         if self._unanswered:
             open_calls = ", ".join(self._unanswered)[:200]
-            raise _wrong(place, f"the calls {open_calls} need their `function_call_output` first")
+            raise invalid(place, f"send the `function_call_output` of the calls {open_calls} first")
 
 
 def _text(item: MessageItem, place: str) -> str:
@@ -138,9 +137,9 @@ def _text(item: MessageItem, place: str) -> str:
     wanted = OutputText if item.role == "assistant" else InputText
     for index, part in enumerate(item.content):
         if not isinstance(part, wanted):
-            raise _wrong(
+            raise invalid(
                 f"{place}.content[{index}].type",
-                f"the role {item.role} has parts of the type {wanted.__struct_config__.tag}",
+                f"the role {item.role} takes parts of the type {wanted.__struct_config__.tag}",
             )
     return "".join(part.text for part in item.content)
 
@@ -148,9 +147,5 @@ def _text(item: MessageItem, place: str) -> str:
 def _call(item: CallItem, place: str) -> ToolCall:
     arguments = json_object(item.arguments or "{}")
     if arguments is None:
-        raise _wrong(f"{place}.arguments", NO_OBJECT)
+        raise invalid(f"{place}.arguments", NO_OBJECT)
     return ToolCall(item.call_id, item.name, arguments)
-
-
-def _wrong(place: str, what: str) -> InvalidRequestError:
-    return InvalidRequestError(f"`{place}`: {what}", param=place)

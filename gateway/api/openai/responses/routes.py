@@ -1,95 +1,269 @@
-"""POST /v1/responses, as OpenAI's clients know it, without anything stored."""
+"""POST /v1/responses, stateless."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.types import ASGIApp
 
-from gateway.api.http.endpoint import JSON, SSE, Endpoint, json_reply
-from gateway.api.openai.chat.tools import host_choice, host_tools
-from gateway.api.openai.generation import Numbered, check_ended, checked, collect, has_begun, to_call
+from gateway.api.generation import (
+    Choice,
+    Closed,
+    LogprobReply,
+    MoreArguments,
+    MoreText,
+    Opened,
+    OutputBlock,
+    Rendering,
+    Status,
+    Step,
+    answer,
+    logprobs_of,
+)
+from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.models import check_model
-from gateway.api.openai.responses.bodies import (
-    JsonObjectFormat,
-    JsonSchemaFormat,
-    ResponsesNamedTool,
+from gateway.api.openai.responses.request import (
+    ResponsesFunctionTool,
     ResponsesRequest,
     TextConfig,
     TextFormat,
+    ToolChoice,
     parse_responses,
+    response_call,
 )
-from gateway.api.openai.responses.items import host_messages
-from gateway.api.openai.responses.output import Output
-from gateway.api.openai.responses.replies import (
-    Completed,
-    Created,
-    Failed,
-    Incomplete,
-    IncompleteDetails,
-    InProgress,
-    ResponseError,
-    ResponseEvent,
-    ResponseReply,
-    ResponseUsage,
-)
-from gateway.api.recording.generations import logged_generations
 from gateway.api.services import caller_of, services_of
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import sse
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall
+from model_host.protocol import Finished
 
 
-async def responses(request: Request) -> ASGIApp:
+class TextPart(Struct, frozen=True, tag_field="type", tag="output_text"):
+    """The text of a message; ``annotations`` is always empty."""
+
+    text: str
+    annotations: list[Any] = []
+    logprobs: list[LogprobReply] = []
+
+
+class OutputMessage(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
+    """A message of the model."""
+
+    id: str
+    status: Status
+    role: Literal["assistant"] = "assistant"
+    content: list[TextPart] = []
+
+
+class OutputCall(Struct, frozen=True, kw_only=True, tag_field="type", tag="function_call"):
+    """A call. ``arguments`` is a JSON object as text, or the beginning of it if the item is incomplete."""
+
+    id: str
+    status: Status
+    call_id: str
+    name: str
+    arguments: str = ""
+
+
+class InputDetails(Struct, frozen=True):
+    """``cached_tokens`` of the prompt were in the KV cache."""
+
+    cached_tokens: int
+    cache_write_tokens: int = 0
+
+
+class OutputDetails(Struct, frozen=True):
+    """Of the output."""
+
+    reasoning_tokens: int = 0
+
+
+class ResponseUsage(Struct, frozen=True):
+    """Tokens of one response."""
+
+    input_tokens: int
+    input_tokens_details: InputDetails
+    output_tokens: int
+    output_tokens_details: OutputDetails
+    total_tokens: int
+
+
+class IncompleteDetails(Struct, frozen=True):
+    """The response reached its token limit or the end of the context."""
+
+    reason: Literal["max_output_tokens"] = "max_output_tokens"
+
+
+class ResponseError(Struct, frozen=True):
+    """Why a response failed."""
+
+    code: str
+    message: str
+
+
+class ResponseReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="response"):
+    """A response with the settings of its request."""
+
+    id: str
+    created_at: int
+    completed_at: int | None = None
+    status: Literal["in_progress", "completed", "incomplete", "failed"] = "in_progress"
+    background: bool = False
+    error: ResponseError | None = None
+    incomplete_details: IncompleteDetails | None = None
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: None = None
+    metadata: dict[str, str] = {}
+    model: str
+    output: list[OutputMessage | OutputCall] = []
+    parallel_tool_calls: bool = True
+    previous_response_id: None = None
+    reasoning: None = None
+    service_tier: Literal["default"] = "default"
+    store: bool = False
+    temperature: float
+    text: TextConfig
+    tool_choice: ToolChoice = "auto"
+    tools: list[ResponsesFunctionTool] = []
+    top_logprobs: int = 0
+    top_p: float
+    truncation: Literal["disabled"] = "disabled"
+    usage: ResponseUsage | None = None
+    user: str | None = None
+
+
+class _ResponseRendering(Rendering):
+    """Events of items that open, grow and close. ``beginning`` is the response before its output."""
+
+    def __init__(self, request_id: str, beginning: ResponseReply) -> None:
+        self._request_id = request_id
+        self._beginning = beginning
+        self._sent = 0
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        event = {"type": f"response.{kind}", "sequence_number": self._sent, **fields}
+        self._sent += 1
+        return sse(event, f"response.{kind}")
+
+    def opening(self, choices: Sequence[Choice]) -> Iterator[bytes]:
+        yield self._event("created", response=self._beginning)
+        yield self._event("in_progress", response=self._beginning)
+
+    def chunks(self, choice: Choice, step: Step) -> Iterable[bytes]:
+        match step:
+            case Opened(block):
+                return self._opened(block)
+            case MoreText(block, delta):
+                new = logprobs_of(delta.logprobs, [])
+                return [
+                    self._event("output_text.delta", **self._part_at(block), delta=delta.text, logprobs=new)
+                ]
+            case MoreArguments(block, call) if call.arguments:
+                at = {"output_index": block.index, "item_id": self._id(block)}
+                return [self._event("function_call_arguments.delta", **at, delta=call.arguments)]
+            case Closed(block):
+                return self._closed(block)
+            case Finished() if not choice.blocks:
+                block = _empty(step)
+                return [*self._opened(block), *self._closed(block)]
+            case _:
+                return ()
+
+    def _opened(self, block: OutputBlock) -> Iterator[bytes]:
+        item = self._item(OutputBlock(block.index, block.call))
+        if isinstance(item, OutputMessage):
+            item = replace(item, content=[])
+        yield self._event("output_item.added", output_index=block.index, item=item)
+        if block.call is None:
+            yield self._event("content_part.added", **self._part_at(block), part=TextPart(""))
+
+    def _closed(self, block: OutputBlock) -> Iterator[bytes]:
+        item = self._item(block)
+        if isinstance(item, OutputMessage):
+            [part] = item.content
+            at = self._part_at(block)
+            yield self._event("output_text.done", **at, text=part.text, logprobs=part.logprobs)
+            yield self._event("content_part.done", **at, part=part)
+        else:
+            at = {"output_index": block.index, "item_id": item.id}
+            yield self._event("function_call_arguments.done", **at, name=item.name, arguments=item.arguments)
+        yield self._event("output_item.done", output_index=block.index, item=item)
+
+    def _id(self, block: OutputBlock) -> str:
+        return f"{'msg' if block.call is None else 'fc'}_{self._request_id}_{block.index}"
+
+    def _part_at(self, block: OutputBlock) -> dict[str, Any]:
+        return {"output_index": block.index, "item_id": self._id(block), "content_index": 0}
+
+    def _item(self, block: OutputBlock) -> OutputMessage | OutputCall:
+        if block.call is None:
+            part = TextPart(block.text, logprobs=logprobs_of(block.logprobs, []))
+            return OutputMessage(id=self._id(block), status=block.status, content=[part])
+        return OutputCall(
+            id=self._id(block),
+            status=block.status,
+            call_id=block.call.call_id or "",
+            name=block.call.name or "",
+            arguments=block.text,
+        )
+
+    def closing(self, choices: Sequence[Choice]) -> Iterator[bytes]:
+        whole = self.whole(choices)
+        yield self._event(whole.status, response=whole)
+
+    def failed(self, choices: Sequence[Choice], error: HearthError) -> Iterator[bytes]:
+        [choice] = choices
+        if choice.blocks and choice.blocks[-1].status == "in_progress":
+            choice.blocks[-1].status = "incomplete"
+        response = replace(
+            self._beginning,
+            status="failed",
+            error=ResponseError(error.code, error.message),
+            output=[self._item(block) for block in choice.blocks],
+        )
+        yield self._event("failed", response=response)
+
+    def whole(self, choices: Sequence[Choice]) -> ResponseReply:
+        [choice] = choices
+        end, cut = choice.end, choice.end.reason == "length"
+        return replace(
+            self._beginning,
+            completed_at=int(time.time()),
+            status="incomplete" if cut else "completed",
+            incomplete_details=IncompleteDetails() if cut else None,
+            output=[self._item(block) for block in choice.blocks or [_empty(end)]],
+            usage=ResponseUsage(
+                end.prompt_tokens,
+                InputDetails(end.cached_tokens),
+                end.completion_tokens,
+                OutputDetails(),
+                end.prompt_tokens + end.completion_tokens,
+            ),
+        )
+
+
+def _empty(end: Finished) -> OutputBlock:
+    """The only block of a generation without text."""
+    return OutputBlock(0, status="incomplete" if end.reason == "length" else "completed")
+
+
+async def responses(request: Request) -> object:
     """A response to text, messages and results of tools; whole or streamed. Nothing is stored."""
-    services = services_of(request)
+    services, request_id = services_of(request), request.state.request_id
     body = parse_responses(await request.body())
     check_model(services, body.model)
-    request_id = request.state.request_id
-    call = _to_call(body, request_id, caller_of(request).owner)
-    relay: Relay[Numbered] = Relay(logged_generations(services, [call], body.user), services.drain)
-    beginning = _beginning(body, call, services.model.name)
-    output = Output(request_id)
-    if body.stream:
-        return StreamReply(relay, lambda items: _events(items, beginning, output), hold=has_begun)
-    await until_disconnect(request.receive, collect(relay, [output]))
-    return json_reply(_ended(beginning, output))
-
-
-def _to_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCall:
-    tools = host_tools(body.tools or [], "tools[{}]")
-    choice = body.tool_choice
-    named = choice.name if isinstance(choice, ResponsesNamedTool) else None
-    return to_call(
-        body,
-        request_id,
-        owner,
-        messages=host_messages(body.instructions, body.input),
-        max_tokens=body.max_output_tokens,
-        json_schema=_schema(body),
-        schema_field="text.format",
-        tools=tools,
-        tool_choice=host_choice(
-            choice if isinstance(choice, str) else None, named, tools, "tool_choice.name"
-        ),
-        parallel_tool_calls=body.parallel_tool_calls is not False,
-        logprobs=body.logprobs,
-    )
-
-
-def _schema(body: ResponsesRequest) -> dict[str, Any] | None:
-    wanted = body.text.format if body.text is not None else None
-    if isinstance(wanted, JsonSchemaFormat):
-        return wanted.schema
-    return {"type": "object"} if isinstance(wanted, JsonObjectFormat) else None
+    call = response_call(body, request_id, caller_of(request).owner)
+    rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.name))
+    return await answer(request, [call], rendering, stream=bool(body.stream), user=body.user)
 
 
 def _beginning(body: ResponsesRequest, call: GenerateCall, model: str) -> ResponseReply:
-    """The response before there is any output."""
+    text = body.text if body.text is not None and body.text.format is not None else TextConfig(TextFormat())
     return ResponseReply(
         id=f"resp_{call.id}",
         created_at=int(time.time()),
@@ -99,63 +273,12 @@ def _beginning(body: ResponsesRequest, call: GenerateCall, model: str) -> Respon
         model=model,
         parallel_tool_calls=call.parallel_tool_calls,
         temperature=call.sampling.temperature,
-        text=body.text
-        if body.text is not None and body.text.format is not None
-        else TextConfig(TextFormat()),
+        text=text,
         tool_choice=body.tool_choice or "auto",
         tools=body.tools or [],
         top_logprobs=body.top_logprobs or 0,
         top_p=call.sampling.top_p,
         user=body.user,
-    )
-
-
-def _ended(beginning: ResponseReply, output: Output) -> ResponseReply:
-    """The response with all its output."""
-    assert output.end is not None
-    cut = output.end.reason == "length"
-    return replace(
-        beginning,
-        completed_at=int(time.time()),
-        status="incomplete" if cut else "completed",
-        incomplete_details=IncompleteDetails() if cut else None,
-        output=output.items,
-        usage=ResponseUsage.of(output.end),
-    )
-
-
-async def _events(relay: Relay[Numbered], beginning: ResponseReply, output: Output) -> AsyncIterator[bytes]:
-    """The events, numbered; an error after the start is a ``response.failed``."""
-    number = 0
-
-    def encoded(events: Iterable[ResponseEvent]) -> bytes:
-        nonlocal number
-        lines = []
-        for event in events:
-            event.sequence_number = number
-            number += 1
-            lines.append(sse(event, str(event.__struct_config__.tag)))
-        return b"".join(lines)
-
-    try:
-        yield encoded([Created(response=beginning), InProgress(response=beginning)])
-        async for _, event in relay:
-            if made := encoded(output.take(checked(event))):
-                yield made
-        check_ended([output])
-        whole = _ended(beginning, output)
-        last = Incomplete if whole.status == "incomplete" else Completed
-        yield encoded([last(response=whole)])
-    except Exception as error:
-        yield encoded([Failed(response=_failed(beginning, output, known_error(error)))])
-
-
-def _failed(beginning: ResponseReply, output: Output, error: HearthError) -> ResponseReply:
-    return replace(
-        beginning,
-        status="failed",
-        error=ResponseError(error.code, error.message),
-        output=output.broken_off(),
     )
 
 

@@ -153,7 +153,7 @@ def test_looking_takes_linear_time(body: bytes) -> None:
         ),
         ('{"temperature": NaN}', "temperature", "`temperature`: the number is not finite"),
         ('{"temperature": 1e999}', "temperature", "`temperature`: the number is not finite"),
-        ('{"temperature": 1,}', None, "the body is no valid JSON"),
+        ('{"temperature": 1,}', None, "the body is not valid JSON"),
     ],
 )
 async def test_what_json_cannot_say_is_refused_by_name(

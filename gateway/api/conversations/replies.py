@@ -1,0 +1,68 @@
+"""Reply types of stored rows, and pages of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import apsw
+import msgspec
+from msgspec import Struct, defstruct
+from starlette.requests import Request
+
+from gateway.api.services import services_of
+from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.facts import Fact
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.summaries import Summary
+from gateway.store.memory.tasks import Task
+
+Row = TypeVar("Row", bound=Struct)
+
+
+def _public(stored: type[Struct], *private: str, **added: type) -> Any:
+    """The struct that shows ``stored`` to its owner."""
+    fields = [(each.name, each.type) for each in msgspec.structs.fields(stored) if each.name not in private]
+    return defstruct(
+        f"{stored.__name__}Reply", [*fields, *added.items()], frozen=True, kw_only=True, module=__name__
+    )
+
+
+def _page(name: str, row: Any, cursor: type) -> Any:
+    return defstruct(name, [("data", list[row]), ("next", cursor | None)], frozen=True, module=__name__)
+
+
+ConversationReply = _public(Conversation, "owner", "counted_by")
+StoredMessageReply = _public(StoredMessage, "conversation", "summarized_by", "answers", summarized=bool)
+SummaryReply = _public(Summary, "conversation")
+FactReply = _public(Fact, "owner", "superseded_by")
+TaskReply = _public(Task, "owner")
+
+ConversationPage = _page("ConversationPage", ConversationReply, str)
+MessagePage = _page("MessagePage", StoredMessageReply, int)
+SummaryPage = _page("SummaryPage", SummaryReply, int)
+FactPage = _page("FactPage", FactReply, int)
+TaskPage = _page("TaskPage", TaskReply, str)
+
+
+def shown(row: Struct, kind: Any) -> Any:
+    """The row as a reply type without further fields."""
+    return msgspec.convert(row, kind, from_attributes=True)
+
+
+def shown_message(message: StoredMessage) -> Any:
+    names = set(StoredMessageReply.__struct_fields__) - {"summarized"}
+    values = {name: getattr(message, name) for name in names}
+    return StoredMessageReply(**values, summarized=message.summarized_by is not None)
+
+
+async def listed(
+    request: Request,
+    select: Callable[[apsw.Connection], list[Row]],
+    limit: int,
+    show: Callable[[Row], Any],
+    cursor: Callable[[list[Row]], object],
+) -> dict[str, Any]:
+    """A page of rows; ``next`` is the cursor of the following page, null on the last page."""
+    rows = await services_of(request).database.read(select)
+    return {"data": [show(row) for row in rows], "next": cursor(rows) if len(rows) == limit else None}

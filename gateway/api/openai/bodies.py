@@ -1,0 +1,179 @@
+"""Fields and checks that the bodies of OpenAI's generating endpoints share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, Protocol
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from gateway.api.parsing.fields import Neutral, User, invalid, parse_keep_alive
+from gateway.inference.interface import GenerateCall
+from model_host.protocol import Lane, Penalty, Sampling, StopString, Tool, ToolName, Unit
+
+MaxTokens = Annotated[int, Meta(ge=1, le=1_048_576)]
+ChoiceCount = Annotated[int, Meta(ge=1, le=8)]
+TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
+Grammar = Annotated[str, Meta(min_length=1, max_length=262_144)]
+
+_SEEDS = 2**32 - 1
+
+
+class GenerationFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The fields of every body; null means absent.
+
+    The sampling defaults are those of ``model_host.protocol.Sampling`` (temperature 0.7, top_p 0.95, top_k 64), not
+    OpenAI's (temperature 1): small models ramble at 1.
+    """
+
+    model: str = "default"
+    stop: StopString | Annotated[list[StopString], Meta(max_length=16)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 2)] | None = None
+    temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
+    top_p: Unit | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    stream: bool | None = None
+    user: User | None = None
+    # Not in OpenAI's API:
+    priority: Lane | None = None
+    keep_alive: float | str | None = None
+    top_k: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    min_p: Unit | None = None
+    repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] | None = None
+    penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None  # tokens that the penalties consider
+
+
+class JsonSchema(Struct, frozen=True, forbid_unknown_fields=True):
+    """A named schema. The output follows it with or without ``strict``."""
+
+    name: Annotated[str, Meta(max_length=64)] = ""
+    schema: dict[str, Any] = {}
+    strict: bool | None = None
+
+
+class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
+    """The format of the output."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that the output follows; None for free text."""
+        if self.type == "text":
+            return None
+        return self.json_schema.schema if self.json_schema is not None else {"type": "object"}
+
+
+class StreamOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """``include_usage`` adds a last chunk with the token counts."""
+
+    include_usage: bool | None = None
+
+
+class PromptFields(GenerationFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The fields that chat and text completions share."""
+
+    neutral: ClassVar[Neutral] = {"logit_bias": ({},), "stream_options.include_obfuscation": (False,)}
+
+    max_tokens: MaxTokens | None = None
+    n: ChoiceCount | None = None
+    stream_options: StreamOptions | None = None
+    # Not in OpenAI's API, or not for all completions:
+    response_format: ResponseFormat | None = None
+    grammar: Grammar | None = None
+    ignore_eos: bool | None = None
+
+    @property
+    def json_schema(self) -> dict[str, Any] | None:
+        return self.response_format.schema if self.response_format is not None else None
+
+    @property
+    def include_usage(self) -> bool:
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+    def __post_init__(self) -> None:
+        wanted = self.response_format
+        if wanted is not None and (wanted.type == "json_schema") != (wanted.json_schema is not None):
+            raise invalid(
+                "response_format", "the type `json_schema`, and no other type, needs the field `json_schema`"
+            )
+        if self.json_schema is not None and self.grammar is not None:
+            raise invalid("grammar", "send either `grammar` or `response_format`")
+        if self.stream_options is not None and not self.stream:
+            raise invalid("stream_options", "it needs `stream: true`")
+
+
+class FunctionFields(Protocol):
+    """A function, as chat completions and responses describe it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def parameters(self) -> dict[str, Any] | None: ...
+    @property
+    def strict(self) -> bool | None: ...
+
+
+class NamedFunction(Struct, frozen=True, forbid_unknown_fields=True):
+    """The name of one of the tools."""
+
+    name: ToolName
+
+
+def host_tools(functions: Sequence[FunctionFields], place: str) -> list[Tool]:
+    """The tools in the host's form. Raises InvalidRequestError; ``place`` is a function's path, ``{}`` its index."""
+    made: dict[str, Tool] = {}
+    for index, function in enumerate(functions):
+        here = place.format(index)
+        if function.name in made:
+            raise invalid(f"{here}.name", f"another tool has the name {function.name}; rename one of them")
+        parameters = function.parameters or {}
+        if parameters.get("type", "object") != "object":
+            raise invalid(f"{here}.parameters", "the `type` of a function's parameters must be `object`")
+        made[function.name] = Tool(
+            function.name, function.description or "", parameters, bool(function.strict)
+        )
+    return list(made.values())
+
+
+def host_choice(choice: str | None, named: str | None, tools: list[Tool], place: str) -> str:
+    """``auto``, ``none``, ``required`` or ``function:NAME``. Raises InvalidRequestError; ``place`` is NAME's path."""
+    if named is not None:
+        if all(tool.name != named for tool in tools):
+            raise invalid(place, f"`tools` has no {named}")
+        return f"function:{named}"
+    if choice == "required" and not tools:
+        raise invalid("tool_choice", "`required` needs `tools`")
+    return choice or "auto"
+
+
+def to_call(body: GenerationFields, request_id: str, owner: str, **rest: Any) -> GenerateCall:
+    """The generation that ``body`` asks for, with the fields in ``rest``. Raises InvalidRequestError."""
+    given = {
+        name: value for name in Sampling.__struct_fields__ if (value := getattr(body, name, None)) is not None
+    }
+    return GenerateCall(
+        id=request_id,
+        sampling=Sampling(**given),
+        stop=[body.stop] if isinstance(body.stop, str) else (body.stop or []),
+        lane=body.priority or "interactive",
+        owner=owner,
+        keep_alive=parse_keep_alive(body.keep_alive),
+        **rest,
+    )
+
+
+def choices_of(call: GenerateCall, count: int) -> list[GenerateCall]:
+    """The generation ``count`` times, with consecutive seeds if it has a ``seed``."""
+    seed = call.sampling.seed
+    if seed is None:
+        return [call] * count
+    return [
+        replace(call, sampling=replace(call.sampling, seed=(seed + number) % _SEEDS))
+        for number in range(count)
+    ]
