@@ -12,8 +12,8 @@ from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
 
 _AGAIN_SECONDS = 5.0
-# A line is sent once the server tells news, so that none of its own are missed; but it does not wait for long.
-_CONNECT_SECONDS = 2.0
+# The first line of a conversation waits this long for the event stream, so that its own news are not missed.
+_CONNECT_SECONDS = 10.0
 
 
 class NewsBoard:
@@ -28,6 +28,7 @@ class NewsBoard:
         self._lock = threading.Lock()
         self._typing = False
         self._waiting: list[str] = []
+        self._known: list[str] = []
         self._conversation: str | None = None
 
     def follow(self, conversation: str | None) -> None:
@@ -48,22 +49,33 @@ class NewsBoard:
             for line in self._waiting:
                 say(line, err=True, dim=True)
             self._waiting.clear()
+            self._known.clear()
         try:
             return input(self._prompt)
         finally:
             with self._lock:
                 self._typing = False
 
-    def show(self, line: str) -> None:
-        """Show a line above the one that is being typed, or keep it until the reply has ended."""
-        line = f"  [{line}]"
+    def skip(self, news: str) -> None:
+        """Do not show this news: the reply's own events have shown it."""
         with self._lock:
-            if not self._typing:
+            if _line(news) in self._waiting:
+                self._waiting.remove(_line(news))
+            else:  # its event is still on the way
+                self._known.append(_line(news))
+
+    def show(self, news: str) -> None:
+        """Show news above the line that is being typed, or hold it back until the reply has ended."""
+        line = _line(news)
+        with self._lock:
+            if line in self._known:
+                self._known.remove(line)
+            elif not self._typing:
                 self._waiting.append(line)
-                return
-            typed = readline.get_line_buffer()
-            say(line, err=True, over=True, dim=True)
-            say(self._prompt + typed, err=True, nl=False)
+            else:
+                typed = readline.get_line_buffer()
+                say(line, err=True, over=True, dim=True)
+                say(self._prompt + typed, err=True, nl=False)
 
     def _listen(self, conversation: str, heard: threading.Event) -> None:
         while self._conversation == conversation:
@@ -73,19 +85,17 @@ class NewsBoard:
                         heard.set()
                         if self._conversation != conversation:
                             return
-                        self._take(kind, data)
+                        if news := news_text(kind, data):
+                            self.show(news)
             except HearthError as error:
+                heard.set()
                 if error.status in (401, 403, 404):
                     return
             time.sleep(_AGAIN_SECONDS)  # the server ends now and then, the chat need not
 
-    def _take(self, kind: str, detail: dict[str, Any]) -> None:
-        # What is compacted before a reply is told by the reply's own events.
-        if kind == "compacting" and not self._typing:
-            return
-        text = news_text(kind, detail)
-        if text:
-            self.show(text)
+
+def _line(news: str) -> str:
+    return f"  [{news}]"
 
 
 def news_text(kind: str, detail: dict[str, Any]) -> str:

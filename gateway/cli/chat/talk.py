@@ -8,7 +8,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.cli.chat.news import NewsBoard
+from gateway.cli.chat.news import NewsBoard, news_text
 from gateway.cli.common.client import GatewayClient, raise_event_error
 from gateway.cli.common.text import say
 
@@ -105,6 +105,8 @@ class Talk:
                     return dict(data)
                 self._accepted = self._accepted or kind == "accepted"
                 shown = shown or kind == "delta"
+                if kind == "compacting" and self._news is not None:
+                    self._news.skip(news_text(kind, data))
                 _show(kind, data)
         raise HearthError("the server ended the reply early", status=503)
 
