@@ -243,7 +243,7 @@ def test_too_little_disk_is_said_before_the_first_byte(
     free = shutil.disk_usage(tmp_path)._replace(free=10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
     with pytest.raises(PullError, match=r"1\.0 GB are still to come, .* has 100\.0 MB free"):
-        downloads.check_disk(remote, tmp_path / "model.gguf")
+        remote.make_room(tmp_path / "model.gguf")
 
 
 def test_a_full_disk_says_so_and_can_go_on() -> None:
@@ -258,8 +258,8 @@ def test_a_full_disk_says_so_and_can_go_on() -> None:
 def test_a_second_pull_of_the_same_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / ".x.partial"
     with (
-        downloads._locked(path),
+        downloads.locked(path, downloads._busy()),
         pytest.raises(PullError, match="another `hearth pull`"),
-        downloads._locked(path),
+        downloads.locked(path, downloads._busy()),
     ):
         pass
