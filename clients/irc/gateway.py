@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import httpx2
@@ -60,53 +60,6 @@ class QueuePlace(Struct, frozen=True):
 OnPlace = Callable[[QueuePlace], None]
 
 
-class _Stage(Struct, frozen=True):
-    stage: str
-    detail: QueuePlace = QueuePlace()
-
-
-class _Text(Struct, frozen=True):
-    text: str
-
-
-class _Reply(Struct, frozen=True):
-    message: _Text
-
-
-class _Content(Struct, frozen=True):
-    content: str | None
-
-
-class _Choice(Struct, frozen=True):
-    message: _Content
-
-
-class _Completion(Struct, frozen=True):
-    choices: list[_Choice]
-    model: str
-
-
-class _Conversation(Struct, frozen=True):
-    id: str
-
-
-class _ErasedMessages(Struct, frozen=True):
-    messages: int
-
-
-class _ErasedRequests(Struct, frozen=True):
-    requests: int
-
-
-class _Problem(Struct, frozen=True):
-    message: str = ""
-    code: str | None = None
-
-
-class _ErrorEnvelope(Struct, frozen=True):
-    error: _Problem
-
-
 class Gateway:
     """Every method raises GatewayError, and nothing else but the caller's cancellation.
 
@@ -128,7 +81,9 @@ class Gateway:
     async def ask(self, question: str, user: str | None, request_id: str, on_place: OnPlace) -> Answer:
         """Answer from the wiki."""
         body = {"question": question, "style": self._config.style, **_author(user)}
-        return await self._stream("/ask", body, request_id, on_place, Answer)
+        return await self._stream(
+            "/ask", body, request_id, on_place, lambda reply: msgspec.convert(reply, Answer)
+        )
 
     async def complete(self, instructions: str, text: str, user: str | None, request_id: str) -> Answer:
         """Answer without memory."""
@@ -139,8 +94,11 @@ class Gateway:
             "max_tokens": self._config.reply_tokens,
             **_author(user),
         }
-        done = await self._call("POST", "/v1/chat/completions", _Completion, body, request_id=request_id)
-        return Answer(done.choices[0].message.content or "", model=done.model)
+
+        def read(reply: Any) -> Answer:
+            return _answer(reply["choices"][0]["message"]["content"] or "", model=reply["model"])
+
+        return await self._call("POST", "/v1/chat/completions", read, body, request_id=request_id)
 
     async def converse(
         self, conversation: str, speaker: str, text: str, request_id: str, on_place: OnPlace
@@ -149,45 +107,48 @@ class Gateway:
         body = {"text": text, "speaker": speaker, "id": f"irc-{request_id}", "stream": True}
         body["max_tokens"] = self._config.reply_tokens
         path = f"/v1/conversations/{conversation}/messages"
-        return Answer((await self._stream(path, body, request_id, on_place, _Reply)).message.text)
+        return await self._stream(
+            path, body, request_id, on_place, lambda reply: _answer(reply["message"]["text"])
+        )
 
     async def keep(self, conversation: str, speaker: str, text: str, *, ours: bool = False) -> None:
         """Add a line to a conversation, as the assistant's if it is ``ours``."""
         body = {"text": text, "speaker": speaker, "role": "assistant" if ours else "user", "reply": False}
-        await self._call("POST", f"/v1/conversations/{conversation}/messages", dict[str, Any], body)
+        await self._call("POST", f"/v1/conversations/{conversation}/messages", dict, body)
 
     async def begin(self, title: str, instructions: str) -> str:
         """Create a conversation of the kind ``channel`` and return its id."""
         body = {"kind": "channel", "title": title, "instructions": instructions}
-        return (await self._call("POST", "/v1/conversations", _Conversation, body)).id
+        return await self._call("POST", "/v1/conversations", lambda reply: str(reply["id"]), body)
 
     async def forget(self, conversation: str, speaker: str) -> int:
         """Erase what one speaker said in a conversation and return how many messages that were."""
         path, params = f"/v1/conversations/{conversation}/messages", {"speaker": speaker}
-        return (await self._call("DELETE", path, _ErasedMessages, params=params)).messages
+        return await self._call("DELETE", path, lambda reply: int(reply["messages"]), params=params)
 
     async def erase_requests(self, user: str) -> int:
         """Erase a user's questions from the gateway's request log and return how many they were."""
-        return (await self._call("DELETE", "/v1/requests", _ErasedRequests, params={"user": user})).requests
+        params = {"user": user}
+        return await self._call("DELETE", "/v1/requests", lambda reply: int(reply["requests"]), params=params)
 
     async def erase(self, conversation: str) -> None:
         """Erase a conversation."""
-        await self._call("DELETE", f"/v1/conversations/{conversation}", dict[str, Any])
+        await self._call("DELETE", f"/v1/conversations/{conversation}", dict)
 
     async def check(self) -> None:
         """Check that the gateway is ready and takes our key. Loads no model."""
-        await self._call("GET", "/readyz", dict[str, Any])
-        await self._call("GET", "/v1/models", dict[str, Any])
+        await self._call("GET", "/readyz", dict)
+        await self._call("GET", "/v1/models", dict)
 
     async def typing(self) -> None:
         """Announce a question, so that an unloaded model is loaded meanwhile."""
-        await self._call("POST", "/v1/typing", dict[str, Any])
+        await self._call("POST", "/v1/typing", dict)
 
     async def _call(
         self,
         method: str,
         path: str,
-        kind: type[T],
+        read: Callable[[Any], T],
         body: object = None,
         *,
         params: dict[str, str] | None = None,
@@ -195,10 +156,12 @@ class Gateway:
     ) -> T:
         headers = {"X-Request-ID": request_id} if request_id else {}
         async with self._response(method, path, body, headers, params=params) as response:
-            return _decoded(await response.aread(), kind)
+            return _decoded(await response.aread(), read)
 
-    async def _stream(self, path: str, body: object, request_id: str, on_place: OnPlace, kind: type[T]) -> T:
-        """Post ``body``, report places in the queue, and return the ``done`` event."""
+    async def _stream(
+        self, path: str, body: object, request_id: str, on_place: OnPlace, read: Callable[[Any], T]
+    ) -> T:
+        """Post ``body``, report places in the queue, and ``read`` the ``done`` event."""
         headers = {"Accept": "text/event-stream", "X-Request-ID": request_id}
         done: T | None = None
         async with self._response("POST", path, body, headers, silence=_SILENCE_SECONDS) as response:
@@ -207,14 +170,13 @@ class Gateway:
                     case "error":
                         raise _from_envelope(event.data.encode(), 500, None)
                     case "queued":  # of a conversation
-                        on_place(_decoded(event.data, QueuePlace))
+                        on_place(_decoded(event.data, _place))
                     case "stage":  # of /ask
-                        stage = _decoded(event.data, _Stage)
-                        on_place(stage.detail if stage.stage == "queued" else QueuePlace())
+                        on_place(_decoded(event.data, _stage_place))
                     case "delta":
                         on_place(QueuePlace())
                     case "done":
-                        done = _decoded(event.data, kind)
+                        done = _decoded(event.data, read)
         if done is None:
             raise GatewayError("the answer broke off", code="broken")
         return done
@@ -257,17 +219,30 @@ def _author(user: str | None) -> dict[str, object]:
     return {"store": False} if user is None else {"user": user}
 
 
-def _decoded(content: bytes | str, kind: type[T]) -> T:
+def _answer(text: Any, model: Any = "") -> Answer:
+    return msgspec.convert({"answer": text, "model": model}, Answer)
+
+
+def _place(detail: Any) -> QueuePlace:
+    return msgspec.convert(detail, QueuePlace)
+
+
+def _stage_place(stage: Any) -> QueuePlace:
+    return _place(stage.get("detail", {})) if stage["stage"] == "queued" else QueuePlace()
+
+
+def _decoded(content: bytes | str, read: Callable[[Any], T]) -> T:
+    """Decode JSON and ``read`` a value from it. Raises GatewayError when it has another shape."""
     try:
-        return msgspec.json.decode(content, type=kind)
-    except msgspec.MsgspecError as error:
+        return read(msgspec.json.decode(content))
+    except (msgspec.MsgspecError, UnicodeDecodeError, LookupError, TypeError, AttributeError) as error:
         raise GatewayError(f"the gateway sent an unexpected reply: {error}", code="broken") from None
 
 
 def _from_envelope(content: bytes, status: int, retry_after: str | None) -> GatewayError:
-    try:
-        problem = msgspec.json.decode(content, type=_ErrorEnvelope).error
-    except msgspec.MsgspecError:  # an error page of a proxy
-        problem = _Problem(f"status {status}")
+    message, code = f"status {status}", "error"
+    with suppress(msgspec.MsgspecError, LookupError, TypeError):  # an error page of a proxy has no envelope
+        error = msgspec.json.decode(content)["error"]
+        message, code = str(error.get("message", "")), str(error.get("code") or code)
     wait = float(retry_after) if retry_after is not None and retry_after.isdigit() else None
-    return GatewayError(problem.message, code=problem.code or "error", status=status, retry_after=wait)
+    return GatewayError(message, code=code, status=status, retry_after=wait)

@@ -10,7 +10,7 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.options import PathType, json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, PathType, json_option, with_local
 from gateway.cli.common.text import say
 from gateway.store.backup import copy_database
 
@@ -19,10 +19,10 @@ from gateway.store.backup import copy_database
 @click.argument("target", type=PathType())
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
-@local_options
-def backup(target: Path, force: bool, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> None:
     """Copy the database to TARGET (a file, or a folder) and check the copy. The server may run."""
-    source = settings_of(data_dir, config_file).settings.database_path
+    source = local.settings.database_path
     if not source.is_file():
         raise ConfigurationError(f"there is no database {source} to back up")
     if target.is_dir():

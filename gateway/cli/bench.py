@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from itertools import chain, repeat
-from pathlib import Path
 
 import click
 import msgspec
@@ -16,8 +15,8 @@ from gateway.benchmarking.flows import SCENARIOS, Scenario, scenarios
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.report import BenchmarkReport, measure, rows_of
 from gateway.benchmarking.target import Target
-from gateway.cli.common.client import connect
-from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.client import ServerOptions, with_server
+from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say, table
 
 
@@ -39,7 +38,7 @@ from gateway.cli.common.text import say, table
     help="Of the texts; by default a new one, as servers keep what they have read.",
 )
 @json_option
-@client_options
+@with_server
 def bench(
     names: tuple[str, ...],
     as_list: bool,
@@ -48,17 +47,14 @@ def bench(
     scale: float,
     seed: int | None,
     as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Measure a server's speed as its users feel it. The server should have nothing else to do meanwhile."""
     chosen = scenarios(names)
     if as_list:
         say(table([[each.name, each.about] for each in SCENARIOS]))
         return
-    client = connect(url, key, data_dir, config_file)
+    client = server.connect()
     seed = int(time.time()) if seed is None else seed
     report = asyncio.run(_run(Target(client.url, client.key, model=model), chosen, runs, seed, scale))
     if as_json:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 import msgspec
 
 from gateway.cli.common.exits import EXIT_CONFIGURATION
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, json_option, settings_of, with_local
 from gateway.cli.common.text import say, table
 from gateway.config.sources import flatten
 from gateway.server.consistency import problems
@@ -22,10 +20,10 @@ def config() -> None:
 @config.command()
 @click.option("--origin", is_flag=True, help="Say where each value came from.")
 @json_option
-@local_options
-def show(origin: bool, as_json: bool, data_dir: Path | None, config_file: Path | None) -> int:
+@with_local
+def show(origin: bool, as_json: bool, local: LocalOptions) -> int:
     """Print every setting in force, then what contradicts each other: exit status 78."""
-    loaded = settings_of(data_dir, config_file)
+    loaded = settings_of(*local)
     values = flatten(loaded.settings)
     if as_json:
         shown: object = values

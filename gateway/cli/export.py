@@ -15,7 +15,7 @@ import msgspec
 
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import PathType, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import CHAT, REGISTRY, SUMMARY
@@ -32,17 +32,16 @@ from gateway.store.memory.transfer import VERSION, Archive, Header, conversation
     help="Write Daily_chat.json, Daily_summary.json and root.json into the folder TARGET.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@local_options
+@with_local
 def export(
     target: Path,
     owner: str | None,
     documents: bool,
     force: bool,
-    data_dir: Path | None,
-    config_file: Path | None,
+    local: LocalOptions,
 ) -> None:
     """Write conversations, facts and tasks to TARGET (`-` for standard output)."""
-    path = settings_of(data_dir, config_file).settings.database_path
+    path = local.settings.database_path
     if not path.is_file():
         raise ConfigurationError(f"there is no database {path} to export from")
     with opened_database(path) as database:

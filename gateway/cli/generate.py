@@ -1,20 +1,18 @@
-"""`hearth generate`: run one prompt, once or N times, and show what it gives and costs."""
+"""`hearth generate`: run one prompt, once or N times, and show output and cost."""
 
 from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from gateway.cli.common.client import GatewayClient, connect
-from gateway.cli.common.options import client_options, json_option, settings_of
-from gateway.cli.common.text import say
+from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
+from gateway.cli.common.options import json_option
+from gateway.cli.common.text import say, text_of
 from gateway.models.prompts import Prompt, load_prompts
-from model_host.protocol import TextPart
 
 
 @click.command()
@@ -28,7 +26,7 @@ from model_host.protocol import TextPart
 @click.option("--seed", type=int, help="Seed of the first run; each further one adds 1.")
 @click.option("--max-tokens", type=int, help="Instead of the prompt's limit.")
 @json_option
-@client_options
+@with_server
 def generate(
     text: str | None,
     prompt_name: str | None,
@@ -38,23 +36,20 @@ def generate(
     seed: int | None,
     max_tokens: int | None,
     as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Run one prompt, through the running server.
 
     TEXT is a free prompt; without it and without --prompt it is read from standard input.
     """
     if prompt_name:
-        folder = settings_of(data_dir, config_file).settings.prompts_dir
+        folder = server.local.settings.prompts_dir
         body = _named(load_prompts(folder).get(prompt_name), text, variables)
     else:
         body = _free(text, variables)
     overrides = {"temperature": temperature, "max_tokens": max_tokens}
     body |= {name: value for name, value in overrides.items() if value is not None}
-    client = connect(url, key, data_dir, config_file)
+    client = server.connect()
     for number in range(times):
         if seed is not None:
             body["seed"] = seed + number
@@ -72,7 +67,7 @@ def _free(text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _named(prompt: Prompt, text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
-    """The request for one of the server's own prompts, with its sampling, limit and schema."""
+    """Build the request for one of hearth's own prompts, with its sampling, limit and schema."""
     if text:
         raise click.UsageError("give either TEXT or --prompt")
     values: dict[str, str] = {}
@@ -86,10 +81,11 @@ def _named(prompt: Prompt, text: str | None, variables: tuple[str, ...]) -> dict
             )
         values[variable] = value
     messages = [
-        {"role": message.role, "content": _plain(message.content)} for message in prompt.render(**values)
+        {"role": message.role, "content": text_of(msgspec.to_builtins(message.content))}
+        for message in prompt.render(**values)
     ]
     body: dict[str, Any] = {"messages": messages}
-    # Fields at their default are left out; the server's defaults are the same.
+    # This omits defaults; the server's defaults are the same.
     body |= msgspec.to_builtins(prompt.sampling)
     if prompt.max_tokens is not None:
         body["max_tokens"] = prompt.max_tokens
@@ -101,10 +97,6 @@ def _named(prompt: Prompt, text: str | None, variables: tuple[str, ...]) -> dict
             "json_schema": {"name": prompt.name, "schema": prompt.schema},
         }
     return body
-
-
-def _plain(content: str | list[TextPart]) -> str:
-    return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
 def _run(client: GatewayClient, body: dict[str, Any]) -> dict[str, Any]:

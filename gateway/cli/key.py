@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import apsw
 import click
 import msgspec
 
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
 
@@ -24,8 +23,8 @@ def key() -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(["user", "admin"]), default="user", help="[default: user]")
 @json_option
-@local_options
-def create(name: str, role: Role, as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def create(name: str, role: Role, as_json: bool, local: LocalOptions) -> None:
     """Make a key and print it. It is shown this once: only a hash is kept."""
 
     def make(connection: apsw.Connection) -> KeyInfo:
@@ -34,7 +33,7 @@ def create(name: str, role: Role, as_json: bool, data_dir: Path | None, config_f
         say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}) if as_json else token)
         return info
 
-    with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
+    with opened_database(local.settings.database_path) as database:
         info = database.write_sync(make)
     if not as_json:
         say(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
@@ -42,11 +41,11 @@ def create(name: str, role: Role, as_json: bool, data_dir: Path | None, config_f
 
 @key.command(name="list")
 @json_option
-@local_options
-def list_(as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def list_(as_json: bool, local: LocalOptions) -> None:
     """List the keys, revoked ones included."""
     found: list[KeyInfo] = []
-    path = settings_of(data_dir, config_file).settings.database_path
+    path = local.settings.database_path
     if path.exists():  # looking creates nothing
         with opened_database(path) as database:
             found = database.read_sync(list_keys)
@@ -61,10 +60,10 @@ def list_(as_json: bool, data_dir: Path | None, config_file: Path | None) -> Non
 
 @key.command()
 @click.argument("which")
-@local_options
-def revoke(which: str, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def revoke(which: str, local: LocalOptions) -> None:
     """Revoke the key with this id or name, at once and for good."""
-    with opened_database(settings_of(data_dir, config_file).settings.database_path) as database:
+    with opened_database(local.settings.database_path) as database:
         info = database.write_sync(lambda connection: revoke_key(connection, which))
     say(f"revoked {info.name} ({info.id})")
 

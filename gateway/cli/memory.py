@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 from tqdm import tqdm
 
-from gateway.cli.common.client import connect
-from gateway.cli.common.options import client_options
+from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.text import say
 
 
@@ -20,17 +17,14 @@ def memory() -> None:
 @memory.command()
 @click.option("--to", type=int, help="By this version of the prompts; by default the one in use of each.")
 @click.option("--conversation", help="Only the conversation of this id.")
-@client_options
+@with_server
 def convert(
     to: int | None,
     conversation: str | None,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Make summaries of other prompt versions again. The old ones stay, marked as superseded."""
-    client = connect(url, key, data_dir, config_file)
+    client = server.connect()
     names = (
         [conversation]
         if conversation
@@ -48,12 +42,10 @@ def convert(
 
 @memory.command()
 @click.argument("conversation")
-@client_options
-def show(
-    conversation: str, url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None
-) -> None:
+@with_server
+def show(conversation: str, server: ServerOptions) -> None:
     """Show the summaries of a conversation, with the messages each stands for."""
-    client = connect(url, key, data_dir, config_file)
+    client = server.connect()
     for each in client.every(f"/v1/conversations/{conversation}/summaries"):
         state = "live" if each["superseded_by"] is None else f"superseded by {each['superseded_by']}"
         prompt = f"{each['prompt_name'] or 'no prompt'} {each['prompt_version']}"

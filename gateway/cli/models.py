@@ -8,17 +8,17 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.models.catalog import Catalog, ModelRow, estimate_ram
 
 
 @click.command()
 @json_option
-@local_options
-def models(as_json: bool, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def models(as_json: bool, local: LocalOptions) -> None:
     """List the models that hearth knows by name, and the files pulled besides."""
-    settings = settings_of(data_dir, config_file).settings
+    settings = local.settings
     listed = list_models(settings.data_dir, Catalog.load())
     if as_json:
         say(msgspec.json.encode({"models": listed, "configured": settings.model.name}))

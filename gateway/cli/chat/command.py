@@ -1,11 +1,10 @@
-"""`hearth chat`: a conversation in the terminal. The server keeps it, so that the next call goes on with it."""
+"""`hearth chat`: a conversation in the terminal. The server keeps it; the next call continues it."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,9 +13,8 @@ import click
 from gateway.base.errors import HearthError
 from gateway.cli.chat.commands import run_command
 from gateway.cli.chat.news import NewsBoard
-from gateway.cli.chat.talk import Talk
-from gateway.cli.common.client import GatewayClient, connect
-from gateway.cli.common.options import client_options
+from gateway.cli.chat.session import ChatSession
+from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
 from gateway.cli.common.text import say
 
 _PROMPT = "> "
@@ -26,78 +24,68 @@ _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
 @click.command()
 @click.option("--system", help="Instructions for a new conversation.")
 @click.option("--max-tokens", type=int, help="Limit of each reply; by default the configured one.")
-@click.option("--new", is_flag=True, help="Begin a new conversation instead of going on with the last one.")
-@click.option("--conversation", help="Go on with the conversation of this id.")
-@client_options
+@click.option("--new", is_flag=True, help="Begin a new conversation instead of continuing the last one.")
+@click.option("--conversation", help="Continue the conversation with this id.")
+@with_server
 def chat(
-    system: str | None,
-    max_tokens: int | None,
-    new: bool,
-    conversation: str | None,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    system: str | None, max_tokens: int | None, new: bool, conversation: str | None, server: ServerOptions
 ) -> None:
-    """Talk with the model. On a terminal, the last conversation goes on. Ctrl-D ends."""
-    client = connect(url, key, data_dir, config_file)
+    """Talk with the model. On a terminal, the last conversation continues. Ctrl-D ends."""
+    client = server.connect()
     terminal = sys.stdin.isatty()
     model = _greet(client, terminal)
     found: dict[str, Any] | None = None
     if conversation is not None:
-        found = client.get(f"/v1/conversations/{quote(conversation)}")  # a wrong id is told at once
+        found = client.get(f"/v1/conversations/{quote(conversation)}")  # fails now if the id is wrong
     elif terminal and not new and system is None:
         found = _last(client)
     news = NewsBoard(client, _PROMPT) if terminal else None
-    name = _resumed(client, found, model)
-    talk = Talk(client, news, system=system, max_tokens=max_tokens, name=name)
+    name = None if found is None else _continued(client, found, model)
+    session = ChatSession(client, news, system, max_tokens, name)
     while True:
         if news is not None:
-            news.follow(talk.name)
+            news.follow(session.conversation)
         line = _read_line(news)
         if line is None:
             return
         if line.startswith("/"):
-            run_command(talk, line)
+            run_command(session, line)
         elif line:
-            talk.say(line)
+            session.send(line)
 
 
 def _greet(client: GatewayClient, terminal: bool) -> str:
-    """Name the model, and what the server remarks about it. Also proves that the server answers."""
+    """Print the model's name and the server's notice about it. Fails if the server does not answer."""
     models = client.get("/v1/models").get("data", [])
     name = str(models[0]["id"]) if models else "default"
     if models and models[0].get("notice"):
         say(models[0]["notice"], err=True)
     if terminal:
         say(f"{name}. {_HELP}", err=True)
-        threading.Thread(target=_warm, args=(client,), name="warm", daemon=True).start()
+        threading.Thread(target=_load_model, args=(client,), name="load", daemon=True).start()
     return name
 
 
-def _warm(client: GatewayClient) -> None:
-    """Have the model loaded while the first line is being typed."""
+def _load_model(client: GatewayClient) -> None:
+    """Have the server load its model while the user types the first line."""
     with suppress(HearthError):
         client.post("/v1/typing", {})
 
 
 def _last(client: GatewayClient) -> dict[str, Any] | None:
-    """The conversation that was used last, shown by its last line."""
+    """Find the conversation that was used last, and print the beginning of its last line."""
     known = client.get("/v1/conversations?limit=20")["data"]
     found = next((dict(each) for each in known if each["kind"] == "chat"), None)
     if found is None:
         return None
-    lines = client.get(f"/v1/conversations/{found['id']}/messages?limit=1")["data"]
-    if lines:
+    if lines := client.get(f"/v1/conversations/{found['id']}/messages?limit=1")["data"]:
         last = " ".join(lines[-1]["text"].split())
         say(f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True)
     return found
 
 
-def _resumed(client: GatewayClient, found: dict[str, Any] | None, model: str) -> str | None:
-    """The conversation to go on with: after a change of the model a new one, from a summary of the old."""
-    if found is None:
-        return None
+def _continued(client: GatewayClient, found: dict[str, Any], model: str) -> str:
+    """Return the id of the conversation to continue. If the model has changed, a new one begins with a summary."""
     name = str(found["id"])
     if found["model"] in ("", model) or found["archived_at"] is not None:
         return name
@@ -112,7 +100,7 @@ def _resumed(client: GatewayClient, found: dict[str, Any] | None, model: str) ->
 
 
 def _read_line(news: NewsBoard | None) -> str | None:
-    """The next line typed, without blanks around it; None at the end."""
+    """Return the next line without surrounding blanks, None at the end of the input."""
     while True:
         try:
             return (news.read_line() if news else input()).strip()

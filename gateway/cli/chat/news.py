@@ -1,4 +1,4 @@
-"""What happens behind a chat while it is open: compaction, facts, tasks, shown between the lines as it happens."""
+"""News of the open conversation, printed between the lines of `hearth chat`: compactions, facts, tasks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gateway.base.errors import HearthError
 from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
 
-_AGAIN_SECONDS = 5.0
-# A line is sent once the server tells news, so that none of its own are missed; but it does not wait for long.
-_CONNECT_SECONDS = 2.0
+_RETRY_SECONDS = 5.0
+# The first line of a conversation waits this long for the event stream, so that its own news are not missed.
+_CONNECT_SECONDS = 10.0
 
 
 class NewsBoard:
-    """Shows news on the terminal: above the line that is being typed, never inside a reply.
+    """Prints news above the line that is being typed, never inside a reply.
 
     Listens to one conversation at a time, in a thread that ends with the program.
     """
@@ -28,68 +28,76 @@ class NewsBoard:
         self._lock = threading.Lock()
         self._typing = False
         self._waiting: list[str] = []
+        self._known: list[str] = []
         self._conversation: str | None = None
 
     def follow(self, conversation: str | None) -> None:
-        """Listen to this conversation from now on, to none with None."""
+        """Listen to this conversation from now on, with None to none."""
         with self._lock:
             if conversation == self._conversation:
                 return
             self._conversation = conversation
         if conversation is not None:
-            heard = threading.Event()
-            threading.Thread(target=self._listen, args=(conversation, heard), daemon=True).start()
-            heard.wait(_CONNECT_SECONDS)
+            connected = threading.Event()
+            threading.Thread(target=self._listen, args=(conversation, connected), daemon=True).start()
+            connected.wait(_CONNECT_SECONDS)
 
     def read_line(self) -> str:
-        """A line from the user; news come above it meanwhile. Raises what ``input`` raises."""
+        """Read a line, with news above it meanwhile. Raises what ``input`` raises."""
         with self._lock:
             self._typing = True
-            for line in self._waiting:
-                say(line, err=True, dim=True)
+            for news in self._waiting:
+                say(_line(news), err=True, dim=True)
             self._waiting.clear()
+            self._known.clear()
         try:
             return input(self._prompt)
         finally:
             with self._lock:
                 self._typing = False
 
-    def show(self, line: str) -> None:
-        """Show a line above the one that is being typed, or keep it until the reply has ended."""
-        line = f"  [{line}]"
+    def skip(self, news: str) -> None:
+        """Do not print this news: the reply's own events have told it."""
         with self._lock:
-            if not self._typing:
-                self._waiting.append(line)
-                return
-            typed = readline.get_line_buffer()
-            say(line, err=True, over=True, dim=True)
-            say(self._prompt + typed, err=True, nl=False)
+            if news in self._waiting:
+                self._waiting.remove(news)
+            else:  # its event is still on the way
+                self._known.append(news)
 
-    def _listen(self, conversation: str, heard: threading.Event) -> None:
+    def show(self, news: str) -> None:
+        """Print news above the line that is being typed, or after the reply."""
+        with self._lock:
+            if news in self._known:
+                self._known.remove(news)
+            elif not self._typing:
+                self._waiting.append(news)
+            else:
+                say(_line(news), err=True, over=True, dim=True)
+                say(self._prompt + readline.get_line_buffer(), err=True, nl=False)
+
+    def _listen(self, conversation: str, connected: threading.Event) -> None:
         while self._conversation == conversation:
             try:
                 with self._client.stream(f"/v1/conversations/{conversation}/events") as events:
                     for kind, data in events:
-                        heard.set()
+                        connected.set()
                         if self._conversation != conversation:
                             return
-                        self._take(kind, data)
+                        if news := news_text(kind, data):
+                            self.show(news)
             except HearthError as error:
+                connected.set()
                 if error.status in (401, 403, 404):
                     return
-            time.sleep(_AGAIN_SECONDS)  # the server ends now and then, the chat need not
+            time.sleep(_RETRY_SECONDS)  # a restart of the server does not end the chat
 
-    def _take(self, kind: str, detail: dict[str, Any]) -> None:
-        # What is compacted before a reply is told by the reply's own events.
-        if kind == "compacting" and not self._typing:
-            return
-        text = news_text(kind, detail)
-        if text:
-            self.show(text)
+
+def _line(news: str) -> str:
+    return f"  [{news}]"
 
 
 def news_text(kind: str, detail: dict[str, Any]) -> str:
-    """A piece of news in one line; "" for what nobody needs to read."""
+    """Describe an event in one line; "" for events that are not worth one."""
     match kind, detail:
         case "state", {"compacting": True}:
             return "older messages are being compacted"

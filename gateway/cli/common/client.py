@@ -1,43 +1,44 @@
-"""The HTTP side of the commands: where the server is, and its replies and errors."""
+"""The HTTP client of the commands: finds the server, and turns its replies and failures into values and errors."""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import httpx2
 import msgspec
 
 from gateway.base.errors import ConfigurationError, HearthError, InvalidRequestError
-from gateway.cli.common.options import settings_of
+from gateway.cli.common.options import LocalOptions, client_options, settings_of
 from gateway.cli.common.runfile import running
 from gateway.config.sources import read_text
 
 _CONNECT_SECONDS = 5.0
 _LONGEST_KEY = 1000
-_REPLY_SECONDS = 900.0  # a whole reply at once: longer than any deadline of the server
+_REPLY_SECONDS = 900.0  # for a reply that is not streamed: longer than any deadline of the server
 _SILENCE_SECONDS = 60.0  # within a stream the server sends at least a comment every 15 s
 
 
 class UnreachableError(HearthError):
-    """Nobody listens at the address."""
+    """Nothing answers at the address."""
 
     status = 503
     code = "unreachable"
 
 
 class ReplyError(HearthError):
-    """The server answered with an error."""
+    """The server answered with an error, or is no hearth server."""
 
     code = "reply"
 
 
 class ServerReply(dict[str, Any]):
-    """A JSON object of the server. One without an expected key is no reply of a hearth server."""
+    """A JSON object from the server. A missing key raises ReplyError: it is no hearth server."""
 
     def __init__(self, url: str, content: str | bytes) -> None:
         """Raises ReplyError when ``content`` is no JSON object."""
@@ -55,17 +56,16 @@ class GatewayClient:
     """One server. All methods raise UnreachableError and ReplyError."""
 
     def __init__(self, url: str, key: str | None, *, local: bool = False) -> None:
-        self.local = local  # its data directory is the one of this command
+        self.local = local  # the server runs on this command's data directory
         self.url = url.rstrip("/")
         self.key = key
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def get(self, path: str) -> ServerReply:
-        """The JSON reply of a GET."""
-        return self._plain("GET", path, None)
+        return self._request("GET", path)
 
     def every(self, path: str) -> Iterator[dict[str, Any]]:
-        """Every row of a list, page after page; ``path`` may have a query."""
+        """Yield every row of a list, page after page; ``path`` may have a query."""
         rest = f"{path}{'&' if '?' in path else '?'}limit=200"
         before = ""
         while True:
@@ -76,66 +76,92 @@ class GatewayClient:
             before = f"&before={quote(str(page['next']))}"
 
     def post(self, path: str, body: object = None) -> ServerReply:
-        """The JSON reply of a POST; without a body where the endpoint takes none."""
-        return self._plain("POST", path, body)
+        return self._request("POST", path, body)
 
     def patch(self, path: str, body: object) -> ServerReply:
-        """The JSON reply of a PATCH."""
-        return self._plain("PATCH", path, body)
+        return self._request("PATCH", path, body)
 
     def delete(self, path: str) -> ServerReply:
-        """The JSON reply of a DELETE."""
-        return self._plain("DELETE", path, None)
+        return self._request("DELETE", path)
 
     async def fetch(self, method: str, path: str, body: object = None) -> ServerReply:
-        """The JSON reply of any request. Cancelling closes the connection, which cancels the work."""
-        content = None if body is None else _json(body)
-        timeout, headers = _timeout(_REPLY_SECONDS), self._headers | _type_of(content)
+        """Request as a coroutine. Cancelling it closes the connection, which cancels the work."""
         with _network_errors(self.url):
-            async with httpx2.AsyncClient(timeout=timeout, headers=headers) as http:
-                response = await http.request(method, self.url + path, content=content)
-        return _decoded(response)
+            async with httpx2.AsyncClient(**self._options(_REPLY_SECONDS)) as http:
+                return _decoded(await http.request(method, self.url + path, **_content(body)))
 
     @contextmanager
     def stream(self, path: str, body: object = None) -> Iterator[Iterator[tuple[str, ServerReply]]]:
-        """Kind and data of the events of a POST, without a body of a GET.
+        """Kind and data of each event of a POST, or of a GET without ``body``.
 
-        Leaving closes the connection, which cancels the work.
+        Leaving the block closes the connection, which cancels the work.
         """
-        method, content = ("GET", None) if body is None else ("POST", _json(body))
-        headers = {"Accept": "text/event-stream"} | _type_of(content)
+        request = _content(body)
+        request["headers"]["Accept"] = "text/event-stream"
         with (
             _network_errors(self.url),
-            self._open(_SILENCE_SECONDS) as http,
-            http.stream(method, self.url + path, content=content, headers=headers) as response,
+            httpx2.Client(**self._options(_SILENCE_SECONDS)) as http,
+            http.stream("GET" if body is None else "POST", self.url + path, **request) as response,
         ):
             if response.is_error:
                 response.read()
                 raise _reply_error(response)
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
                 raise ReplyError(f"{response.url} did not answer with events: is it a hearth server?")
-            yield (
-                (event.event, ServerReply(str(response.url), event.data))
-                for event in httpx2.EventSource(response)
-            )
+            events = httpx2.EventSource(response)
+            yield ((event.event, ServerReply(str(response.url), event.data)) for event in events)
 
-    def _plain(self, method: str, path: str, body: object) -> ServerReply:
-        with _network_errors(self.url), self._open(_REPLY_SECONDS) as http:
-            content = None if body is None else _json(body)
-            response = http.request(method, self.url + path, content=content, headers=_type_of(content))
-        return _decoded(response)
+    def _request(self, method: str, path: str, body: object = None) -> ServerReply:
+        with _network_errors(self.url), httpx2.Client(**self._options(_REPLY_SECONDS)) as http:
+            return _decoded(http.request(method, self.url + path, **_content(body)))
 
-    def _open(self, silence_seconds: float) -> httpx2.Client:
-        return httpx2.Client(timeout=_timeout(silence_seconds), headers=self._headers)
+    def _options(self, silence_seconds: float) -> dict[str, Any]:
+        timeout = httpx2.Timeout(silence_seconds, connect=_CONNECT_SECONDS)
+        return {"timeout": timeout, "headers": self._headers}
+
+
+class ServerOptions(NamedTuple):
+    """The values of ``--url``, ``--key`` and the local options."""
+
+    url: str | None
+    key: str | None
+    local: LocalOptions
+
+    def connect(self) -> GatewayClient:
+        """Raises UnreachableError and ConfigurationError."""
+        return connect(self.url, self.key, *self.local)
+
+
+def with_server(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add :func:`client_options` and pass them to the command as ``server``."""
+
+    @functools.wraps(command)
+    def run(
+        *args: Any,
+        url: str | None,
+        key: str | None,
+        data_dir: Path | None,
+        config_file: Path | None,
+        **others: Any,
+    ) -> Any:
+        server = ServerOptions(url, key, LocalOptions(data_dir, config_file))
+        return command(*args, server=server, **others)
+
+    return client_options(run)
 
 
 def connect(
     url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None
 ) -> GatewayClient:
-    """The server of ``--url``, of HEARTH_URL, or the one that runs on the data directory, in this order."""
-    key = _sendable(key or os.environ.get("HEARTH_API_KEY") or _key_from_file())
-    url = url or os.environ.get("HEARTH_URL")
-    if url:
+    """Find the server: that of ``--url``, of HEARTH_URL, or the one that runs on the data directory, in this order.
+
+    Raises UnreachableError and ConfigurationError.
+    """
+    key = key or os.environ.get("HEARTH_API_KEY") or _key_from_file()
+    if key and (len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key):
+        # No header can carry it. The message does not repeat it: it may be a secret.
+        raise ConfigurationError("that is no API key: give it as `hearth key create` printed it")
+    if url := url or os.environ.get("HEARTH_URL"):
         return GatewayClient(_checked(url), key)
     folder = settings_of(data_dir, config_file).settings.data_dir
     server = running(folder)
@@ -148,15 +174,8 @@ def connect(
     return GatewayClient(server.url, key, local=True)
 
 
-def _sendable(key: str | None) -> str | None:
-    """The key as it is. Raises ConfigurationError, without repeating it, for one that no header can carry."""
-    if key and (len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key):
-        raise ConfigurationError("that is no API key: give it as `hearth key create` printed it")
-    return key
-
-
 def _checked(url: str) -> str:
-    """The address as it is. Raises ConfigurationError for one that can be no server's."""
+    """Return the address as it is. Raises ConfigurationError when it cannot be a server's."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -174,7 +193,7 @@ def _checked(url: str) -> str:
 
 
 def raise_event_error(body: Any) -> None:
-    """Raise the error of a stream's error event."""
+    """Raise the error of a stream's ``error`` event."""
     raise _from_envelope(body, 500)
 
 
@@ -188,18 +207,12 @@ def _key_from_file() -> str | None:
         raise ConfigurationError(f"cannot read the key file named by HEARTH_API_KEY_FILE: {error}") from None
 
 
-def _timeout(silence_seconds: float) -> httpx2.Timeout:
-    return httpx2.Timeout(silence_seconds, connect=_CONNECT_SECONDS)
-
-
-def _type_of(content: bytes | None) -> dict[str, str]:
-    return {} if content is None else {"Content-Type": "application/json"}
-
-
-def _json(body: object) -> bytes:
-    """Raises InvalidRequestError for what was typed or piped and is no UTF-8."""
+def _content(body: object) -> dict[str, Any]:
+    """Return the request's content and headers. Raises InvalidRequestError for text that is not UTF-8."""
+    if body is None:
+        return {"headers": {}}
     try:
-        return msgspec.json.encode(body)
+        return {"content": msgspec.json.encode(body), "headers": {"Content-Type": "application/json"}}
     except UnicodeEncodeError:
         raise InvalidRequestError(
             "the input is no valid UTF-8: convert it, or check the terminal's encoding"

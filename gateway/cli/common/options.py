@@ -1,22 +1,36 @@
-"""Options that several commands share, and the settings and clients they lead to."""
+"""Options that several commands share, and the settings that they select."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from gateway.base.private import check_usable
+from gateway.config.settings import Settings
 from gateway.config.sources import LoadedSettings, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class LocalOptions(NamedTuple):
+    """The values of ``--data-dir`` and ``--config``."""
+
+    data_dir: Path | None
+    config_file: Path | None
+
+    @property
+    def settings(self) -> Settings:
+        """Raises ConfigurationError."""
+        return settings_of(*self).settings
+
+
 class PathType(click.Path):
-    """A path that is not empty: ``--data-dir "$UNSET"`` is a mistake, not the working directory."""
+    """A nonempty path: ``--data-dir "$UNSET"`` is a mistake and must not mean the working directory."""
 
     def __init__(self, *, allow_dash: bool = False, exists: bool = False) -> None:
         super().__init__(path_type=Path, readable=False, allow_dash=allow_dash, exists=exists)
@@ -28,34 +42,39 @@ class PathType(click.Path):
 
 
 def local_options(command: F) -> F:
-    """``--data-dir`` and ``--config``: for commands that work on this machine's files."""
-    command = click.option(
-        "--config",
-        "config_file",
-        type=PathType(),
-        help="Read settings from this TOML file too.",
-    )(command)
-    return click.option("--data-dir", type=PathType(), help="Where database and models are.")(command)
+    """Add ``--data-dir`` and ``--config``, for commands that work on this machine's files."""
+    config = click.option(
+        "--config", "config_file", type=PathType(), help="Read settings from this TOML file too."
+    )
+    return click.option("--data-dir", type=PathType(), help="Where database and models are.")(config(command))
 
 
 def client_options(command: F) -> F:
-    """:func:`local_options`, ``--url`` and ``--key``: for commands that talk to a running server."""
-    command = click.option("--key", help="API key; by default HEARTH_API_KEY.")(command)
-    command = click.option(
-        "--url", help="The server's address; by default HEARTH_URL, else the local server."
-    )(command)
-    return local_options(command)
+    """Add :func:`local_options`, ``--url`` and ``--key``, for commands that talk to a running server."""
+    key = click.option("--key", help="API key; by default HEARTH_API_KEY.")
+    url = click.option("--url", help="The server's address; by default HEARTH_URL, else the local server.")
+    return local_options(url(key(command)))
+
+
+def with_local(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add :func:`local_options` and pass them to the command as ``local``."""
+
+    @functools.wraps(command)
+    def run(*args: Any, data_dir: Path | None, config_file: Path | None, **others: Any) -> Any:
+        return command(*args, local=LocalOptions(data_dir, config_file), **others)
+
+    return local_options(run)
 
 
 def json_option(command: F) -> F:
-    """``--json``: output for programs."""
+    """Add ``--json``: output for programs."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
-def settings_of(data_dir: Path | None, config_file: Path | None, **flags: object) -> LoadedSettings:
-    """The settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given.
+def settings_of(data_dir: Path | None, config_file: Path | None, /, **flags: object) -> LoadedSettings:
+    """Load the settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given.
 
-    Raises ConfigurationError, also when the data directory is there and cannot be used.
+    Raises ConfigurationError, also when the data directory exists but cannot be used.
     """
     dotted = {name.replace("__", "."): value for name, value in flags.items()}
     dotted["data_dir"] = None if data_dir is None else str(data_dir)

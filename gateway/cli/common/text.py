@@ -1,6 +1,8 @@
-"""What commands print. All of it goes through :func:`say`: models, wiki pages, users and servers wrote much of it."""
+"""Printing. All output goes through :func:`say`, because models, wiki pages, users and servers wrote much of it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
@@ -12,9 +14,9 @@ _ERASE_LINE = "\r\x1b[2K"
 def say(
     text: str | bytes = "", *, err: bool = False, nl: bool = True, dim: bool = False, over: bool = False
 ) -> None:
-    """Print ``text`` without its invisible characters, ``over`` the line that the cursor is on.
+    """Print ``text`` without invisible characters, with ``over`` in place of the cursor's line.
 
-    Bytes are JSON: there they are escaped, so that a program reads the same.
+    Bytes are JSON: there these characters are escaped, so that a program reads the same value.
     """
     if isinstance(text, bytes):
         click.echo(escaped(text.decode()).encode(), err=err, nl=nl)
@@ -24,7 +26,7 @@ def say(
 
 
 def size_text(size: float) -> str:
-    """Bytes for people: ``333.6 MB``, decimal units as disks and download pages use them."""
+    """Write bytes for people, in decimal units as disks and download pages do: ``333.6 MB``."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -32,9 +34,16 @@ def size_text(size: float) -> str:
     return f"{size:.1f} GB"
 
 
+def text_of(content: Any) -> str:
+    """Join the text of a prompt's message, which may be a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    return str(content)
+
+
 def table(rows: list[list[str]]) -> str:
-    """Columns aligned to the left, two spaces apart."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    """Align columns to the left, two spaces apart."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )

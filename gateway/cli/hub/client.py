@@ -1,4 +1,4 @@
-"""The HTTP client that huggingface-hub is given: a hub may redirect a download, but not into a private network."""
+"""The HTTP client for huggingface-hub: redirects may not lead into a private network."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _REMEDY = "; a hub of your own is named in HF_ENDPOINT and has to hand out its f
 
 
 class HubTransport(httpx2.BaseTransport):
-    """Checks each hop of a request, as :class:`CheckedTransport` does; a hub's own storage network is public.
+    """Checks each hop of a request, as :class:`CheckedTransport` does.
 
-    With ``own`` the hub is one that the user has named, and its host may be in a private network. A proxy of the
-    environment is used: it resolves names, so that beforehand only hosts given as addresses can be judged here.
+    With ``own`` the user has named the hub, and its host may be in a private network. A proxy from the environment
+    resolves names itself, so with a proxy only hosts that are given as addresses are checked.
     """
 
     def __init__(self, endpoint: str, *, own: bool) -> None:
@@ -42,7 +42,7 @@ class HubTransport(httpx2.BaseTransport):
 
 
 def guarded_client(endpoint: str, *, own: bool) -> httpx2.Client:
-    """A client for huggingface-hub, with what its own one does for a download: redirects, and no offline requests."""
+    """Make a client that follows redirects and refuses requests while offline, as huggingface-hub's own does."""
     return httpx2.Client(
         transport=HubTransport(endpoint, own=own),
         event_hooks={"request": [_refuse_offline]},

@@ -1,4 +1,4 @@
-"""What can go wrong with a hub, as one sentence each that says what to do."""
+"""The failures of a hub as sentences that say what to do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GO_ON = "what has arrived is kept: run the same command to go on"
 
 
 class PullError(HearthError):
-    """A download that did not end in a checked file."""
+    """The download did not end in a verified file."""
 
     code = "pull_failed"
 
@@ -83,6 +83,6 @@ def _refused(error: HfHubHTTPError, repo: str, file: str) -> PullError:
 def _broken(error: OSError, file: str) -> PullError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return PullError(f"the disk is full; make room, then run the same command to go on with {file}")
-    if error.errno is None:  # huggingface-hub's own: fewer or more bytes than announced
+    if error.errno is None:  # raised by huggingface-hub: fewer or more bytes than announced
         return PullError(f"the download of {file} ended early; {_GO_ON}", status=503)
     return PullError(f"cannot write {file}: {error.strerror or error}")

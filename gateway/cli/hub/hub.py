@@ -1,21 +1,18 @@
-"""Downloads of model files from a Hugging Face hub that survive interruption and end in a checked file.
+"""Resumable downloads of model files from a Hugging Face hub, installed only after their checksum was verified.
 
 huggingface-hub resolves names, tokens, endpoints and offline mode, and streams the bytes. Its own download
-function throws a partial file away when the process ends; models are gigabytes, so the partial file is kept
-here, named after the checksum of what it will become.
+function discards a partial file when the process ends. Models are gigabytes, so hearth keeps the partial file,
+named after the checksum that the complete file must have.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from huggingface_hub import (
     constants,
@@ -26,22 +23,52 @@ from huggingface_hub import (
 )
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported lazily
+from msgspec import Struct
+from tqdm import tqdm
 
-from gateway.cli.common.checksum import Checksum
-from gateway.cli.common.text import size_text
+from gateway.cli.common.files import check_disk, locked
 from gateway.cli.hub.client import guarded_client
 from gateway.cli.hub.errors import PullError, hub_errors
 
-# Nothing but the wanted file is asked of the hub: no registry look-ups for the user agent.
+_READ_BYTES = 4 * 1024 * 1024
+# The user agent without versions of other packages: huggingface-hub would look them up.
 constants.HF_HUB_DISABLE_TELEMETRY = True
-# Bytes that wait for a full chunk are lost when the connection breaks; the default is 10 MB.
+# A broken connection loses the bytes of an incomplete chunk; the default is 10 MB.
 constants.DOWNLOAD_CHUNK_SIZE = 64 * 1024
 set_client_factory(lambda: guarded_client(constants.ENDPOINT, own="HF_ENDPOINT" in os.environ))
 
 
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file of a repository at one commit. ``checksum`` None: the hub publishes none for it."""
+class Checksum(Struct, frozen=True):
+    """A file's checksum. Small files on a hub have git's blob id instead of a SHA-256."""
+
+    algorithm: Literal["sha256", "git-blob"]
+    value: str
+
+    @classmethod
+    def from_etag(cls, etag: str) -> Checksum | None:
+        """Return the checksum in a hub's entity tag, None if it is no checksum."""
+        if re.fullmatch(r"[0-9a-f]{64}", etag):
+            return cls("sha256", etag)
+        return cls("git-blob", etag) if re.fullmatch(r"[0-9a-f]{40}", etag) else None
+
+    def matches(self, path: Path) -> bool:
+        """Read the file, with progress on a terminal, and compare its checksum."""
+        size = path.stat().st_size
+        digest = hashlib.sha256()
+        if self.algorithm == "git-blob":  # SHA-1 of a header and the content, not for secrecy
+            digest = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+        with (
+            path.open("rb") as file,
+            tqdm(total=size, unit="B", unit_scale=True, desc="checking", leave=False, disable=None) as bar,
+        ):
+            while chunk := file.read(_READ_BYTES):
+                digest.update(chunk)
+                bar.update(len(chunk))
+        return digest.hexdigest() == self.value
+
+
+class RemoteFile(Struct, frozen=True):
+    """A file of a repository at one commit. ``checksum`` is None when the hub publishes none."""
 
     repo: str
     file: str
@@ -51,11 +78,19 @@ class RemoteFile:
     checksum: Checksum | None
     commit: str
 
+    def make_room(self, target: Path) -> None:
+        """Delete partial files of other versions. Raise PullError when the missing bytes do not fit."""
+        partial = partial_path(target, self.etag)
+        for path in target.parent.glob(f".{target.name}.*.partial"):
+            if path != partial:
+                path.unlink()
+        check_disk(target.parent, self.size - size_of(partial), PullError)
+
 
 def locate(repo: str, file: str, sha256: str | None) -> RemoteFile:
-    """Ask the hub for a file's size and checksum. ``sha256`` is the catalog's own, when it has one.
+    """Ask the hub for a file's size and checksum. ``sha256`` is the catalog's, if it has one.
 
-    Raises PullError: offline, no access, no such file, or a file that is not the catalog's any more.
+    Raises PullError: offline, no access, no such file, or not the catalog's file any more.
     """
     with hub_errors(repo, file):
         metadata = get_hf_file_metadata(hf_hub_url(repo, file), headers=_headers(), timeout=10.0)
@@ -75,36 +110,28 @@ def locate(repo: str, file: str, sha256: str | None) -> RemoteFile:
 
 
 def cached(repo: str, file: str, revision: str = "main") -> Path | None:
-    """The file in the hub's own cache (``HF_HOME``), when another program has downloaded it already."""
+    """Find the file in the hub's own cache (``HF_HOME``), where another program may have downloaded it."""
     with hub_errors(repo, file):
         found = try_to_load_from_cache(repo, file, revision=revision)
     return Path(found).resolve() if isinstance(found, str) else None
 
 
 def partial_path(target: Path, etag: str) -> Path:
-    """Where the bytes of a download lie until they are complete and checked."""
+    """Return where the bytes of a download are kept until they are complete and verified."""
     return target.with_name(f".{target.name}.{hashlib.sha256(etag.encode()).hexdigest()[:12]}.partial")
 
 
-def check_disk(remote: RemoteFile, target: Path) -> None:
-    """Refuse a download that cannot fit, before its first byte. The folder of ``target`` exists."""
-    partial = partial_path(target, remote.etag)
-    missing = remote.size - (partial.stat().st_size if partial.exists() else 0)
-    free = shutil.disk_usage(target.parent).free
-    if missing > free:
-        raise PullError(
-            f"not enough disk space: {size_text(missing)} are still to come, {target.parent} has "
-            f"{size_text(free)} free; make room or choose another --data-dir"
-        )
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def download(remote: RemoteFile, target: Path) -> None:
-    """Bring the file to ``target``, going on from a partial file when there is one. Shows progress on a terminal.
+    """Download to ``target``, resuming a partial file, with progress on a terminal.
 
-    Raises PullError; the partial file stays unless its checksum is wrong. KeyboardInterrupt leaves it too.
+    Raises PullError. The partial file stays unless its checksum is wrong, also after a KeyboardInterrupt.
     """
     partial = partial_path(target, remote.etag)
-    with _locked(partial) as file:
+    with locked(partial, _busy()) as file:
         source = cached(remote.repo, remote.file, remote.commit)
         if source is not None and source.stat().st_size == remote.size:
             _copy(source, file)
@@ -114,11 +141,15 @@ def download(remote: RemoteFile, target: Path) -> None:
 
 
 def copy_cached(source: Path, target: Path) -> None:
-    """Bring a file of the hub's cache to ``target``. The cache names its files after their checksums."""
+    """Copy a file of the hub's cache to ``target``. The cache names its files after their checksums."""
     partial = partial_path(target, source.name)
-    with _locked(partial) as file:
+    with locked(partial, _busy()) as file:
         _copy(source, file)
         _install(partial, file, Checksum.from_etag(source.name), target)
+
+
+def _busy() -> PullError:
+    return PullError("another `hearth pull` of this file is running")
 
 
 def _copy(source: Path, file: BinaryIO) -> None:
@@ -127,32 +158,9 @@ def _copy(source: Path, file: BinaryIO) -> None:
         shutil.copyfileobj(original, file)
 
 
-def _install(partial: Path, file: BinaryIO, checksum: Checksum | None, target: Path) -> None:
-    """Check what has arrived and give it its name; a file that fails the check is removed."""
-    with hub_errors("", target.name):
-        file.flush()
-        os.fsync(file.fileno())
-    if checksum and not checksum.matches(partial, label="checking"):
-        partial.unlink()
-        raise PullError(
-            f"{target.name} arrived with a wrong checksum and was removed; run the command again, and if it fails "
-            "again the hub's copy or something on the way is damaged",
-            code="checksum_mismatch",
-        )
-    partial.replace(target)
-
-
-def remove_stale_partials(target: Path, etag: str) -> None:
-    """Delete partial files of other versions of the same file: they can never be completed."""
-    keep = partial_path(target, etag)
-    for path in target.parent.glob(f".{target.name}.*.partial"):
-        if path != keep:
-            path.unlink()
-
-
 def _stream(remote: RemoteFile, file: BinaryIO) -> None:
     have = file.seek(0, os.SEEK_END)
-    if have > remote.size:  # cannot be the beginning of it
+    if have > remote.size:  # cannot be a prefix of the file
         file.truncate(0)
         have = file.seek(0)
     with hub_errors(remote.repo, remote.file):
@@ -166,15 +174,19 @@ def _stream(remote: RemoteFile, file: BinaryIO) -> None:
         )
 
 
-@contextmanager
-def _locked(partial: Path) -> Iterator[BinaryIO]:
-    """The partial file, open for one process only. The lock goes with the descriptor, however that ends."""
-    with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise PullError("another `hearth pull` of this file is running") from None
-        yield file
+def _install(partial: Path, file: BinaryIO, checksum: Checksum | None, target: Path) -> None:
+    """Verify the complete file and rename it; a file that fails is removed."""
+    with hub_errors("", target.name):
+        file.flush()
+        os.fsync(file.fileno())
+    if checksum and not checksum.matches(partial):
+        partial.unlink()
+        raise PullError(
+            f"{target.name} arrived with a wrong checksum and was removed; run the command again, and if it fails "
+            "again the hub's copy or something on the way is damaged",
+            code="checksum_mismatch",
+        )
+    partial.replace(target)
 
 
 def _headers() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`hearth pull`: download a model, resume, and check it."""
+"""`hearth pull`: download a model, resume, and verify it."""
 
 from __future__ import annotations
 
@@ -8,46 +8,37 @@ import click
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.private import make_private
-from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.options import LocalOptions, with_local
 from gateway.cli.common.text import say, size_text
 from gateway.cli.hub.errors import PullError
-from gateway.cli.hub.hub import (
-    cached,
-    check_disk,
-    copy_cached,
-    download,
-    locate,
-    partial_path,
-    remove_stale_partials,
-)
+from gateway.cli.hub.hub import cached, copy_cached, download, locate, partial_path, size_of
 from gateway.models.catalog import Catalog, ModelRow, model_path, split_repo_file
 
 
 @click.command()
 @click.argument("name")
-@local_options
-def pull(name: str, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def pull(name: str, local: LocalOptions) -> None:
     """Download a model.
 
     NAME is a name from `hearth models`, or OWNER/REPO:FILE.gguf of a Hugging Face hub. An interrupted download
-    goes on where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured.
+    resumes where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured.
     """
-    settings = settings_of(data_dir, config_file).settings
+    settings = local.settings
     catalog = Catalog.load()
     row = catalog.get(name)
     if row is not None and row.repo is None:
         say(f"{name} comes with hearth: there is nothing to download")
         return
-    repo, file = _where(name, row, catalog)
-    target = model_path(settings.data_dir, repo, file)
-    _pull(repo, file, target, row.sha256 if row else None)
+    repo, file = _repo_and_file(name, row, catalog)
+    _pull(repo, file, model_path(settings.data_dir, repo, file), row.sha256 if row else None)
     if row is not None and row.kind == "embedding":
         say(f"use it: set `embedding.model` to {name} (HEARTH_EMBEDDING__MODEL={name}) and start again")
     else:
         say(f"use it: hearth start --model {name}")
 
 
-def _where(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[str, str]:
+def _repo_and_file(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[str, str]:
     if row is not None:
         assert row.repo is not None, "bundled models are handled by the caller"
         return row.repo, row.file
@@ -73,32 +64,27 @@ def _pull(repo: str, file: str, target: Path, sha256: str | None) -> None:
         return
     make_private(target.parent)
     if target.exists():
-        if target.stat().st_size == remote.size and (
-            remote.checksum is None or remote.checksum.matches(target, label="checking")
-        ):
+        complete = target.stat().st_size == remote.size
+        if complete and (remote.checksum is None or remote.checksum.matches(target)):
             say(f"{target} is complete and up to date")
             return
         say("the file here differs from the hub's: downloading it again")
-    remove_stale_partials(target, remote.etag)
-    check_disk(remote, target)
+    remote.make_room(target)
     partial = partial_path(target, remote.etag)
-    have = partial.stat().st_size if partial.exists() else 0
+    have = size_of(partial)
     say(f"{repo}/{file}: {size_text(remote.size)}" + (f", {size_text(have)} here already" if have else ""))
     try:
         download(remote, target)
     except KeyboardInterrupt:
-        kept = partial.stat().st_size if partial.exists() else 0
-        say(
-            f"\nstopped; {size_text(kept)} of {size_text(remote.size)} are kept: run it again to go on",
-            err=True,
-        )
+        kept = f"{size_text(size_of(partial))} of {size_text(remote.size)} are kept"
+        say(f"\nstopped; {kept}: run it again to go on", err=True)
         raise
     checked = f"{remote.checksum.algorithm} checked" if remote.checksum else "the hub publishes no checksum"
     say(f"{target}: complete, {checked}")
 
 
 def _without_hub(repo: str, file: str, target: Path, error: PullError) -> None:
-    """No hub to ask: what is here already must do, else the error stands."""
+    """Use the installed or cached file; raise ``error`` if there is none."""
     if target.exists():
         say(f"{target} is here (not compared with the hub: {error.code})")
         return

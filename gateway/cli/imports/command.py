@@ -11,7 +11,7 @@ import msgspec
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import PathType, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import CHAT, documents
 from gateway.cli.imports.foreign import foreign
@@ -34,13 +34,13 @@ _Content = Archive | FactRow | TaskRow
 @click.command(name="import")
 @click.argument("source", type=PathType(exists=True))
 @click.option("--owner", help="Whose it shall be; by default as in the file, `local` for foreign ones.")
-@local_options
-def import_(source: Path, owner: str | None, data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     """Read conversations, facts and tasks from SOURCE, a file or the folder of an export with --documents.
 
     What is there already is left alone. A file that is not sound is refused before anything is written.
     """
-    path = settings_of(data_dir, config_file).settings.database_path
+    path = local.settings.database_path
     if not (source.is_file() or source.is_dir()):
         raise InvalidRequestError(
             f"{source} is neither a file nor a folder; it is read twice, so a pipe will not do"

@@ -1,10 +1,9 @@
-"""Download of a dump that survives interruption: what has arrived is kept and continued, if the server can."""
+"""Resumable download of a dump: the partial file is kept, and continued if the server supports it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -16,62 +15,79 @@ from msgspec import Struct
 from gateway import __version__
 from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.private import make_private
+from gateway.cli.common.files import check_disk
 from gateway.cli.common.text import size_text
 from gateway.wiki.remote.transport import CheckedTransport
 
-_TIMEOUT_SECONDS = 30.0  # to connect, and between two pieces
+_TIMEOUT_SECONDS = 30.0  # to connect, and between two chunks
 _MAX_REDIRECTS = 5
 _GO_ON = "what has arrived is kept: run the same command to go on"
 
 
 class DownloadError(HearthError):
-    """A dump that could not be downloaded."""
+    """The dump could not be downloaded."""
 
     code = "download_failed"
 
 
 class Events(Struct, frozen=True):
-    """``progress`` gets bytes here and bytes in all (0: unknown), ``say`` a sentence for the user."""
+    """``progress`` gets the bytes so far and in all (0: unknown), ``say`` a sentence for the user."""
 
     progress: Callable[[int, int], None]
     say: Callable[[str], None]
 
 
 class _Version(Struct, frozen=True):
-    """Which version of the file a partial download is of, as the server named it. ``total`` 0: unknown."""
+    """The server's version of the file that a partial download belongs to. ``total`` 0: unknown."""
 
     etag: str = ""
     modified: str = ""
     total: int = 0
 
+    @classmethod
+    def of(cls, response: httpx2.Response) -> _Version:
+        headers = response.headers
+        length = headers.get("Content-Length", "")
+        total = int(length) if length.isdecimal() else 0
+        return cls(headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
+
     @property
     def validator(self) -> str:
-        """For If-Range; a weak entity tag does not tell whether the bytes are the same."""
+        """The value for If-Range. A weak entity tag does not prove that the bytes are the same."""
         return self.modified if self.etag.startswith("W/") or not self.etag else self.etag
 
 
 class Download:
-    """The dump at ``url``, in ``folder``. One process at a time may use a folder.
+    """The dump at ``url``, in ``folder``, which one process at a time may use.
 
-    Names, and whatever a redirect leads to, must be public addresses, or any with ``private``.
+    The host, and that of every redirect, must have a public address, unless ``private``.
     """
 
     def __init__(self, url: str, folder: Path, *, private: bool = False) -> None:
         self._url = url
         self._private = private
-        self._name = hashlib.sha256(url.encode()).hexdigest()[:24]
-        self.path = folder / f"{self._name}.download"
-        self._note = folder / f"{self._name}.json"
+        name = hashlib.sha256(url.encode()).hexdigest()[:24]
+        self.path = folder / f"{name}.download"
+        self._version_file = folder / f"{name}.json"
 
     def fetch(self, events: Events) -> Path:
-        """The complete file. Goes on with a partial one if it is still the same on the server.
+        """Return the complete file. Resumes a partial one if the server's version is still the same.
 
-        Raises DownloadError (status 503 when trying again can help), InvalidRequestError for a bad address,
-        WikiReplyError for one that is not public, and WikiUnavailableError for a name that leads nowhere.
+        Raises DownloadError (status 503 when a retry can help), InvalidRequestError for a malformed address,
+        WikiReplyError for one that is not public, and WikiUnavailableError for a name that does not resolve.
         """
         try:
             make_private(self.path.parent)
-            with self.path.open("ab") as file, self._client() as client:
+            with (
+                self.path.open("ab") as file,
+                httpx2.Client(
+                    transport=CheckedTransport(self._url, private=self._private),
+                    follow_redirects=True,
+                    max_redirects=_MAX_REDIRECTS,
+                    timeout=_TIMEOUT_SECONDS,
+                    trust_env=False,
+                ) as client,
+            ):
                 self._fetch(client, file, events)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise InvalidRequestError(
@@ -89,18 +105,9 @@ class Download:
         return self.path
 
     def remove(self) -> None:
-        """The file is not needed any more, or is of no use."""
+        """Delete the file: it was imported, or is unusable."""
         self.path.unlink(missing_ok=True)
-        self._note.unlink(missing_ok=True)
-
-    def _client(self) -> httpx2.Client:
-        return httpx2.Client(
-            transport=CheckedTransport(self._url, private=self._private),
-            follow_redirects=True,
-            max_redirects=_MAX_REDIRECTS,
-            timeout=_TIMEOUT_SECONDS,
-            trust_env=False,
-        )
+        self._version_file.unlink(missing_ok=True)
 
     def _fetch(self, client: httpx2.Client, file: BinaryIO, events: Events) -> None:
         have, version = file.tell(), self._version()
@@ -112,79 +119,56 @@ class Download:
                 "the server names neither a version nor a date of the file, so the download starts over"
             )
         with client.stream("GET", self._url, headers=headers) as response:
-            if response.status_code == 416 and have == version.total:
-                return  # all of it is here, and If-Range has said that it is the same
-            if response.status_code == 206 and "Range" in headers:
-                _check_part(response, have, version)
+            status = response.status_code
+            if status == 416 and have == version.total:
+                return  # the file is complete, and If-Range has confirmed its version
+            if status == 206 and "Range" in headers:
+                _check_range(response, have, version)
                 events.say(f"going on with the download at {size_text(have)}")
-            elif response.status_code == 200:
+            elif status == 200:
+                new = _Version.of(response)
                 if "Range" in headers:
-                    events.say(_why_over(response, version))
-                have, version = 0, _version_of(response)
+                    same = new.validator == version.validator
+                    why = (
+                        "the server cannot continue a download"
+                        if same
+                        else "the file has changed on the server since the download began"
+                    )
+                    events.say(f"{why}: starting over")
+                have, version = 0, new
                 file.truncate(0)
-                self._note.write_bytes(msgspec.json.encode(version))
+                self._version_file.write_bytes(msgspec.json.encode(version))
+            elif status == 429 or status >= 500:
+                raise DownloadError(f"{self._url} answered {status}; {_GO_ON}", status=503)
             else:
-                raise _refused(self._url, response.status_code)
-            _check_disk(self.path, version.total - have)
-            self._receive(response, file, have, version.total, events)
-
-    def _receive(
-        self, response: httpx2.Response, file: BinaryIO, have: int, total: int, events: Events
-    ) -> None:
-        for piece in response.iter_raw():
-            file.write(piece)
-            have += len(piece)
-            events.progress(have, total)
+                raise DownloadError(f"{self._url} answered {status}: check the address")
+            check_disk(self.path.parent, version.total - have, DownloadError)
+            for chunk in response.iter_raw():
+                file.write(chunk)
+                have += len(chunk)
+                events.progress(have, version.total)
         file.flush()
-        if total and have != total:
-            raise DownloadError(
-                f"the server sent {have} of {total} bytes; {_GO_ON}" if have < total
-                else f"the server sent {have} bytes instead of {total}", status=503
-            )  # fmt: skip
+        if version.total and have != version.total:
+            go_on = f"; {_GO_ON}" if have < version.total else ""
+            raise DownloadError(f"the server sent {have} instead of {version.total} bytes{go_on}", status=503)
 
     def _version(self) -> _Version:
         try:
-            return msgspec.json.decode(self._note.read_bytes(), type=_Version)
-        except (FileNotFoundError, msgspec.DecodeError):  # killed before or while it was written
+            return msgspec.json.decode(self._version_file.read_bytes(), type=_Version)
+        except (
+            FileNotFoundError,
+            msgspec.DecodeError,
+        ):  # the process was killed before or while it was written
             return _Version()
 
 
-def _version_of(response: httpx2.Response) -> _Version:
-    length = response.headers.get("Content-Length", "")
-    return _Version(
-        response.headers.get("ETag", ""),
-        response.headers.get("Last-Modified", ""),
-        int(length) if length.isdecimal() else 0,
-    )
-
-
-def _check_part(response: httpx2.Response, have: int, version: _Version) -> None:
-    """The part must begin where the file here ends, and be of the same file."""
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
-    total = str(version.total) if version.total else "*"
-    if found is None or int(found[1]) != have or found[2] not in (total, "*"):
+def _check_range(response: httpx2.Response, have: int, version: _Version) -> None:
+    """Raise DownloadError unless the part begins where the partial file ends and is of the same file."""
+    header = response.headers.get("Content-Range", "none")
+    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", header)
+    totals = (str(version.total or "*"), "*")
+    if found is None or int(found[1]) != have or found[2] not in totals:
         raise DownloadError(
-            f"the server answered with another part than asked for (Content-Range: "
-            f"{response.headers.get('Content-Range', 'none')}): download the file yourself and import it"
-        )
-
-
-def _why_over(response: httpx2.Response, version: _Version) -> str:
-    if _version_of(response).validator != version.validator:
-        return "the file has changed on the server since the download began: starting over"
-    return "the server cannot continue a download: starting over"
-
-
-def _refused(url: str, status: int) -> DownloadError:
-    if status == 429 or status >= 500:
-        return DownloadError(f"{url} answered {status}; {_GO_ON}", status=503)
-    return DownloadError(f"{url} answered {status}: check the address")
-
-
-def _check_disk(path: Path, missing: int) -> None:
-    free = shutil.disk_usage(path.parent).free
-    if missing > free:
-        raise DownloadError(
-            f"not enough disk space: {size_text(missing)} are still to come, {path.parent} has "
-            f"{size_text(free)} free; make room or choose another --data-dir"
+            f"the server answered with another part than asked for (Content-Range: {header}): "
+            "download the file yourself and import it"
         )

@@ -1,9 +1,8 @@
-"""The progress bar of an import: by bytes read, because how many pages will come is not known before the end."""
+"""The progress bar of an import. It counts bytes, because the number of pages is known only at the end."""
 
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import NoReturn
 
 from tqdm import tqdm
@@ -13,28 +12,22 @@ from gateway.wiki.dumps.importer import ImportProgress
 
 
 class Bar:
-    """On stderr, and only where that is a terminal. ``talkative`` also prints sentences there."""
+    """A bar on stderr if that is a terminal and the bar is ``shown``; a ``talkative`` one also prints sentences there.
+
+    :meth:`begin` begins another bar, :meth:`close` ends the last one.
+    """
 
     def __init__(self, *, shown: bool, talkative: bool) -> None:
-        self._off = None if shown else True  # None: tqdm looks whether stderr is a terminal
+        self._off = None if shown else True  # None: tqdm checks whether stderr is a terminal
         self._talkative = talkative
         self._tqdm: tqdm[NoReturn] | None = None
         self._started = 0.0
         self._first = -1
-        self.pages = 0  # read so far, those of an earlier run included
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._tqdm is not None:
-            self._tqdm.close()
-            self._tqdm = None
+        self.pages = 0  # read so far, including an earlier run
 
     def begin(self, size: int, label: str = "importing", initial: int = 0) -> None:
-        """A bar for ``size`` bytes (0: unknown), ``initial`` of which were there before."""
+        """Begin a bar for ``size`` bytes (0: unknown), ``initial`` of which are done."""
+        self.close()
         self._tqdm = tqdm(
             total=size or None,
             initial=initial,
@@ -46,14 +39,18 @@ class Bar:
         )
         self._started, self._first = time.monotonic(), -1
 
+    def close(self) -> None:
+        if self._tqdm is not None:
+            self._tqdm.close()
+            self._tqdm = None
+
     def downloaded(self, have: int, total: int) -> None:
-        """Bytes of a download that are here, of so many in all (0: unknown)."""
+        """Show a download of ``total`` bytes (0: unknown)."""
         if self._tqdm is None:
             self.begin(total, "downloading", have)
         self._move(have)
 
     def imported(self, progress: ImportProgress) -> None:
-        """How far the import is."""
         self.pages = progress.pages
         if self._tqdm is None or self._tqdm.disable:
             return
@@ -66,7 +63,7 @@ class Bar:
         self._move(progress.position)
 
     def say(self, sentence: str) -> None:
-        """A sentence for the user, beside the bar."""
+        """Print a sentence without breaking the bar."""
         if self._talkative:
             with tqdm.external_write_mode():
                 say(sentence, err=True)

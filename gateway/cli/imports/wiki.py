@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -14,6 +11,7 @@ import msgspec
 
 from gateway.base.private import make_private
 from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import locked
 from gateway.cli.common.options import json_option, local_options, settings_of
 from gateway.cli.common.text import say
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
@@ -53,15 +51,17 @@ def import_wiki(
 ) -> None:
     """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki.
 
-    The server may be running. An interrupted import or download goes on when the command is run again; importing
-    a newer export of the same wiki takes only the pages that changed.
+    The server may be running. An interrupted import or download resumes when the command is run again. A
+    newer export of the same wiki imports only the pages that changed.
     """
     settings = settings_of(data_dir, config_file).settings
     options = ImportOptions(frozenset(namespaces or (0,)), prune)
     bar = Bar(shown=not (quiet or as_json), talkative=not quiet)
     started = time.monotonic()
     with ExitStack() as stack:
-        stack.enter_context(_alone(settings.data_dir / _FOLDER))
+        stack.callback(bar.close)
+        make_private(folder := settings.data_dir / _FOLDER)
+        stack.enter_context(locked(folder / "lock", _busy()))
         path, download = _local(source, settings, bar)
         database = stack.enter_context(opened_database(settings.database_path))
         report = _import(database, path, source, options, bar, download)
@@ -76,19 +76,18 @@ def import_wiki(
 
 
 def _local(source: str, settings: Settings, bar: Bar) -> tuple[Path, Download | None]:
-    """The dump as a file on this machine, and the download that it came from."""
+    """Return the dump's file on this machine, and the download it came from."""
     if not source.lower().startswith(("http://", "https://")):
         return Path(source), None
     download = Download(source, settings.data_dir / _FOLDER, private=settings.wiki.private_address)
-    with bar:
-        return download.fetch(Events(bar.downloaded, bar.say)), download
+    return download.fetch(Events(bar.downloaded, bar.say)), download
 
 
 def _import(
     database: Database, path: Path, source: str, options: ImportOptions, bar: Bar, download: Download | None
 ) -> ImportReport:
     try:
-        with open_dump(path) as dump, bar:
+        with open_dump(path) as dump:
             bar.begin(dump.size)
             report = Importer(database, options, bar.imported).run(dump)
     except DumpError as error:
@@ -104,17 +103,9 @@ def _import(
     return report
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One import into a data directory at a time; the lock goes with the process, however that ends."""
-    make_private(folder)
-    with os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DownloadError(
-                "another `hearth import-wiki` is at work on this data directory: wait for it, or stop it",
-                code="import_running",
-                status=503,
-            ) from None
-        yield
+def _busy() -> DownloadError:
+    return DownloadError(
+        "another `hearth import-wiki` is at work on this data directory: wait for it, or stop it",
+        code="import_running",
+        status=503,
+    )

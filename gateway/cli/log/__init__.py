@@ -1,1 +1,1 @@
-"""`hearth log`, and the replay of a logged request."""
+"""`hearth log`, and the replay of logged requests."""

@@ -1,19 +1,18 @@
-"""`hearth log`: past requests, in short, with every prompt and raw output, or run again and compared."""
+"""`hearth log`: past requests as a list, in full, or replayed and compared."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 import msgspec
 
 from gateway.base.errors import NotFoundError
-from gateway.cli.common.client import connect
+from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import client_options, json_option, settings_of
-from gateway.cli.common.text import say, table
+from gateway.cli.common.options import json_option
+from gateway.cli.common.text import say, table, text_of
 from gateway.cli.log.replay import chosen_prompts, replay_record
 from gateway.models.prompts import load_prompts
 from gateway.store.request_log import (
@@ -46,7 +45,7 @@ _TEXT_WIDTH = 60
     help="Replay with this version of a prompt, which must be the loaded one.",
 )
 @json_option
-@client_options
+@with_server
 def log(
     which: str | None,
     limit: int,
@@ -55,77 +54,64 @@ def log(
     replay: bool,
     prompts: tuple[str, ...],
     as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Look at past requests: a list, or everything about the request with ID (its beginning is enough)."""
-    settings = settings_of(data_dir, config_file).settings
+    settings = server.local.settings
     path = settings.database_path
     if prompts and not replay:
         raise click.UsageError("--prompt goes with --replay")
     if replay and which is None:
         raise click.UsageError("--replay needs the ID of a request")
-    if not path.exists():  # looking creates nothing
-        if which is not None:
-            raise NotFoundError(f"no requests are logged: there is no database {path}")
-        say(msgspec.json.encode({"records": []}) if as_json else "no requests are logged")
+    if which is None:
+        found: list[RequestSummary] = []
+        if path.exists():  # do not create a database by looking
+            with opened_database(path) as database:
+                found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
+        if as_json:
+            say(msgspec.json.encode({"records": found}))
+        else:
+            say(_table(found) if found else "no requests are logged")
         return
+    if not path.exists():
+        raise NotFoundError(f"no requests are logged: there is no database {path}")
     with opened_database(path) as database:
-        if which is not None:
-            record = database.read_sync(lambda connection: get_record(connection, which))
-            if replay:
-                wanted = chosen_prompts(prompts, load_prompts(settings.prompts_dir))
-                replay_record(connect(url, key, data_dir, config_file), record, wanted, as_json)
-                return
-            say(msgspec.json.encode(record) if as_json else long_form(record))
-            return
-        found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
-    if as_json:
-        say(msgspec.json.encode({"records": found}))
-    elif found:
-        say(short_form(found))
+        record = database.read_sync(lambda connection: get_record(connection, which))
+    if replay:
+        replay_record(
+            server.connect(), record, chosen_prompts(prompts, load_prompts(settings.prompts_dir)), as_json
+        )
     else:
-        say("no requests are logged")
+        say(msgspec.json.encode(record) if as_json else _in_full(record))
 
 
-def short_form(found: list[RequestSummary]) -> str:
-    """One line a request."""
+def _table(found: list[RequestSummary]) -> str:
     rows = [["NO", "WHEN", "ID", "KIND", "STATUS", "SECONDS", "TOKENS", "TEXT"]]
     for each in found:
         text = " ".join(each.text.split())
-        rows.append(
-            [
-                str(each.seq),
-                _when(each.started_at),
-                each.id,
-                each.kind,
-                str(each.status),
-                f"{each.seconds:.1f}",
-                f"{each.prompt_tokens}+{each.completion_tokens}",
-                text if len(text) <= _TEXT_WIDTH else text[: _TEXT_WIDTH - 1] + "…",
-            ]
-        )
+        if len(text) > _TEXT_WIDTH:
+            text = text[: _TEXT_WIDTH - 1] + "…"
+        tokens = f"{each.prompt_tokens}+{each.completion_tokens}"
+        when, seconds = _time(each.started_at), f"{each.seconds:.1f}"
+        rows.append([str(each.seq), when, each.id, each.kind, str(each.status), seconds, tokens, text])
     return table(rows)
 
 
-def long_form(record: RequestRecord) -> str:
-    """Everything that is kept of a request: prompts and outputs whole."""
+def _in_full(record: RequestRecord) -> str:
     lines = [
-        f"request {record.id} ({record.kind}), {_when(record.started_at)}",
+        f"request {record.id} ({record.kind}), {_time(record.started_at)}",
         f"status {record.status}{f' ({record.error})' if record.error else ''}, {record.seconds:.2f} s, "
         f"model {record.model or '-'}, owner {record.owner or '-'}",
     ]
     if record.redactions:
         lines.append(f"secrets replaced before storing: {record.redactions}")
     if record.details:
-        lines.append(f"details: {msgspec.json.encode(record.details).decode()}")
+        lines.append(f"details: {_json(record.details)}")
     lines += ["", "text:", record.text, "", "answer:", record.answer]
-    for page in record.pages:
-        lines.append(
-            f"page {page.title} (revision {page.revision}) for `{page.term}`: {page.how}, {page.tokens} tokens"
-        )
+    lines += [
+        f"page {page.title} (revision {page.revision}) for `{page.term}`: {page.how}, {page.tokens} tokens"
+        for page in record.pages
+    ]
     for number, generation in enumerate(record.generations, start=1):
         lines += ["", *_generation(number, generation)]
     return "\n".join(lines)
@@ -140,21 +126,19 @@ def _generation(number: int, made: GenerationRecord) -> list[str]:
         f"decode {made.decode_seconds:.2f} s, seed {made.seed}",
     ]
     if made.sampling:
-        lines.append(f"sampling: {msgspec.json.encode(made.sampling).decode()}")
+        lines.append(f"sampling: {_json(made.sampling)}")
     if made.obeyed:
-        lines.append(f"obeyed: {msgspec.json.encode(made.obeyed).decode()}")
+        lines.append(f"obeyed: {_json(made.obeyed)}")
     for message in made.messages:
-        content = message.get("content", "")
-        if isinstance(content, list):
-            content = "".join(str(part.get("text", "")) for part in content)
-        lines += [f"[{message.get('role')}]", str(content)]
-        lines += [_called(call) for call in message.get("tool_calls", [])]
+        lines += [f"[{message.get('role')}]", text_of(message.get("content", ""))]
+        calls = message.get("tool_calls", [])
+        lines += [f"{call.get('name')} {_json(call.get('arguments'))}" for call in calls]
     return [*lines, "[output]", made.output]
 
 
-def _called(call: dict[str, Any]) -> str:
-    return f"{call.get('name')} {msgspec.json.encode(call.get('arguments')).decode()}"
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
-def _when(seconds: float) -> str:
+def _time(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"

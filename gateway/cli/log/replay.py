@@ -1,4 +1,4 @@
-"""A logged request run again: the same prompts, sampling and seeds through the running server, output beside output."""
+"""Replay of a logged request through the running server: same prompts, sampling and seeds, outputs side by side."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gateway.cli.log.replay_call import call_of, output_of
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.request_log import RequestRecord
 
-_LEAST_WIDTH = 30
+_MIN_WIDTH = 30
 
 
 def chosen_prompts(options: Sequence[str], prompts: PromptSet) -> dict[str, Prompt]:
-    """The prompts of ``NAME=VERSION`` options. Raises NotFoundError, InvalidRequestError when there is no such one."""
+    """Look up the prompts of ``NAME=VERSION`` options. Raises NotFoundError and InvalidRequestError."""
     chosen: dict[str, Prompt] = {}
     for option in options:
         name, equals, version = option.partition("=")
@@ -35,7 +35,7 @@ def chosen_prompts(options: Sequence[str], prompts: PromptSet) -> dict[str, Prom
 def replay_record(
     client: GatewayClient, record: RequestRecord, prompts: Mapping[str, Prompt], as_json: bool
 ) -> None:
-    """Run the generations of a record again and print both outputs of each."""
+    """Repeat the generations of a record and print both outputs of each."""
     if record.redactions:
         say(
             f"{record.redactions} secrets are not in the log: the prompts differ from the first run", err=True
@@ -69,7 +69,7 @@ def replay_record(
 
 
 def _shown(number: int, result: dict[str, Any]) -> str:
-    """A head line, then the outputs in two columns; once when they are alike."""
+    """Write a head line and both outputs in columns, or once if they are the same."""
     then, now = result["version"]
     prompt = (
         f", prompt {result['prompt']} v{then}{f' → v{now}' if then != now else ''}"
@@ -81,7 +81,7 @@ def _shown(number: int, result: dict[str, Any]) -> str:
     head = f"--- generation {number}: {result['step']}{prompt}, seed {result['seed']}, {tokens}: {same}"
     if result["same"]:
         return f"{head}\n{result['output'][0]}"
-    width = max(_LEAST_WIDTH, shutil.get_terminal_size().columns // 2 - 2)
+    width = max(_MIN_WIDTH, shutil.get_terminal_size().columns // 2 - 2)
     columns = [_wrapped(text, width) for text in result["output"]]
     rows = [f"{left:<{width}} | {right}".rstrip() for left, right in zip_longest(*columns, fillvalue="")]
     return "\n".join([head, f"{'then':<{width}} | now", *rows])

@@ -1,4 +1,4 @@
-"""A logged generation as a request of the HTTP API, and the reply's output as the log writes it."""
+"""Conversions of a replay: a logged generation to a request of the HTTP API, and its reply to the log's output."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.cli.common.text import text_of
 from gateway.inference.embedding import outline
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
 from model_host.protocol import Message, Sampling
 
-# Sampling settings have the same names in the log and in the API.
+# Fields with the same names in the log and in the API.
 _SAMPLING = (*Sampling.__struct_fields__, "max_tokens")
-# So is what shapes the output, but for schemas and tools.
-_ALIKE = ("grammar", "stop", "ignore_eos")
-_REST_OF_CONTEXT = 1_048_576  # more than any context: /v1/completions would else end after 16 tokens
+_CONSTRAINTS = ("grammar", "stop", "ignore_eos")
+_REST_OF_CONTEXT = 1_048_576  # longer than any context; the default of /v1/completions is 16 tokens
 
 
 class Call(Struct, frozen=True):
@@ -29,9 +29,10 @@ class Call(Struct, frozen=True):
 
 
 def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole") -> Call:
-    """The generation again, with its seed; with ``prompt`` its text comes from there, with the stored variables.
+    """Build the request that repeats a generation, with its seed.
 
-    ``place`` is where the prompt stands: it may be the beginning of the first message or the end of the last one.
+    With ``prompt`` the text is rendered from it with the logged variables. ``place`` says which part of the messages
+    it is: ``first`` is the beginning of the first one, ``last`` the end of the last one.
 
     Raises InvalidRequestError when the log or the API lacks something for that.
     """
@@ -39,40 +40,39 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
     messages, obeyed = made.messages, made.obeyed
     if prompt is not None:
         messages, obeyed = _rendered(made, prompt, place)
-    body: dict[str, Any] = {"priority": "background", **sampling}
-    body |= {name: obeyed[name] for name in _ALIKE if name in obeyed}
-    if made.seed is not None:
-        body["seed"] = made.seed
     if messages and messages[0]["role"] in ("input", "tokens"):
         return _embedding(messages, obeyed)
-    if [message["role"] for message in messages] == ["prompt"]:
-        return _plain_text(body, str(messages[0]["content"]), obeyed)
-    body |= _tools(obeyed)
+    body: dict[str, Any] = {"priority": "background", **sampling}
+    body |= {name: obeyed[name] for name in _CONSTRAINTS if name in obeyed}
+    if made.seed is not None:
+        body["seed"] = made.seed
     if "json_schema" in obeyed:
-        body["response_format"] = _format(made.prompt_name, obeyed["json_schema"])
+        schema = {"name": made.prompt_name, "schema": obeyed["json_schema"]}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if [message["role"] for message in messages] == ["prompt"]:
+        text = str(messages[0]["content"])
+        return Call("/v1/completions", {"max_tokens": _REST_OF_CONTEXT, **body, "prompt": text})
+    body |= _tools(obeyed)
     return Call("/v1/chat/completions", body | {"messages": [_message(each) for each in messages]})
 
 
 def output_of(reply: Mapping[str, Any]) -> str:
-    """The text of a reply; calls of tools follow it on lines of their own, name and arguments, as in the log.
-
-    Of vectors it is the same outline as there.
-    """
+    """Write a reply's output as the log does: text, then a line per tool call; of vectors an outline."""
     if "data" in reply:
         return outline([item["embedding"] for item in reply["data"]])
     choice = reply["choices"][0]
     if "text" in choice:
         return str(choice["text"])
-    said = choice["message"]
-    calls = [each["function"] for each in said.get("tool_calls") or []]
+    message = choice["message"]
+    calls = [each["function"] for each in message.get("tool_calls") or []]
     lines = [f"{function['name']} {function['arguments']}" for function in calls]
-    return "\n".join([said["content"], *lines] if said.get("content") else lines)
+    return "\n".join([message["content"], *lines] if message.get("content") else lines)
 
 
 def _rendered(
     made: GenerationRecord, prompt: Prompt, place: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Messages and shape of the output as another version of the prompt has them."""
+    """Render messages and constraints from another version of the prompt."""
     if not made.variables:
         raise InvalidRequestError(
             f"the log has no variables of the prompt `{prompt.name}` for this request; it can be replayed as it was"
@@ -80,25 +80,13 @@ def _rendered(
     shape = {"json_schema": prompt.schema, "grammar": prompt.grammar}
     messages = [msgspec.to_builtins(message) for message in prompt.render(**made.variables)]
     if place != "whole":
-        messages = _exchanged(made.messages, messages, at=0 if place == "first" else -1)
+        at = 0 if place == "first" else -1
+        text = "".join(part["text"] for each in messages for part in each["content"]).strip()
+        messages = [dict(message) for message in made.messages]
+        parts = list(messages[at]["content"])
+        parts[at] = {"text": text}
+        messages[at]["content"] = parts
     return messages, {name: value for name, value in shape.items() if value is not None}
-
-
-def _exchanged(
-    stored: Sequence[Mapping[str, Any]], rendered: Sequence[Mapping[str, Any]], at: int
-) -> list[dict[str, Any]]:
-    """The stored messages with another text as the first part of the first one (``at`` 0) or the last of the last."""
-    messages = [dict(message) for message in stored]
-    parts = list(messages[at]["content"])
-    parts[at] = {"text": "".join(part["text"] for each in rendered for part in each["content"]).strip()}
-    messages[at]["content"] = parts
-    return messages
-
-
-def _plain_text(body: dict[str, Any], text: str, obeyed: Mapping[str, Any]) -> Call:
-    if "json_schema" in obeyed:
-        body["response_format"] = _format("", obeyed["json_schema"])
-    return Call("/v1/completions", {"max_tokens": _REST_OF_CONTEXT, **body, "prompt": text})
 
 
 def _embedding(messages: Sequence[Mapping[str, Any]], obeyed: Mapping[str, Any]) -> Call:
@@ -109,12 +97,8 @@ def _embedding(messages: Sequence[Mapping[str, Any]], obeyed: Mapping[str, Any])
     return Call("/v1/embeddings", {"model": "default", "input": texts, "encoding_format": "float", **obeyed})
 
 
-def _format(name: str, schema: Any) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
-
-
 def _tools(obeyed: Mapping[str, Any]) -> dict[str, Any]:
-    """Tools and how they are to be called, as OpenAI writes them; nothing without tools."""
+    """Return the fields for tools in OpenAI's form; none without tools."""
     if "tools" not in obeyed:
         return {}
     choice: Any = obeyed.get("tool_choice", "auto")
@@ -128,21 +112,16 @@ def _tools(obeyed: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _message(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A turn as OpenAI writes it."""
-    message = msgspec.convert(stored, Message)
-    content = message.content
-    text = content if isinstance(content, str) else "".join(part.text for part in content)
-    made: dict[str, Any] = {"role": message.role, "content": text}
+def _message(logged: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a message to OpenAI's form."""
+    message = msgspec.convert(logged, Message)
+    made: dict[str, Any] = {"role": message.role, "content": text_of(logged.get("content", ""))}
     if message.tool_calls:
         made["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": msgspec.json.encode(call.arguments).decode(),
-                },
+                "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
             }
             for call in message.tool_calls
         ]

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from gateway.cli.common.client import UnreachableError, connect
+from gateway.cli.common.client import ServerOptions, UnreachableError, with_server
 from gateway.cli.common.exits import EXIT_TEMPORARY
-from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say, size_text
 
 
 @click.command()
 @json_option
-@client_options
+@with_server
 @click.pass_context
 def status(
     context: click.Context,
     as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Show the server's state and load. Ends with status 75 when no server answers."""
     try:
-        client = connect(url, key, data_dir, config_file)
+        client = server.connect()
         health = client.get("/admin/health")
     except UnreachableError as error:
         if as_json:

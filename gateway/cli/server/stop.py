@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 
 import click
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.options import local_options, settings_of
+from gateway.cli.common.options import LocalOptions, with_local
 from gateway.cli.common.runfile import running
 from gateway.cli.common.text import say
 
@@ -19,10 +18,10 @@ _POLL_SECONDS = 0.05
 
 
 @click.command()
-@local_options
-def stop(data_dir: Path | None, config_file: Path | None) -> None:
+@with_local
+def stop(local: LocalOptions) -> None:
     """Stop the server. Open requests get the configured grace time to end."""
-    settings = settings_of(data_dir, config_file).settings
+    settings = local.settings
     server = running(settings.data_dir)
     if server is None:
         say(f"no server is running on {settings.data_dir}")

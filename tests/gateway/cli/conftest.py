@@ -12,11 +12,19 @@ import pytest
 
 from gateway.cli.common.runfile import running
 from tests.gateway.cli.hub.hub_server import Hub, serve
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[3]
 GGUF = b"GGUF" + bytes(range(256)) * 4096
 
-COMMAND = [sys.executable, "-m", "gateway.cli.main"]
+# The console script's entry point. Tests that run in a background job inherit an ignored SIGINT.
+_SCRIPT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from gateway.cli.entry import main
+main()
+"""
+COMMAND = [sys.executable, "-c", _SCRIPT]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -95,7 +103,7 @@ def run_command(
         capture_output=True,
         text=True,
         errors="surrogateescape",
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -8,10 +8,11 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 _ON_TERMINAL = """
 import fcntl, signal, termios
@@ -23,7 +24,7 @@ main()
 
 
 class Terminal:
-    """A command line on a pseudo terminal."""
+    """A command line on a pseudo terminal. Use :func:`terminal`, which ends the process of a failed test."""
 
     def __init__(self, environment: dict[str, str], *arguments: str) -> None:
         self.ours, theirs = pty.openpty()
@@ -53,7 +54,7 @@ class Terminal:
 
     def wait_for(self, condition: Callable[[str], bool]) -> str:
         """Read until the text shown since the last call fits."""
-        seen, deadline = b"", time.monotonic() + 30
+        seen, deadline = b"", time.monotonic() + PATIENCE
         while not condition(seen.decode("utf-8", "replace")):
             assert time.monotonic() < deadline, seen
             if not select.select([self.ours], [], [], 1.0)[0]:
@@ -66,6 +67,16 @@ class Terminal:
         return seen.decode("utf-8", "replace")
 
     def end(self) -> int:
-        status = self.process.wait(20)
-        os.close(self.ours)
-        return status
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def terminal(environment: dict[str, str], *arguments: str) -> Iterator[Terminal]:
+    """Run a command line on a terminal. A process that is still alive at the end of the block is killed."""
+    opened = Terminal(environment, *arguments)
+    try:
+        yield opened
+    finally:
+        opened.process.kill()
+        opened.process.wait()
+        os.close(opened.ours)

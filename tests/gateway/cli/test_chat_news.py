@@ -10,9 +10,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.cli.chat.news import news_text
+from gateway.cli.chat.news import NewsBoard, news_text
+from gateway.cli.common.client import GatewayClient
 from tests.gateway.cli.conftest import run_command
-from tests.gateway.cli.terminal import Terminal
+from tests.gateway.cli.terminal import Terminal, terminal
 from tests.gateway.memory.scripted_server import settings_for
 from tests.gateway.memory.test_kills import Gateway
 
@@ -29,74 +30,73 @@ def at_prompt(text: str) -> bool:
     return text.endswith("> ")
 
 
+def typed(chat: Terminal, line: str, shows: str = "") -> str:
+    """Type a line; return what is shown up to the prompt that follows ``shows``."""
+    chat.type(f"{line}\n")
+    # The terminal echoes the line before it.
+    return chat.wait_for(lambda text: at_prompt(text) and shows in text.partition(line)[2]).partition(line)[2]
+
+
 def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, str]) -> None:
-    terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", url)
+    with terminal({**environment, "TERM": "dumb"}, "chat", "--url", url) as chat:
 
-    def typed(line: str) -> str:
-        terminal.type(f"{line}\n")
-        # What is typed is echoed; what the command prints, and the next prompt, come after it.
-        return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
+        def with_news(shown: str, news: str) -> str:
+            """News come above the next prompt, or after it; then they are followed by another prompt."""
+            if news in shown:
+                return shown
+            return shown + chat.wait_for(lambda text: news in text and at_prompt(text))
 
-    def with_news(shown: str, news: str) -> str:
-        """News come above the next prompt, or after it."""
-        return shown if news in shown else shown + terminal.wait_for(lambda text: news in text)
-
-    terminal.wait_for(at_prompt)
-    with_news(typed("I have 10 apples"), "remembered: apples")
-    shown = ""
-    for number in range(60):
-        shown = typed(f"I have {number % 7 + 10} apples " * 5)
-        assert "So be it." in shown and re.search(r"\[\d+ of \d+ tokens", shown)
-        if "compacted now" in shown:
-            break
-    shown = with_news(shown, "compacted: 1 summary made")
-    assert re.search(r"compacting \d+ tokens: now", shown)
-    assert terminal.shown.endswith(b"> "), "the prompt stands below the news"
-    context = typed("/context")
-    assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)
-    assert "not in it: messages 1 to" in context and "compacted over 300" in context
-    assert "apples: Has apples." in typed("/context facts")
-    assert "there is no block" in typed("/context nothing")
-    assert "now (messages 1 to" in typed("/summaries")
-    assert "home_city: Huế" in typed("/remember home_city Huế")
-    assert "home_city" in typed("/facts hu") and "apples" not in typed("/facts hu")
-    assert "forgotten: Huế" in typed("/forget home_city")
-    assert "home_city" not in typed("/facts").replace("/facts", "")
-    assert "home_city: Huế" in typed("/undo home_city")
-    assert "/forget FACT: " in typed("/forget") and "of no fact" in typed("/forget nothing")
-    assert "there are no tasks" in typed("/tasks")
-    assert "no task" in typed("/done T-20261120-01")
-    assert "/rollover" in typed("/help")
-    assert "there is no command /nonsense" in typed("/nonsense")
-    assert "erased" in typed("/erase")
-    terminal.type("\x04")
-    assert terminal.end() == 0
-    assert b"Traceback" not in terminal.shown
+        chat.wait_for(at_prompt)
+        with_news(typed(chat, "I have 10 apples", "So be it."), "remembered: apples")
+        shown = ""
+        for number in range(60):
+            shown = typed(chat, f"I have {number % 7 + 10} apples " * 5, "So be it.")
+            assert re.search(r"\[\d+ of \d+ tokens", shown)
+            if "compacted now" in shown:
+                break
+        shown = with_news(shown, "compacted: 1 summary made")
+        assert re.search(r"compacting \d+ tokens: now", shown)
+        context = typed(chat, "/context", "compacted over 300")
+        assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)
+        assert "not in it: messages 1 to" in context
+        assert "apples: Has apples." in typed(chat, "/context facts")
+        assert "there is no block" in typed(chat, "/context nothing")
+        assert "now (messages 1 to" in typed(chat, "/summaries")
+        assert "home_city: Huế" in typed(chat, "/remember home_city Huế")
+        assert "home_city" in (facts := typed(chat, "/facts hu")) and "apples" not in facts
+        assert "forgotten: Huế" in typed(chat, "/forget home_city")
+        assert "home_city" not in typed(chat, "/facts")
+        assert "home_city: Huế" in typed(chat, "/undo home_city")
+        usage = typed(chat, "/forget")
+        assert "/forget FACT: " in usage and "of no fact" in typed(chat, "/forget nothing")
+        assert "there are no tasks" in typed(chat, "/tasks")
+        assert "no task" in typed(chat, "/done T-20261120-01")
+        assert "/rollover" in typed(chat, "/help")
+        assert "there is no command /nonsense" in typed(chat, "/nonsense")
+        assert "erased" in typed(chat, "/erase")
+        chat.type("\x04")
+        assert chat.end() == 0
+    assert b"Traceback" not in chat.shown
 
 
 def test_a_line_is_not_lost_when_the_gateway_is_gone(tmp_path: Path, environment: dict[str, str]) -> None:
     settings_for(tmp_path / "data", 0)
     gateway = Gateway(tmp_path / "data")
-    terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", gateway.url)
-
-    def typed(line: str) -> str:
-        terminal.type(f"{line}\n")
-        return terminal.wait_for(lambda text: at_prompt(text) and line in text).partition(line)[2]
-
     try:
-        terminal.wait_for(at_prompt)
-        assert "no line was typed yet" in typed("/again")
-        assert "So be it." in typed("Hello there")
-        gateway.end(signal.SIGKILL)
-        gone = typed("Is anybody there?")
-        assert "no server answers" in gone and "/again sends your line again" in gone
-        gateway = Gateway(tmp_path / "data", port=int(gateway.url.rpartition(":")[2]))
-        assert "So be it." in typed("/again")
-        assert "So be it." in typed("/again"), "answered once, shown twice"
-        terminal.type("\x04")
-        assert terminal.end() == 0
+        with terminal({**environment, "TERM": "dumb"}, "chat", "--url", gateway.url) as chat:
+            chat.wait_for(at_prompt)
+            assert "no line was typed yet" in typed(chat, "/again")
+            typed(chat, "Hello there", "So be it.")
+            gateway.end(signal.SIGKILL)
+            typed(chat, "Is anybody there?", "/again sends your line again")
+            gateway = Gateway(tmp_path / "data", port=int(gateway.url.rpartition(":")[2]))
+            typed(chat, "/again", "So be it.")
+            typed(chat, "/again", "So be it.")  # answered once, shown twice
+            chat.type("\x04")
+            assert chat.end() == 0
     finally:
         gateway.end(signal.SIGTERM)
+    assert b"no server answers" in chat.shown
     database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
     lines = [row[0] for row in database.execute("SELECT text FROM messages ORDER BY seq")]
     database.close()
@@ -124,6 +124,24 @@ def test_news_in_words(kind: str, detail: dict, says: str) -> None:
     assert bool(says) == bool(news_text(kind, detail))
 
 
+def test_news_that_come_during_a_reply_are_shown_below_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A compaction may begin before the prompt is there again; one that the reply itself showed is not repeated."""
+    board = NewsBoard(GatewayClient("http://127.0.0.1:9", None), "> ")
+    own, after = "compacting 900 tokens: now", "compacting 300 tokens: now"
+    board.show(own)
+    board.skip(own)
+    board.show(after)
+    monkeypatch.setattr("builtins.input", lambda prompt: "hello")
+    assert board.read_line() == "hello"
+    assert capsys.readouterr().err == f"  [{after}]\n"
+    board.skip(own)  # before its event has come
+    board.show(own)
+    board.read_line()
+    assert capsys.readouterr().err == ""
+
+
 def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
     url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -134,13 +152,12 @@ def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
     database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
     database.set_busy_timeout(10_000)
     database.execute("UPDATE conversations SET model = 'gemma'")
-    terminal = Terminal({**environment, "TERM": "dumb"}, "chat", "--url", url)
-    shown = terminal.wait_for(at_prompt)
-    assert "the model was gemma and is scripted now: a new conversation goes on from a summary" in shown
-    terminal.type("/summaries\n")
-    assert "11" in terminal.wait_for(lambda text: at_prompt(text) and "conversation (" in text)
-    terminal.type("\x04")
-    assert terminal.end() == 0
+    with terminal({**environment, "TERM": "dumb"}, "chat", "--url", url) as chat:
+        shown = chat.wait_for(at_prompt)
+        assert "the model was gemma and is scripted now: a new conversation goes on from a summary" in shown
+        assert "11" in typed(chat, "/summaries", "conversation (")
+        chat.type("\x04")
+        assert chat.end() == 0
     rows = database.execute(
         "SELECT archived_at IS NULL, previous IS NULL FROM conversations ORDER BY created_at"
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.cli.conftest import COMMAND, Run
+from tests.waiting import PATIENCE
 
 # Root may read everything, unless it gives up these rights.
 _LIKE_ANYBODY = [
@@ -28,7 +29,7 @@ def shell(environment: dict[str, str], cwd: Path, arguments: str, redirections: 
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stderr.decode(errors="replace")

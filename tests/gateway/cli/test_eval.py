@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 from tests.gateway.cli.conftest import COMMAND, run_command
+from tests.waiting import PATIENCE, eventually
 
 
 def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Path, tmp_path: Path) -> None:
@@ -72,12 +72,9 @@ def test_an_interrupted_eval_keeps_what_it_has(
     with subprocess.Popen(
         line, env=served, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        deadline = time.monotonic() + 60
-        while not out.exists():
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.01)
+        eventually(lambda: out.exists() or process.poll() is not None, "no question was scored")
         process.send_signal(signal.SIGINT)
-        shown, told = process.communicate(timeout=60)
+        shown, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, told
     assert f"goes on from {out}" in told and "hit@3 own words" in shown
     kept = json.loads(out.read_text())["rows"]

@@ -12,6 +12,7 @@ import pytest
 from gateway.base.errors import HearthError
 from gateway.store.faults import translated
 from tests.gateway.cli.conftest import COMMAND, Run
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def on_a_full_disk(
             env={**environment, "OUT": str(listing)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         found.append((done.returncode, done.stderr, listing.read_text().split()))

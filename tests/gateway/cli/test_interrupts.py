@@ -10,6 +10,7 @@ import pytest
 
 from gateway.cli.common.runfile import running
 from tests.gateway.cli.conftest import ROOT
+from tests.waiting import PATIENCE
 
 # Sends this process a signal while the named module is being imported, from a finalizer: what a handler raises there is
 # lost. Then runs the command line.
@@ -45,7 +46,7 @@ def interrupted(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.cli.conftest import COMMAND
 from tests.gateway.cli.hub.hub_server import Hub
 from tests.gateway.wiki.dumps.export import export, page
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         umask=0o022,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode in (0, 78), done.stderr
@@ -77,7 +77,7 @@ def test_nothing_that_a_server_and_its_commands_write_is_readable_by_others(
     started = run(environment, "start", "--detach", "--port", "0", "--model", str(tiny_model))
     url = started.stdout.split()[2]
     try:
-        with httpx2.Client(base_url=url, timeout=60) as client:
+        with httpx2.Client(base_url=url, timeout=PATIENCE) as client:
             talk = client.post("/v1/conversations", json={}).json()["id"]
             said = {"text": "Where is Befunge from?" * 20, "max_tokens": 8}
             assert client.post(f"/v1/conversations/{talk}/messages", json=said).status_code == 200

@@ -14,7 +14,8 @@ import pytest
 from gateway.base.resources import bundled
 from gateway.cli.common.runfile import running
 from tests.gateway.cli.conftest import Run, run_command
-from tests.gateway.cli.terminal import Terminal
+from tests.gateway.cli.terminal import terminal
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -108,25 +109,25 @@ def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
 
 
 def test_chat_ctrl_c_stops_a_reply_and_ctrl_d_ends(served: dict[str, str]) -> None:
-    terminal = Terminal(served, "chat")
-    terminal.wait_for(lambda text: text.endswith("> "))
-    terminal.type("Hello\n")
-    # The tiny model has random weights and runs on to the end of the context: plenty of time to stop it.
-    terminal.wait_for(lambda text: len(text) > 40)
-    terminal.type("\x03")
-    terminal.wait_for(lambda text: "[stopped]" in text and text.endswith("> "))
-    terminal.type("\x03")
-    assert "Ctrl-D ends" in terminal.wait_for(lambda text: text.endswith("> "))
-    terminal.type("/new\n")
-    terminal.wait_for(lambda text: text.endswith("> "))
-    terminal.type("\x04")
-    assert terminal.end() == 0
+    with terminal(served, "chat") as chat:
+        chat.wait_for(lambda text: text.endswith("> "))
+        chat.type("Hello\n")
+        # The tiny model has random weights and runs on to the end of the context: plenty of time to stop it.
+        chat.wait_for(lambda text: len(text) > 40)
+        chat.type("\x03")
+        chat.wait_for(lambda text: "[stopped]" in text and text.endswith("> "))
+        chat.type("\x03")
+        assert "Ctrl-D ends" in chat.wait_for(lambda text: text.endswith("> "))
+        chat.type("/new\n")
+        chat.wait_for(lambda text: text.endswith("> "))
+        chat.type("\x04")
+        assert chat.end() == 0
 
 
 def test_ask_on_a_terminal_shows_the_stages_in_one_line(served: dict[str, str]) -> None:
-    terminal = Terminal(served, "ask", "Who created Befunge?")
-    shown = terminal.wait_for(lambda text: False)
-    assert terminal.end() == 0
+    with terminal(served, "ask", "Who created Befunge?") as ask:
+        shown = ask.wait_for(lambda text: False)
+        assert ask.end() == 0
     stages, _, answer = shown.rpartition("\r\x1b[2K")
     assert "\r\x1b[2Klooking for search terms" in stages
     assert "\n" not in stages
@@ -134,12 +135,12 @@ def test_ask_on_a_terminal_shows_the_stages_in_one_line(served: dict[str, str]) 
 
 
 def test_generate_interrupted_ends_with_130(served: dict[str, str]) -> None:
-    terminal = Terminal(served, "generate", "-n", "1000", "--max-tokens", "50", "Hello")
-    terminal.wait_for(lambda text: "--- 2 of 1000" in text)
-    terminal.type("\x03")
-    terminal.wait_for(lambda text: False)
-    assert terminal.end() == 130
-    assert b"Traceback" not in terminal.shown
+    with terminal(served, "generate", "-n", "1000", "--max-tokens", "50", "Hello") as generate:
+        generate.wait_for(lambda text: "--- 2 of 1000" in text)
+        generate.type("\x03")
+        generate.wait_for(lambda text: False)
+        assert generate.end() == 130
+    assert b"Traceback" not in generate.shown
 
 
 def test_a_foreground_server_ends_on_sigterm_and_leaves_nothing(
@@ -155,7 +156,7 @@ def test_a_foreground_server_ends_on_sigterm_and_leaves_nothing(
     owner = running(tmp_path / "data")
     assert owner is not None and (owner.pid, owner.url) == (process.pid, url)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE) == 0
     process.stdout.close()
     assert running(tmp_path / "data") is None
     assert not (tmp_path / "data/run.json").exists()

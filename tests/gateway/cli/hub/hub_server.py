@@ -8,6 +8,8 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.waiting import PATIENCE
+
 COMMIT = "c0ffee" + "0" * 34
 
 
@@ -94,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
         if hub.slow is not None:
             self.wfile.write(rest[: len(rest) // 2])
             self.wfile.flush()
-            hub.slow.wait(20)
+            hub.slow.wait(PATIENCE)
             self.close_connection = True
             return
         self.wfile.write(rest)

@@ -7,6 +7,8 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.waiting import PATIENCE
+
 
 @dataclass
 class FileServer:
@@ -70,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(rest[: len(rest) // 2])
             self.wfile.flush()
             files.halfway.set()
-            files.hold.wait(20)
+            files.hold.wait(PATIENCE)
             self.close_connection = True
             return
         self.wfile.write(rest)

@@ -22,7 +22,7 @@ from gateway.wiki.sample.loader import load_sample
 from tests.gateway.cli.conftest import COMMAND, Run
 from tests.gateway.cli.imports.dump_server import FileServer, serve
 from tests.gateway.wiki.dumps.export import HEAD, TAIL, export, page
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 
 def write(path: Path, *pages: str) -> str:
@@ -111,7 +111,7 @@ def started(environment: dict[str, str], tmp_path: Path, *arguments: str) -> sub
 
 
 def wait_for_pages(database: Database, count: int, process: subprocess.Popen[str]) -> int:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         found = database.read_sync(store.count_pages)
         if found >= count:
@@ -129,7 +129,7 @@ def test_killed_in_the_middle_it_goes_on(
     process = started(environment, tmp_path, file)
     wait_for_pages(database, 300, process)
     process.send_signal(how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == (-9 if how == signal.SIGKILL else 130)
     assert ("run the same command to go on" in stderr) == (how == signal.SIGINT)
     stored = database.read_sync(store.count_pages)
@@ -203,7 +203,7 @@ def test_a_download_that_was_killed_goes_on(
 ) -> None:
     files.hold = threading.Event()
     process = started(environment, tmp_path, files.url + "/dump.xml")
-    assert files.halfway.wait(30)
+    assert files.halfway.wait(PATIENCE)
     folder = tmp_path / "data" / "imports"
     eventually(
         lambda: any(path.stat().st_size > 8192 for path in folder.glob("*.download")), "nothing arrives"

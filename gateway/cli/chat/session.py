@@ -1,0 +1,125 @@
+"""The conversation of `hearth chat`: sends lines and prints replies with their progress."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from gateway.base.errors import HearthError
+from gateway.cli.chat.news import NewsBoard, news_text
+from gateway.cli.common.client import GatewayClient, raise_event_error
+from gateway.cli.common.text import say
+
+
+class ChatSession:
+    """Lines go to ``conversation``, which is created with the first one. ``news`` is None without a terminal."""
+
+    def __init__(
+        self,
+        client: GatewayClient,
+        news: NewsBoard | None,
+        system: str | None,
+        max_tokens: int | None,
+        conversation: str | None,
+    ) -> None:
+        self.client = client
+        self.conversation = conversation
+        self._news = news
+        self._system = system
+        self._limit = {} if max_tokens is None else {"max_tokens": max_tokens}
+        self._last: dict[str, Any] | None = None
+        self._accepted = False
+
+    @property
+    def path(self) -> str:
+        """The conversation's path at the server; creates the conversation if there is none yet."""
+        if self.conversation is None:
+            body = {"instructions": self._system} if self._system else {}
+            self.conversation = str(self.client.post("/v1/conversations", body)["id"])
+        return f"/v1/conversations/{self.conversation}"
+
+    def send(self, text: str) -> None:
+        """Send a line and show its reply. Errors are raised only without a terminal."""
+        # The id makes a line that is sent again the same message.
+        self._last = {"text": text, "id": str(uuid4()), "stream": True, **self._limit}
+        self.again()
+
+    def again(self) -> None:
+        """Send the last line again: it gets its missing reply, or its reply is shown once more."""
+        if self._last is None:
+            say("no line was typed yet", err=True)
+            return
+        self._accepted = False
+        try:
+            path = f"{self.path}/messages"
+            if self._news is not None:
+                self._news.follow(self.conversation)
+            done = self._reply(path, self._last)
+        except KeyboardInterrupt:
+            say(" [stopped]", err=True)
+            if self._news is None:
+                raise
+            return
+        except HearthError as error:
+            if self._news is None:
+                raise
+            kept = "your line is kept: /again has it answered"
+            say(
+                f"hearth: {error.message} ({kept if self._accepted else '/again sends your line again'})",
+                err=True,
+            )
+            return
+        say()
+        if self._news is not None:
+            _show_context(done)
+
+    def leave(self, conversation: str | None = None) -> None:
+        """Continue in another conversation, with None in a new one."""
+        self.conversation, self._last = conversation, None
+
+    def _reply(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Print the reply as it arrives and return the ``done`` event. Raises HearthError."""
+        shown = False
+        with self.client.stream(path, body) as events:
+            for kind, data in events:
+                match kind:
+                    case "accepted":
+                        self._accepted = True
+                    case "delta":
+                        shown = True
+                        say(data["text"], nl=False)
+                    case "held":
+                        say(f"[waiting: {data['reason']}]", err=True)
+                    case "queued" if data.get("wait_seconds"):
+                        say(
+                            f"[waiting: place {data['position']}, about {data['wait_seconds']:.0f} s]",
+                            err=True,
+                        )
+                    case "compacting":
+                        say(f"[compacting {data['tokens']} tokens of history first]", err=True)
+                        if self._news is not None:
+                            self._news.skip(news_text(kind, data))
+                    case "loading" if data.get("fraction") == 0:
+                        say("[loading the model]", err=True)
+                    case "error":
+                        if shown:
+                            say()
+                        raise_event_error(data)
+                    case "done":
+                        if not shown and data["message"] is not None:  # the line was answered earlier
+                            say(data["message"]["text"], nl=False)
+                        return dict(data)
+        raise HearthError("the server ended the reply early", status=503)
+
+
+def _show_context(done: dict[str, Any]) -> None:
+    """Print how full the context is, and whether a compaction is due."""
+    budget = done.get("budget") or {}
+    parts = [f"{budget['total']} of {budget['limit']} tokens"] if budget else []
+    no_room = [left for left in budget.get("left_out", []) if left["why"].startswith("no room")]
+    if no_room:
+        parts.append(f"{len(no_room)} parts left out for lack of room (/context)")
+    if done.get("compaction") == "queued":
+        parts.append("older messages are compacted now")
+    if parts:
+        say(f"  [{'; '.join(parts)}]", err=True, dim=True)
