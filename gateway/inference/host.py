@@ -6,16 +6,19 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.config.settings import ModelSettings
 from gateway.inference.client import HostClient, model_info
 from gateway.inference.counts import CountCache, batches
-from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
+from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.failures import request_failure, stopped
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink, encode
 from gateway.inference.process.pending import RequestEvent
+from gateway.inference.process.speed_meter import SpeedMeter
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.models.catalog import ResolvedModel
 from model_host.protocol import (
@@ -62,6 +65,7 @@ class HostInference(HostClient):
         )
         self._snapshots = snapshots
         self._known_counts = CountCache()
+        self._speeds = SpeedMeter(thread_plans, settings.threads)
 
     # ------------------------------------------------------------------------------------ requests
 
@@ -76,10 +80,21 @@ class HostInference(HostClient):
                     yield link
             finally:
                 self._supervisor.leave(waiter)
-            async with self.exchange(link, message.id, line, use) as request:
-                while not isinstance(event := _generation_event(await request.next_event(), call), Finished):
-                    yield event
+            with self._speeds.running(call.lane) as alone:
+                async with self.exchange(link, message.id, line, use) as request:
+                    while not isinstance(
+                        event := _generation_event(await request.next_event(), call), Finished
+                    ):
+                        yield event
+                if alone():
+                    await self._speeds.take(link.plan, event)
         yield event
+
+    def health(self) -> HostHealth:
+        """See :meth:`HostClient.health`; with the speed of the model."""
+        health, link = super().health(), self._supervisor.link
+        speed = self._speeds.speed(link.plan) if link is not None and health.state == "ready" else None
+        return msgspec.structs.replace(health, speed=speed, foreground=self._speeds.foreground)
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
         """Tokens of each text as plain text; known counts of the running model are not asked for again."""

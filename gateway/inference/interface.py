@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from gateway.inference.speed import Speed
 from model_host.protocol import (
     Delta,
     Finished,
@@ -113,6 +114,8 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     cell_bytes: int = 0  # of one KV cell of the running host; 0: not known
     cache_reason: str | None = None  # why the running host's cache has its size
     threads: dict[int, int] = {}  # by size of batch in tokens; empty: not running, or a fixed number
+    speed: Speed | None = None  # of a request that has the running host to itself; None: not known
+    foreground: int = 0  # generations in progress, background ones aside
     stats: dict[
         str, int | float
     ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …

@@ -111,6 +111,7 @@ class Launcher:
         """The host of ``plan`` is ready; if it has measured how many threads are best, the next one need not."""
         self._failed = None
         if self._thread_plans is not None and ready.thread_speeds:
+            known = self._thread_plans.get(plan.file, usable_cores())
             self._thread_plans.put(
                 ThreadPlan(
                     model=plan.model.name,
@@ -119,6 +120,7 @@ class Launcher:
                     measured_at=time.time(),
                     plan=ready.thread_plan,
                     speeds=ready.thread_speeds,
+                    learned=known.learned if known is not None else None,
                 )
             )
 
