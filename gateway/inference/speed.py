@@ -1,7 +1,7 @@
-"""How fast a model reads prompts and writes text on this machine: measured at its first load, corrected by its requests.
+"""How fast a model reads prompts and writes text here: measured at its first load, corrected by its requests.
 
-Each token attends to all before it, so tokens slow down with their depth in the context: one at depth ``d`` counts as
-``1 + d / DEPTH`` tokens. Speeds measured on short prompts are thus not promised for long ones.
+Each token attends to all before it, so tokens slow down with their depth in the context: one at depth ``d`` counts
+as ``1 + d / DEPTH`` tokens. Speeds measured on short prompts are thus not promised for long ones.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft, passage_line
 from gateway.ask.background.fit import How, Summarize
 from gateway.ask.background.sections import pick_passages
+from gateway.ask.budget import QuestionClock
 from gateway.ask.checking.evidence import Evidence, claim, supporting
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
@@ -73,8 +74,10 @@ class PageCompactor:
         limits: Limits,
         cache: CompactionCache | None,
         fingerprint: str,
+        clock: QuestionClock,
     ) -> None:
         self._model = model
+        self._clock = clock
         self._journal = journal
         self._prompt = prompt
         self._limits = limits
@@ -87,8 +90,6 @@ class PageCompactor:
         Falls back to the passages that match ``query`` best if the model fails or writes nothing that the page
         supports. ``n`` is the page's number in the background, needed to count its lines.
         """
-        title = step.draft.page.title
-        self._journal.stage("compact", title=title, words=step.words)
         try:
             output, finished = await self._summary(step)
         except HearthError as error:
@@ -126,6 +127,10 @@ class PageCompactor:
             self._journal.stage("compact", title=step.draft.page.title, words=step.words, cached=True)
             self._journal.note("summary_cached", step.draft.page.title)
             return known, True
+        if late := self._clock.refusal(tokens, longest):
+            self._journal.skip(step.draft.page.title, f"not summarized: {late}")
+            raise HearthError(late)
+        self._journal.stage("compact", title=step.draft.page.title, words=step.words)
         generated = await self._model.generate(
             "compact",
             self._prompt,
