@@ -6,6 +6,7 @@ as ``1 + d / DEPTH`` tokens. Speeds measured on short prompts are thus not promi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -41,6 +42,10 @@ class Speed(Struct, frozen=True):
     def seconds(self, read: int, written: int, cached: int = 0) -> float:
         """How long a request takes that reads so many tokens after ``cached`` ones, and then writes."""
         return effort(read, cached) / self.reading + effort(written, cached + read) / self.writing
+
+    def readable(self, seconds: float, written: int, limit: int) -> int:
+        """The longest prompt, at most ``limit`` tokens, that leaves time to write; -1 if there is none."""
+        return bisect_right(range(limit + 1), seconds, key=lambda read: self.seconds(read, written)) - 1
 
 
 class Rate(Struct, frozen=True):

@@ -177,6 +177,7 @@ async def _open(
             defaults=model.defaults,
             model_name=model.name,
             record=record,
+            target_seconds=settings.ask.target_seconds,
             queries=search.queries if search is not None else None,
         )
     )

@@ -63,6 +63,10 @@ class PageSummary(Struct, frozen=True):
     reason: str = ""
 
 
+class _NoTimeError(HearthError):
+    """A summary was not begun because it would not end in time."""
+
+
 class PageCompactor:
     """Summarizes pages for one question. ``fingerprint`` identifies the model's weights."""
 
@@ -78,6 +82,7 @@ class PageCompactor:
     ) -> None:
         self._model = model
         self._clock = clock
+        self._refused = False  # a summary, for lack of time
         self._journal = journal
         self._prompt = prompt
         self._limits = limits
@@ -92,6 +97,8 @@ class PageCompactor:
         """
         try:
             output, finished = await self._summary(step)
+        except _NoTimeError as error:
+            return self._extract(step, query, error.message)
         except HearthError as error:
             return self._extract(step, query, f"the summary failed: {error.message}")
         if output.strip().strip(".!").casefold() == _NOTHING:
@@ -128,8 +135,10 @@ class PageCompactor:
             self._journal.note("summary_cached", step.draft.page.title)
             return known, True
         if late := self._clock.refusal(tokens, longest):
-            self._journal.skip(step.draft.page.title, f"not summarized: {late}")
-            raise HearthError(late)
+            if not self._refused:
+                self._refused = True
+                self._journal.skip("page summaries", f"{late}: passages are used instead")
+            raise _NoTimeError(f"no time for a summary: {late}")
         self._journal.stage("compact", title=step.draft.page.title, words=step.words)
         generated = await self._model.generate(
             "compact",
