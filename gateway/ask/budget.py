@@ -17,6 +17,8 @@ from gateway.inference.speed import Speed
 
 # A cited answer needs about this many tokens of pages: with question and instruction a prompt of 400.
 LEAST_PAGE_TOKENS = 300
+# Of a prompt with a short question and no pages.
+_BARE_TOKENS = 100
 # Of the request for search terms, and of an answer of one to three sentences until this server has written some.
 EXPECTED_TERMS_TOKENS = 24
 EXPECTED_ANSWER_TOKENS = 80
@@ -94,6 +96,13 @@ def answer_limit(limits: Limits, prompt: int, speed: Speed | None, *, target: fl
     latest = _LATE * target - spent
     fitting = bisect_right(range(limits.answer + 1), latest, key=lambda tokens: speed.seconds(prompt, tokens))
     return max(fitting - 1, min(_LEAST_ANSWER_TOKENS, limits.answer))
+
+
+def typical_question(limits: Limits, speed: Speed, target: float) -> PromptPlan:
+    """Plan a short question with a request for search terms, as far as that is known without asking it."""
+    asking = speed.seconds(_BARE_TOKENS, EXPECTED_TERMS_TOKENS)
+    answer = min(EXPECTED_ANSWER_TOKENS, limits.answer)
+    return plan_prompt(limits, _BARE_TOKENS, speed, target=target, spent=asking, answer=answer)
 
 
 class QuestionClock:

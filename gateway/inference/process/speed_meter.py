@@ -68,11 +68,8 @@ class SpeedMeter:
         if same_file and self._learned.speed is not None:
             return
         known = self._kept.get(plan.file, usable_cores()) if self._kept is not None else None
-        self._learned = self._stored = Learned(self._threads)
-        if known is not None and known.learned is not None and known.learned.threads == self._threads:
-            self._learned = self._stored = known.learned
-        elif known is not None and not self._threads:
-            self._learned = Learned.first(known.speeds)
+        self._learned = Learned(self._threads) if known is None else known.known(self._threads)
+        self._stored = self._learned
 
     def _keep(self, kept: ThreadPlans, plan: LaunchPlan, learned: Learned) -> None:
         cores = usable_cores()

@@ -33,6 +33,12 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     speeds: dict[int, dict[int, float]]
     learned: Learned | None = None
 
+    def known(self, threads: int) -> Learned:
+        """What is known of the speed with the setting ``threads`` (0: as planned)."""
+        if self.learned is not None and self.learned.threads == threads:
+            return self.learned
+        return Learned(threads) if threads else Learned.first(self.speeds)
+
 
 # Made here: threads use it (docs/decisions/0010-first-conversion.md).
 _PLAN = msgspec.json.Decoder(ThreadPlan)
