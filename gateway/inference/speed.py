@@ -17,7 +17,7 @@ from model_host.protocol import Finished
 # second at depth 0, 170 at 1,280 and 117 at 3,840 (CPU time, 2026-11-22). Larger models slow down later.
 DEPTH = 4000.0
 # The averages follow the last tokens: about ten questions.
-_READING_WINDOW, _WRITING_WINDOW = 4000.0, 500.0
+READING_WINDOW, WRITING_WINDOW = 4000.0, 500.0
 # Shorter ones say more about the cost of a request than about speed.
 _LEAST_READ, _LEAST_WRITTEN = 48, 8
 # The weight of the first load's measurement in tokens: about one question.
@@ -90,10 +90,10 @@ class Learned(Struct, frozen=True):
         reading, writing = self.reading, self.writing
         read = end.prompt_tokens - end.cached_tokens
         if read >= _LEAST_READ or reading.value is None:
-            reading = reading.add(effort(read, end.cached_tokens), end.prefill_seconds, _READING_WINDOW)
+            reading = reading.add(effort(read, end.cached_tokens), end.prefill_seconds, READING_WINDOW)
         written = end.completion_tokens - 1  # the first token belongs to the prefill
         if written >= _LEAST_WRITTEN or writing.value is None:
-            writing = writing.add(effort(written, end.prompt_tokens), end.decode_seconds, _WRITING_WINDOW)
+            writing = writing.add(effort(written, end.prompt_tokens), end.decode_seconds, WRITING_WINDOW)
         return Learned(self.threads, reading, writing)
 
     @property

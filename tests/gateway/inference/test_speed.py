@@ -56,6 +56,16 @@ def test_the_true_speed_is_learned_from_prompts_of_any_length(
         assert speed.reading == pytest.approx(reading, rel=0.1)
 
 
+@given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e-3, 1e3)), min_size=1))
+def test_a_rate_is_between_the_slowest_and_the_fastest_call(calls: list[tuple[float, float]]) -> None:
+    rate = Rate()
+    for tokens, seconds in calls:
+        rate = rate.add(tokens, seconds, 500.0).add(0, seconds, 500.0)
+    speeds = [tokens / seconds for tokens, seconds in calls]
+    assert rate.value is not None
+    assert min(speeds) * 0.999 <= rate.value <= max(speeds) * 1.001
+
+
 def test_short_requests_say_nothing_about_a_known_speed() -> None:
     known = Learned().add(finished(10, 0, 3, 1.0, 1.0))
     assert known.speed is not None, "but are better than nothing"
