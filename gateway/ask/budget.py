@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable
+from statistics import median
 
 from msgspec import Struct
 
@@ -24,10 +26,11 @@ EXPECTED_TERMS_TOKENS = 24
 EXPECTED_ANSWER_TOKENS = 80
 # Prompts are planned for this share of the target, because estimates are as often too low as too high.
 _PLANNED = 0.9
-# An answer is cut off when it takes this many times the target, but not before it has the least tokens.
-_LATE = 1.5
+# An answer ends when the question is estimated to have taken this many times the target, but not before it has the
+# least tokens.
+_LATE = 1.25
 _LEAST_ANSWER_TOKENS = 64
-_NEWEST = 0.2  # weight of the newest answer's length in the average
+_ANSWERS = 15  # whose length is remembered
 
 
 class PromptPlan(Struct, frozen=True):
@@ -42,16 +45,16 @@ class PromptPlan(Struct, frozen=True):
 
 
 class AnswerLength:
-    """The average length of this server's answers, in tokens."""
+    """The median length of this server's last answers, in tokens. The mean would follow those that run on."""
 
     def __init__(self) -> None:
-        self._average = float(EXPECTED_ANSWER_TOKENS)
+        self._last = deque([EXPECTED_ANSWER_TOKENS], maxlen=_ANSWERS)
 
     def add(self, tokens: int) -> None:
-        self._average += _NEWEST * (tokens - self._average)
+        self._last.append(tokens)
 
     def expected(self, limits: Limits) -> int:
-        return min(round(self._average), limits.answer)
+        return min(round(median(self._last)), limits.answer)
 
 
 def plan_prompt(
@@ -90,7 +93,7 @@ def plan_prompt(
 
 
 def answer_limit(limits: Limits, prompt: int, speed: Speed | None, *, target: float, spent: float) -> int:
-    """Tokens that are written before the question has taken 1.5 times its target."""
+    """Tokens that are written before the question has taken 1.25 times its target."""
     if limits.answer_fixed or not target or speed is None:
         return limits.answer
     latest = _LATE * target - spent

@@ -55,14 +55,12 @@ def test_the_longest_prompt_that_is_answered_in_time(
 
 
 @given(speed=SPEEDS, target=st.floats(1, 300), spent=st.floats(0, 400), prompt=st.integers(64, 8192))
-def test_an_answer_ends_before_it_is_half_as_late_again(
-    speed: Speed, target: float, spent: float, prompt: int
-) -> None:
+def test_an_answer_ends_soon_after_its_time(speed: Speed, target: float, spent: float, prompt: int) -> None:
     most = limits()
     longest = answer_limit(most, prompt, speed, target=target, spent=spent)
     assert 64 <= longest <= most.answer
     if longest > 64:
-        assert spent + speed.seconds(prompt, longest) <= 1.5 * target
+        assert spent + speed.seconds(prompt, longest) <= 1.25 * target
     assert answer_limit(limits(answer_tokens=500), prompt, speed, target=target, spent=spent) == 500
 
 
@@ -97,8 +95,10 @@ def test_the_catalog_bounds_a_fast_model() -> None:
 def test_the_length_of_answers_is_learned() -> None:
     length = AnswerLength()
     assert length.expected(limits()) == 80
-    for _ in range(30):
+    for _ in range(15):
         length.add(200)
+        length.add(200)
+        length.add(1024)
     assert length.expected(limits()) == 200
     assert length.expected(limits(answer_tokens=64)) == 64
 
