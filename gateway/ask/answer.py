@@ -15,18 +15,24 @@ from gateway.models.prompts import Prompt
 
 
 class Answer(Struct, frozen=True):
-    """The checked answer. Its token counts are 0 when the model was not called."""
+    """The checked answer; ``cut`` if it reached its token limit. The counts are 0 when the model was not called."""
 
     text: str
     citations: list[Citation]
+    cut: bool = False
     answer_tokens: int = 0
     cached_tokens: int = 0
 
 
 async def write_answer(
-    model: Model, journal: Journal, prompt: Prompt, background: Background, max_tokens: int
+    model: Model,
+    journal: Journal,
+    prompt: Prompt,
+    background: Background,
+    max_tokens: int,
+    seconds: float | None,
 ) -> Answer:
-    """Generate the answer; without a page in the background, refuse without calling the model."""
+    """Generate the answer, which should take ``seconds``; without a page, refuse without calling the model."""
     if not background.pages:
         journal.stage("answer", note="no page to answer from")
         journal.emit(AnswerDelta(REFUSAL))
@@ -38,6 +44,7 @@ async def write_answer(
         prompt_tokens=background.prompt_tokens,
         pages=[used.page.title for used in background.pages],
         **({"in_part": in_part} if in_part else {}),
+        **({} if seconds is None else {"seconds": round(seconds, 1)}),
     )
     checker = AnswerChecker(background.evidence())
 
@@ -67,6 +74,7 @@ async def write_answer(
     return Answer(
         checker.answer,
         _citations(background, checker.cited),
+        generated.cut,
         finished.completion_tokens,
         finished.cached_tokens,
     )

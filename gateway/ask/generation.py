@@ -14,7 +14,7 @@ from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, LoadProgress
 from gateway.models.prompts import Prompt
 from gateway.telemetry.generations import GenerationRecorder, text_of
-from model_host.protocol import Delta, Finished, Lane, Message, Queued, Started
+from model_host.protocol import Delta, Finished, Lane, Message, Prefill, Queued, Started
 
 _LANES: tuple[Lane, ...] = ("interactive", "retrieval", "background")
 
@@ -79,7 +79,7 @@ class Model:
                     recorder.see(event)
                     if isinstance(event, Delta) and on_text is not None:
                         on_text(event.text)
-                    self._report(event)
+                    self._report(step, event)
         except HearthError as error:
             unfinished = error.code
             raise
@@ -104,10 +104,15 @@ class Model:
             owner=asked.owner,
         )
 
-    def _report(self, event: GenerationEvent) -> None:
+    def _report(self, step: str, event: GenerationEvent) -> None:
         if isinstance(event, LoadProgress):
             self._journal.loading(event.fraction)
         elif isinstance(event, Queued):
             self._journal.stage("queued", position=event.position, wait_seconds=event.wait_seconds)
+        elif isinstance(event, Prefill):
+            health = self._inference.health()
+            speed = health.speed and health.speed.shared(max(1, health.foreground))
+            left = speed and round(speed.seconds(event.total - event.done, 0, cached=event.done), 1)
+            self._journal.stage("reading", step=step, done=event.done, total=event.total, seconds_left=left)
         elif isinstance(event, Started) and event.queue_seconds >= 1.0:
             self._journal.note("queued_seconds", round(event.queue_seconds, 3))

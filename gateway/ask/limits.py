@@ -17,7 +17,10 @@ _LEAST_ANSWER_TOKENS = 16
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits in tokens, except ``pages`` (per term) and ``compaction_words`` (0: no cap)."""
+    """Limits in tokens, except ``pages`` (per term) and ``compaction_words`` (0: no cap).
+
+    ``reason`` says where ``prompt`` is from. Time lowers ``prompt`` and ``answer``, unless the settings fix them.
+    """
 
     context: int
     prompt: int
@@ -26,6 +29,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     min_space: int
     pages: int
     compaction_words: int
+    reason: str
+    prompt_fixed: bool
+    answer_fixed: bool
 
 
 def effective_limits(settings: AskSettings, defaults: FlowDefaults, context: int) -> Limits:
@@ -56,7 +62,18 @@ def effective_limits(settings: AskSettings, defaults: FlowDefaults, context: int
         min_space=settings.min_space_tokens,
         pages=settings.pages or defaults.pages or _PAGES,
         compaction_words=defaults.compaction_words,
+        reason=_reason(settings, defaults, prompt),
+        prompt_fixed=settings.prompt_tokens > 0,
+        answer_fixed=settings.answer_tokens > 0,
     )
+
+
+def _reason(settings: AskSettings, defaults: FlowDefaults, prompt: int) -> str:
+    if settings.prompt_tokens:
+        return f"ask.prompt_tokens is {settings.prompt_tokens}"
+    if prompt == defaults.prompt_tokens:
+        return "the catalog's limit for this model"
+    return "what the model's context allows"
 
 
 def _shown(setting: int) -> str:

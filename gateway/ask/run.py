@@ -10,12 +10,19 @@ from msgspec import Struct
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background.background import Background, BackgroundBuilder
 from gateway.ask.background.compact import CompactionCache, PageCompactor
-from gateway.ask.background.draft import draft_pages
+from gateway.ask.background.draft import RetrievedPage, draft_pages
+from gateway.ask.budget import (
+    EXPECTED_TERMS_TOKENS,
+    LEAST_PAGE_TOKENS,
+    AnswerLength,
+    PromptPlan,
+    QuestionClock,
+)
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Retrieval
-from gateway.ask.terms import Terms, generate_terms
+from gateway.ask.terms import Terms, choose_terms, generate_terms
 from gateway.ask.types import AskResult, Budget, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
@@ -41,6 +48,7 @@ class FlowParts(Struct, frozen=True, kw_only=True):
     model_name: str
     fetch_timeout: float
     cache: CompactionCache | None = None
+    answer_length: AnswerLength = msgspec.field(default_factory=AnswerLength)
 
 
 class QuestionRun:
@@ -50,6 +58,7 @@ class QuestionRun:
         self._parts = parts
         self._journal = journal
         self._model = Model(parts.inference, journal)
+        self._clock = QuestionClock(parts.settings.target_seconds, parts.inference.health)
 
     async def answer(self) -> AskResult:
         """Run all steps. Raises InvalidRequestError, PromptTooLongError, ConfigurationError, HearthError."""
@@ -61,14 +70,25 @@ class QuestionRun:
         journal.stage("queued", **({"waiting": waiting} if waiting else {}))
         with journal.timed("loading"):
             info = await self._load()
+        self._clock.start()
         limits = effective_limits(parts.settings, parts.defaults, info.context)
         journal.details["limits"] = msgspec.to_builtins(limits)
-        await self._check_question(prompt, limits)
-        terms = await self._terms()
-        background = await self._background(terms.terms, prompt, limits, info.fingerprint)
-        answer = await write_answer(self._model, journal, prompt, background, limits.answer)
+        bare, asking = await self._check_question(prompt, limits)
+        length = parts.answer_length.expected(limits)
+        self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
+        terms = await self._terms(asking)
+        found = await Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout).run(terms.terms)
+        plan = self._clock.plan(limits, bare, length)
+        background = await self._background(found, terms.terms, prompt, limits, plan, info.fingerprint)
+        longest = self._clock.answer_limit(limits, background.prompt_tokens)
+        seconds = self._clock.seconds(background.prompt_tokens, length)
+        answer = await write_answer(self._model, journal, prompt, background, longest, seconds)
+        if answer.answer_tokens:
+            parts.answer_length.add(answer.answer_tokens)
+        if answer.cut and longest < limits.answer:
+            journal.skip("the rest of the answer", f"ask.target_seconds allows it {longest} tokens")
         await self._model.settle()
-        return self._result(terms, background, answer, limits)
+        return self._result(terms, background, answer, plan, longest)
 
     async def _load(self) -> ModelInfo:
         """Wait for the model, started if need be, and report its progress as stages."""
@@ -83,15 +103,19 @@ class QuestionRun:
         finally:
             await stop([loading])
 
-    async def _check_question(self, prompt: Prompt, limits: Limits) -> None:
-        """Raise PromptTooLongError unless both prompts leave ``min_space`` tokens for pages."""
+    async def _check_question(self, prompt: Prompt, limits: Limits) -> tuple[int, int]:
+        """Count the prompts of answer and terms, without pages.
+
+        Raises PromptTooLongError unless both leave ``min_space`` tokens for pages.
+        """
         question = self._journal.call.question
         terms_prompt = self._parts.prompts.get("search_terms")
         prompts = (
             prompt.render(background="", question=question),
             terms_prompt.render(subject=self._parts.settings.subject, question=question),
         )
-        tokens = max(await side_by_side(map(self._model.count_prompt, prompts)))
+        bare, asking = await side_by_side(map(self._model.count_prompt, prompts))
+        tokens = max(bare, asking)
         limit = limits.prompt - limits.min_space
         if tokens > limit:
             raise PromptTooLongError(
@@ -100,16 +124,26 @@ class QuestionRun:
                 param="question",
                 details={"tokens": tokens, "limit": limit},
             )
+        return bare, asking
 
-    async def _terms(self) -> Terms:
+    async def _terms(self, prompt_tokens: int) -> Terms:
+        """The terms to search; without the model where asking it would leave no time for an answer."""
         journal = self._journal
         journal.stage("terms")
+        without = choose_terms([], journal.call.question)
+        late = self._clock.refusal(prompt_tokens, EXPECTED_TERMS_TOKENS) if without.terms else ""
+        if late:
+            journal.skip("search terms of the model", late)
         with journal.timed("terms"):
-            terms = await generate_terms(
-                self._model,
-                self._parts.prompts.get("search_terms"),
-                self._parts.settings.subject,
-                journal.call.question,
+            terms = (
+                without
+                if late
+                else await generate_terms(
+                    self._model,
+                    self._parts.prompts.get("search_terms"),
+                    self._parts.settings.subject,
+                    journal.call.question,
+                )
             )
         journal.stage(
             "terms", terms=terms.terms, **({} if terms.source == "model" else {"from": terms.source})
@@ -118,25 +152,37 @@ class QuestionRun:
         return terms
 
     async def _background(
-        self, terms: list[str], prompt: Prompt, limits: Limits, fingerprint: str
+        self,
+        found: list[RetrievedPage],
+        terms: list[str],
+        prompt: Prompt,
+        limits: Limits,
+        plan: PromptPlan,
+        fingerprint: str,
     ) -> Background:
         parts, journal = self._parts, self._journal
-        retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
-        found = await retrieval.run(terms)
         summary_prompt = parts.prompts.get("compact_article")
-        compactor = PageCompactor(self._model, journal, summary_prompt, limits, parts.cache, fingerprint)
-        builder = BackgroundBuilder(self._model, journal, prompt, limits, compactor)
+        compactor = PageCompactor(
+            self._model, journal, summary_prompt, limits, parts.cache, fingerprint, self._clock
+        )
+        within = msgspec.structs.replace(limits, prompt=plan.tokens)
+        builder = BackgroundBuilder(self._model, journal, prompt, within, compactor)
         return await builder.build(await draft_pages(found, self._model.count, limits.passage), terms)
 
-    def _result(self, terms: Terms, background: Background, answer: Answer, limits: Limits) -> AskResult:
+    def _result(
+        self, terms: Terms, background: Background, answer: Answer, plan: PromptPlan, longest: int
+    ) -> AskResult:
         journal, parts = self._journal, self._parts
         budget = Budget(
-            prompt_limit=limits.prompt,
+            prompt_limit=plan.tokens,
             prompt_tokens=background.prompt_tokens if background.pages else 0,
             cached_tokens=answer.cached_tokens,
-            answer_limit=limits.answer,
+            answer_limit=longest,
             answer_tokens=answer.answer_tokens,
             background_tokens=background.tokens,
+            reason=plan.reason,
+            target_seconds=parts.settings.target_seconds,
+            estimated_seconds=plan.seconds,
         )
         journal.answer = answer.text
         journal.details["budget"] = msgspec.to_builtins(budget)

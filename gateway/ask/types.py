@@ -44,7 +44,11 @@ class Skipped(Struct, frozen=True):
 
 
 class Budget(Struct, frozen=True):
-    """Token accounting of the answer prompt."""
+    """Token accounting of the answer prompt.
+
+    ``reason`` says why ``prompt_limit`` is what it is. ``estimated_seconds`` is what the whole question was expected to
+    take when its prompt was planned, loading aside; null while the model's speed is not known.
+    """
 
     prompt_limit: int
     prompt_tokens: int
@@ -52,6 +56,9 @@ class Budget(Struct, frozen=True):
     answer_limit: int
     answer_tokens: int
     background_tokens: int
+    reason: str = ""
+    target_seconds: float = 0.0
+    estimated_seconds: float | None = None
 
 
 class AskResult(Struct, frozen=True, kw_only=True):
@@ -69,7 +76,7 @@ class AskResult(Struct, frozen=True, kw_only=True):
 
 
 class Stage(Struct, frozen=True):
-    """Progress: ``stage`` is queued, loading, terms, search, fetch, compact, answer or check."""
+    """Progress: ``stage`` is queued, loading, terms, search, fetch, compact, answer, reading or check."""
 
     stage: str
     detail: dict[str, Any] = {}

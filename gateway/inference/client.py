@@ -53,6 +53,7 @@ class HostClient:
     ) -> None:
         self._settings = settings
         self._snapshots = snapshots
+        self._thread_plans = thread_plans
         self._idle = IdleClock(settings.idle_seconds)
         self._launcher = Launcher(
             model, settings, command, snapshots=snapshots, beside=beside, thread_plans=thread_plans

@@ -7,14 +7,17 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.inference.client import HostClient, model_info
 from gateway.inference.counts import CountCache, batches
-from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
+from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.inference.process.failures import request_failure, stopped
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink, encode
 from gateway.inference.process.pending import RequestEvent
+from gateway.inference.process.speed_meter import SpeedMeter
 from model_host.protocol import (
     Count,
     Counted,
@@ -41,6 +44,10 @@ class HostInference(HostClient):
     def _known_counts(self) -> CountCache:
         return CountCache()
 
+    @cached_property
+    def _speeds(self) -> SpeedMeter:
+        return SpeedMeter(self._thread_plans, self._settings.threads)
+
     async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
         fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
         message = Generate(id=self.wire_id(call.id), **fields)
@@ -52,10 +59,21 @@ class HostInference(HostClient):
                     yield link
             finally:
                 self._supervisor.leave(waiter)
-            async with self.exchange(link, message.id, line, use) as request:
-                while not isinstance(event := _generation_event(await request.next_event(), call), Finished):
-                    yield event
+            with self._speeds.running(call.lane) as alone:
+                async with self.exchange(link, message.id, line, use) as request:
+                    while not isinstance(
+                        event := _generation_event(await request.next_event(), call), Finished
+                    ):
+                        yield event
+                if alone():
+                    await self._speeds.take(link.plan, event)
         yield event
+
+    def health(self) -> HostHealth:
+        """See :meth:`HostClient.health`; with the speed of the model."""
+        health, link = super().health(), self._supervisor.link
+        speed = self._speeds.speed(link.plan) if link is not None and health.state == "ready" else None
+        return msgspec.structs.replace(health, speed=speed, foreground=self._speeds.foreground)
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
         counts: dict[str, int] = {}

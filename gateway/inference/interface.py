@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
+from gateway.inference.speed import Speed
 from model_host.protocol import (
     Delta,
     Finished,
@@ -109,6 +110,8 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     cell_bytes: int = 0  # of one KV cell of the running host; 0: unknown
     cache_reason: str | None = None  # for the size of the running host's cache
     threads: dict[int, int] = {}  # by batch size in tokens; empty: not running, or a fixed number
+    speed: Speed | None = None  # of a request that has the running host to itself; None: unknown
+    foreground: int = 0  # generations in progress, background ones aside
     # The last counters from the host: kv_used, decode_tokens_per_second, …
     stats: dict[str, int | float] = {}
 

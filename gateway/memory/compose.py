@@ -141,6 +141,16 @@ def line_text(message: StoredMessage, named: bool) -> str:
     return f"{message.speaker}: {message.text}" if named and message.role == "user" else message.text
 
 
+def lightened(ingredients: Ingredients, tokens: int, why: str) -> Ingredients:
+    """Leave out recalled facts, facts and tasks, in this order, until the prompt has at most ``tokens`` tokens."""
+    for name in ("recalled", "facts", "tasks"):
+        total = _total(ingredients, _optional_blocks(ingredients), _turns(_lines(ingredients), _BEGINS))
+        if total > tokens and getattr(ingredients, name) is not None:
+            left_out = [*ingredients.left_out, LeftOut(name, why)]
+            ingredients = msgspec.structs.replace(ingredients, **{name: None, "left_out": left_out})
+    return ingredients
+
+
 def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
     """The prompt, with at most ``budget.limit`` tokens.
 

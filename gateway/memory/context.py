@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
-from gateway.memory.compose import Composition, Ingredients, compose, line_text, summary_text
+from gateway.memory.compose import Composition, Ingredients, compose, lightened, line_text, summary_text
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget
@@ -48,6 +48,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     model_name: str
     record: Record
     pace: Pace = msgspec.field(default_factory=Pace)
+    target_seconds: float = 0.0  # to read a conversation's first prompt; 0: no limit
     queries: Queries | None = None  # None: facts are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 
@@ -142,6 +143,8 @@ class ContextBuilder:
             named=conversation.kind == "channel",
             left_out=[left for offer in offers for left in offer.left_out],
         )
+        if not compacting and not summaries and all(message.role == "user" for message in messages):
+            ingredients = self._within_time(ingredients, budget)
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
         fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
@@ -161,6 +164,14 @@ class ContextBuilder:
             situation=situation,
             composition=compose(ingredients, unlimited if compacting else budget),
         )
+
+    def _within_time(self, ingredients: Ingredients, budget: ContextBudget) -> Ingredients:
+        """Leave out of a conversation's first prompt, which is in no cache, what cannot be read in time."""
+        speed, target = self._parts.inference.health().speed, self._parts.target_seconds
+        if speed is None or not target:
+            return ingredients
+        why = f"no time: at {speed.reading:,.0f} tokens/s a first prompt with it takes over {target:g} s"
+        return lightened(ingredients, speed.readable(target, 0, budget.limit), f"{why} (ask.target_seconds)")
 
     async def _count_lines(
         self, conversation: Conversation, messages: list[StoredMessage]

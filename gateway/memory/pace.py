@@ -12,30 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from gateway.inference.interface import GenerationEvent
+from gateway.inference.speed import READING_WINDOW, WRITING_WINDOW, Rate
 from model_host.protocol import Delta, Finished, Prefill, Queued, Started
 
-# Weight of the newest call in the averages; about the last five count.
+# Weight of the newest call in the average of output lengths; about the last five count.
 _WEIGHT = 0.2
 # After this many tokens a call's own decode speed is a better estimate than that of earlier calls.
 _OWN_SPEED_TOKENS = 8
 # An output beyond its expected length is expected to grow by another quarter.
 _GROWTH = 1.25
-
-
-class Rate:
-    """Tokens per second over the last calls, weighted by duration; None before the first."""
-
-    def __init__(self) -> None:
-        self._tokens = self._seconds = 0.0
-
-    def add(self, tokens: float, seconds: float) -> None:
-        if tokens > 0 and seconds > 0:
-            self._tokens = (1 - _WEIGHT) * self._tokens + tokens
-            self._seconds = (1 - _WEIGHT) * self._seconds + seconds
-
-    @property
-    def value(self) -> float | None:
-        return self._tokens / self._seconds if self._seconds else None
 
 
 class Work:
@@ -122,8 +107,9 @@ class Pace:
 
     def measure(self, end: Finished) -> None:
         """Take the speeds of a finished call of any kind."""
-        self.reading.add(end.prompt_tokens - end.cached_tokens, end.prefill_seconds)
-        self.writing.add(end.completion_tokens, end.decode_seconds)
+        read = end.prompt_tokens - end.cached_tokens
+        self.reading = self.reading.add(read, end.prefill_seconds, READING_WINDOW)
+        self.writing = self.writing.add(end.completion_tokens, end.decode_seconds, WRITING_WINDOW)
 
     def ended(self, name: str, share: float) -> None:
         """Record that an output of the prompt ``name`` had this share of its token limit."""

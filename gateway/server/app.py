@@ -161,6 +161,7 @@ async def open_services(
         defaults=model.defaults,
         model_name=model.name,
         record=record,
+        target_seconds=settings.ask.target_seconds,
         queries=search.queries if search is not None else None,
     )
     conversations = await open_memory(memory, stack, app.state.supervision)

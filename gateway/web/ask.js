@@ -77,8 +77,9 @@ class Answer {
     this.stages = h("ol");
     this.details = h("details", { class: "stages", open: true }, this.summary, this.stages);
     this.body = h("div", { class: "text", "aria-live": "polite" });
+    this.read = h("progress", { max: "1", hidden: true, "aria-label": "Prompt read" });
     this.end = h("div");
-    this.element.replaceChildren(h("h2", {}, this.question), this.details, this.body, this.end);
+    this.element.replaceChildren(h("h2", {}, this.question), this.details, this.read, this.body, this.end);
   }
 
   stage(stage) {
@@ -86,11 +87,14 @@ class Answer {
     if (replaces(stage, this.last)) this.stages.lastElementChild.textContent = line;
     else this.stages.append(h("li", {}, line));
     this.last = stage;
+    this.read.hidden = stage.stage !== "reading";
+    if (stage.stage === "reading") this.read.value = stage.detail.done / stage.detail.total;
     this.summary.textContent = line;
   }
 
   delta(text) {
     this.text += text;
+    this.read.hidden = true;
     this.body.replaceChildren(render(this.text));
   }
 
@@ -126,6 +130,7 @@ class Answer {
 
   rest() {
     this.element.setAttribute("aria-busy", "false");
+    this.read.hidden = true;
   }
 
   marker(n) {
@@ -144,7 +149,7 @@ const place = (source) => (source.section ? `${source.title}, ${source.section}`
 
 function budgetText(budget) {
   const cached = budget.cached_tokens ? `, ${budget.cached_tokens} of them cached` : "";
-  return `${budget.prompt_tokens} of ${budget.prompt_limit} tokens read${cached}; ${budget.answer_tokens} of ${budget.answer_limit} written.`;
+  return `${budget.prompt_tokens} of ${budget.prompt_limit} tokens read${cached}; ${budget.answer_tokens} of ${budget.answer_limit} written. Prompt limit: ${budget.reason}.`;
 }
 
 function asText(result) {

@@ -10,7 +10,8 @@ const STAGES = new Map(Object.entries({
   },
   fetch: ({ title }) => `Reading ${title}`,
   compact: ({ title, words }) => `Summarizing ${title} in ${words} words`,
-  answer: ({ pages, note }) => (pages ? `Answering from ${pages.join(", ")}` : `Answering: ${note}`),
+  answer: ({ pages, note, seconds }) => (pages ? `Answering from ${pages.join(", ")}${about(seconds)}` : `Answering: ${note}`),
+  reading: ({ done, total, seconds_left: left }) => `Prompt: ${done} of ${total} tokens read${left >= 1 ? `, about ${Math.ceil(left)} s left` : ""}`,
   check: ({ unsupported, corrected }) => {
     const parts = [];
     if (unsupported) parts.push(`${unsupported} ${unsupported === 1 ? "sentence" : "sentences"} without support in the pages`);
@@ -18,6 +19,8 @@ const STAGES = new Map(Object.entries({
     return parts.length ? `Citations checked: ${parts.join(", ")}` : "Citations checked";
   },
 }));
+
+const about = (seconds) => (seconds >= 1 ? ` (about ${Math.ceil(seconds)} s)` : "");
 
 const startText = ({ waiting }) => (waiting ? `Waiting: ${waiting} before this one` : "Asking");
 
@@ -27,7 +30,7 @@ export const stageText = ({ stage, detail }) =>
 
 /** Whether a stage only updates the one before it and replaces its line. */
 export const replaces = (stage, before) =>
-  before !== null && stage.stage === before.stage && ["queued", "loading", "terms"].includes(stage.stage);
+  before !== null && stage.stage === before.stage && ["queued", "loading", "terms", "reading"].includes(stage.stage);
 
 export function queueText({ position, wait_seconds: seconds }) {
   return `Waiting in the queue: place ${position}` + (seconds ? `, about ${Math.ceil(seconds)} s` : "");

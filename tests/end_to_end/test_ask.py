@@ -57,7 +57,10 @@ def test_the_first_question_gets_a_cited_answer(server: Server) -> None:
     assert citation["url"].startswith("https://esolangs.org/wiki/Befunge")
     assert result["model"] == "hearth-demo"
     assert "demo model" in result["notice"]
-    assert result["budget"]["prompt_tokens"] <= result["budget"]["prompt_limit"]
+    budget = result["budget"]
+    assert budget["prompt_tokens"] <= budget["prompt_limit"]
+    assert budget["reason"] == "the catalog's limit for this model"
+    assert 0 < budget["estimated_seconds"] <= budget["target_seconds"] == 20.0
 
 
 def test_plain_text_in_plain_text_out(server: Server) -> None:
@@ -168,8 +171,12 @@ def test_the_readme_shows_what_happens(server: Server) -> None:
     ]
     told = events(server, "Who created Befunge?")
 
+    def timeless(detail: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in detail.items() if name != "seconds"}
+
     def told_by(pairs: list[tuple[str, dict[str, Any]]]) -> list[object]:
-        return [data for kind, data in pairs if kind == "delta" or data.get("stage") not in {"loading", None}]
+        told = [data for kind, data in pairs if kind == "delta" or data.get("stage") not in {"loading", None}]
+        return [each | {"detail": timeless(each["detail"])} if "detail" in each else each for each in told]
 
     assert told_by(shown) == told_by(told)
     for name in ("answer", "citations", "search_terms", "skipped", "model", "notice"):

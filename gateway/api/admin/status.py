@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.api.openai.models import context_length
 from gateway.base.supervised import TaskHealth
 from gateway.inference.interface import HostHealth, HostState, ModelInfo
+from gateway.inference.speed import Speed
 from gateway.models.catalog import ResolvedModel
 from gateway.store.db import DatabaseHealth
 from gateway.vectors.indexer import IndexHealth
@@ -44,6 +45,7 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     retry_after: float | None
     load_progress: float | None
     threads: dict[int, int]  # now, by size of batch in tokens; empty: not running, or a fixed number
+    speed: Speed | None  # of a request alone, learned from past ones; null: not running, or not known yet
 
     @classmethod
     def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft, passage_line
 from gateway.ask.background.fit import How, Summarize
 from gateway.ask.background.sections import pick_passages
+from gateway.ask.budget import QuestionClock
 from gateway.ask.checking.evidence import Evidence, claim, supporting
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
@@ -62,6 +63,10 @@ class PageSummary(Struct, frozen=True):
     reason: str = ""
 
 
+class _NoTimeError(HearthError):
+    """A summary was not begun because it would not end in time."""
+
+
 class PageCompactor:
     """Summarizes pages for one question. ``fingerprint`` identifies the model's weights."""
 
@@ -73,8 +78,11 @@ class PageCompactor:
         limits: Limits,
         cache: CompactionCache | None,
         fingerprint: str,
+        clock: QuestionClock,
     ) -> None:
         self._model = model
+        self._clock = clock
+        self._refused = False  # a summary, for lack of time
         self._journal = journal
         self._prompt = prompt
         self._limits = limits
@@ -87,10 +95,10 @@ class PageCompactor:
         Falls back to the passages that match ``query`` best if the model fails or writes nothing that the page
         supports. ``n`` is the page's number in the background, needed to count its lines.
         """
-        title = step.draft.page.title
-        self._journal.stage("compact", title=title, words=step.words)
         try:
             output, finished = await self._summary(step)
+        except _NoTimeError as error:
+            return self._extract(step, query, error.message)
         except HearthError as error:
             return self._extract(step, query, f"the summary failed: {error.message}")
         if output.strip().strip(".!").casefold() == _NOTHING:
@@ -126,6 +134,12 @@ class PageCompactor:
             self._journal.stage("compact", title=step.draft.page.title, words=step.words, cached=True)
             self._journal.note("summary_cached", step.draft.page.title)
             return known, True
+        if late := self._clock.refusal(tokens, longest):
+            if not self._refused:
+                self._refused = True
+                self._journal.skip("page summaries", f"{late}: passages are used instead")
+            raise _NoTimeError(f"no time for a summary: {late}")
+        self._journal.stage("compact", title=step.draft.page.title, words=step.words)
         generated = await self._model.generate(
             "compact",
             self._prompt,

@@ -7,6 +7,8 @@ from typing import Any
 
 from gateway.cli.common.text import say
 
+_BAR = 20  # characters of a full progress bar
+
 
 class StageLine:
     """One line that changes on a terminal, else one line a stage."""
@@ -19,6 +21,8 @@ class StageLine:
     def show(self, stage: dict[str, Any]) -> None:
         """Show a stage event. On a terminal the answer, once it has begun, is not disturbed."""
         line = stage_text(stage)
+        if not self._terminal and stage["stage"] == "reading":
+            return  # only a line that changes can show progress
         if line == self._shown or (self._terminal and self._answering):
             return
         self._shown = line
@@ -60,7 +64,13 @@ def _text(name: str, detail: dict[str, Any]) -> str:
         case "compact", {"title": title, "words": words}:
             return f"summarizing {title} in {words} words"
         case "answer", {"pages": pages}:
-            return f"answering from {', '.join(pages)}"
+            seconds = detail.get("seconds") or 0
+            return f"answering from {', '.join(pages)}" + (f", about {seconds:.0f} s" if seconds >= 1 else "")
+        case "reading", {"done": int(done), "total": int(total)} if total > 0:
+            left = detail.get("seconds_left")
+            bar = ("#" * (_BAR * done // total)).ljust(_BAR, "-")
+            about = f", about {left:.0f} s left" if left is not None else ""
+            return f"[{bar}] {done:,} of {total:,} tokens read{about}"
         case "answer", {"note": note}:
             return str(note)
         case "check", _:

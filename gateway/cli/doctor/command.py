@@ -18,6 +18,7 @@ from gateway.base.private import exposed
 from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.options import json_option, local_options, settings_of
 from gateway.cli.common.text import say, size_text, table
+from gateway.cli.doctor.question import check_question
 from gateway.cli.doctor.wiki import check_wiki
 from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
@@ -67,6 +68,7 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
     wiki = check_wiki(settings.wiki)
     plans = ThreadPlans(settings.thread_plan_dir).all()
+    question = check_question(settings)
     wrong = problems(settings)
     status = EXIT_CONFIGURATION if wrong else 0
     if as_json:
@@ -78,6 +80,7 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
             "data_dir_problem": exposed(settings.data_dir),
             "wiki": wiki,
             "threads": plans,
+            "question": question,
         }
         say(msgspec.json.encode(found))
         return status
@@ -86,14 +89,16 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
         say(f"warning: {remedy}")
     for problem in wrong or ["ok"]:
         say(f"settings: {problem}")
+    if question is not None:
+        say(f"speed: {question.text}")
     say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
     say()
     head = ["MODEL", "FITS", "HERE", "WHY"]
     say(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
-    if plans:
+    if rows := [row for plan in plans for row in _threads(plan)]:
         say()
         head = ["MODEL", "BATCH", "THREADS", "TOKENS A SECOND, AS MEASURED AT THE FIRST LOAD"]
-        say(table([head, *(row for plan in plans for row in _threads(plan))]))
+        say(table([head, *rows]))
     return status
 
 

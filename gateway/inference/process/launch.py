@@ -110,6 +110,7 @@ class Launcher:
         """Store the numbers of threads that the ready host of ``plan`` has measured, if any, for the next one."""
         self._failed = None
         if self._thread_plans is not None and ready.thread_speeds:
+            known = self._thread_plans.get(plan.file, usable_cores())
             self._thread_plans.put(
                 ThreadPlan(
                     model=plan.model.name,
@@ -118,6 +119,7 @@ class Launcher:
                     measured_at=time.time(),
                     plan=ready.thread_plan,
                     speeds=ready.thread_speeds,
+                    learned=known.learned if known is not None else None,
                 )
             )
 

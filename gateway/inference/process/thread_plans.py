@@ -1,4 +1,4 @@
-"""The fastest numbers of threads for each model on this machine, measured by its host; one file per model."""
+"""What was measured of each model on this machine, one small file a model: threads and speeds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from gateway.base.errors import ConfigurationError
 from gateway.base.private import make_private
+from gateway.inference.speed import Learned
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +20,10 @@ File = tuple[str, int, int]  # path, mtime in ns, size
 
 
 class ThreadPlan(Struct, frozen=True, kw_only=True):
-    """Threads by batch size in tokens, and the measured speeds in tokens per second."""
+    """Threads by batch size in tokens, and the measured speeds in tokens per second.
+
+    Both are empty where the number of threads is fixed or could not be measured. ``learned`` follows the requests.
+    """
 
     model: str
     file: File
@@ -27,6 +31,13 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     measured_at: float  # Unix time
     plan: dict[int, int]
     speeds: dict[int, dict[int, float]]
+    learned: Learned | None = None
+
+    def known(self, threads: int) -> Learned:
+        """What is known of the speed with the setting ``threads`` (0: as planned)."""
+        if self.learned is not None and self.learned.threads == threads:
+            return self.learned
+        return Learned(threads) if threads else Learned.first(self.speeds)
 
 
 # Created at import, because threads use it (docs/decisions/0010-first-conversion.md).

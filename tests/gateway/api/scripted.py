@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
+import msgspec
+
 from gateway.base.errors import ModelUnavailableError
 from gateway.inference.interface import (
     GenerateCall,
@@ -136,7 +138,7 @@ class ScriptedInference:
         self.events.append("warm")
         if self.error is not None:
             raise self.error
-        self.state = HostHealth(state="ready", pid=4711)
+        self.state = msgspec.structs.replace(self.state, state="ready", pid=4711)
 
     async def unload(self) -> None:
         self.events.append("unload")

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from gateway.base.cores import usable_cores
+from gateway.base.resources import bundled
 from gateway.cli.doctor.command import MachineReport, fit
 from gateway.config.settings import Settings
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.inference.speed import Learned, Rate
 from gateway.models.catalog import Catalog
 from gateway.store.db import Database
 from gateway.store.request_log import GenerationRecord, RequestRecord, add_record
@@ -74,6 +76,33 @@ def test_doctor_shows_how_many_threads_are_best(hearth: Run, tmp_path: Path) -> 
     assert "small  1      1 of 2   3,200 with 1, 2,750 with 2" in lines
     assert "small  64     2 of 2   11,000 with 2" in lines
     assert json.loads(hearth("doctor", "--json").stdout)["threads"] == json.loads(msgspec.json.encode([plan]))
+
+
+def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
+    unknown = "how long a question takes here with hearth-demo is not known yet"
+    assert f"speed: {unknown}: it is measured once the model is loaded\n" in hearth("doctor").stdout
+    path = bundled("models/demo/hearth-demo.gguf")
+    status = path.stat()
+    plan = ThreadPlan(
+        model="hearth-demo",
+        file=(str(path), status.st_mtime_ns, status.st_size),
+        cores=usable_cores(),
+        measured_at=0.0,
+        plan={1: 1, 64: 2},
+        speeds={1: {1: 20.0}, 64: {1: 80.0, 2: 100.0}},
+    )
+    ThreadPlans(tmp_path / "data/threads").put(plan)
+    assert (
+        "speed: a question takes about 11 s here with hearth-demo; its prompt may have 400 tokens "
+        "(the catalog's limit for this model)\n"
+    ) in hearth("doctor").stdout
+    slower = msgspec.structs.replace(plan, learned=Learned(0, Rate(1000.0, 50.0), Rate(100.0, 50.0)))
+    ThreadPlans(tmp_path / "data/threads").put(slower)
+    shown = json.loads(hearth("doctor", "--json").stdout)["question"]
+    assert shown["model"] == "hearth-demo" and shown["seconds"] > 60
+    assert "the least for a cited answer: at 20 tokens/s read and 2 written" in shown["reason"]
+    fixed = json.loads(hearth("doctor", "--json", HEARTH_MODEL__THREADS="1").stdout)["question"]
+    assert fixed["seconds"] is None, "it was measured with another number of threads"
 
 
 def test_a_control_group_bounds_the_cores(tmp_path: Path) -> None:

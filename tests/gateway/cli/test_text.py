@@ -55,6 +55,17 @@ def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
         ("search", {"term": "a", "pages": []}, "searching `a`: nothing found"),
         ("compact", {"title": "P", "words": 40}, "summarizing P in 40 words"),
         ("answer", {"pages": ["P", "Q"], "prompt_tokens": 9}, "answering from P, Q"),
+        ("answer", {"pages": ["P"], "seconds": 14.3}, "answering from P, about 14 s"),
+        (
+            "reading",
+            {"step": "answer", "done": 600, "total": 1200, "seconds_left": 4.6},
+            "[##########----------] 600 of 1,200 tokens read, about 5 s left",
+        ),
+        (
+            "reading",
+            {"done": 1, "total": 3, "seconds_left": None},
+            "[######--------------] 1 of 3 tokens read",
+        ),
         ("answer", {"note": "no page to answer from"}, "no page to answer from"),
         ("fetch", {"title": "a\n\tb"}, "reading a b"),
         ("later", {"x": 1}, "later x=1"),

@@ -78,6 +78,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--measured", action="store_true", help="report measured threads, then CPU contention"
     )
+    parser.add_argument(
+        "--timed",
+        action="store_true",
+        help="say of each request: 400 tokens read in 4.2 s, 81 written in 9 s",
+    )
     parser.add_argument("--protocol", type=int, default=protocol.PROTOCOL_VERSION)
     return parser.parse_args()
 
@@ -232,16 +237,17 @@ class FakeHost:
 
     def finish(self, request_id: str, reason: protocol.FinishReason) -> None:
         _, sent = self.running.pop(request_id)
+        timed = self.options.timed
         self.emit(
             Finished(
                 id=request_id,
                 reason=reason,
-                prompt_tokens=3,
-                cached_tokens=1,
-                completion_tokens=sent,
+                prompt_tokens=400 if timed else 3,
+                cached_tokens=0 if timed else 1,
+                completion_tokens=81 if timed else sent,
                 queue_seconds=0.0,
-                prefill_seconds=0.0,
-                decode_seconds=0.0,
+                prefill_seconds=4.2 if timed else 0.0,
+                decode_seconds=9.0 if timed else 0.0,
                 seed=1,
             )
         )

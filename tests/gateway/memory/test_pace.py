@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.memory.pace import Pace, Rate
+from gateway.memory.pace import Pace
 from model_host.protocol import Delta, Finished, Prefill, Queued, Started
 
 
@@ -75,17 +75,6 @@ def test_the_slowest_of_several_calls_counts_and_what_follows_is_added(clock: Cl
         assert pace.seconds_left("c1") is None, "one of them has not begun"
         long.take(Started("y", 100, 0, 0.0))
         assert pace.seconds_left("c1") == pytest.approx(3 * (1.0 + 2.0))
-
-
-@given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1e-3, 1e3)), min_size=1))
-def test_a_rate_is_between_the_slowest_and_the_fastest_call(calls: list[tuple[float, float]]) -> None:
-    rate = Rate()
-    for tokens, seconds in calls:
-        rate.add(tokens, seconds)
-        rate.add(0, seconds)
-    speeds = [tokens / seconds for tokens, seconds in calls]
-    assert rate.value is not None
-    assert min(speeds) * 0.999 <= rate.value <= max(speeds) * 1.001
 
 
 @given(

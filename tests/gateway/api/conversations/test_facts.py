@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from gateway.config.settings import Settings
-from gateway.inference.interface import GenerateCall
+from gateway.inference.interface import GenerateCall, HostHealth
+from gateway.inference.speed import Speed
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
@@ -85,6 +86,26 @@ async def test_facts_belong_to_their_owner(settings: Settings, inference: Script
         conversation = await start(client)
         await say(client, conversation, "What pet do I have?")
         assert not any("Has a cat" in text_of(call) for call in inference.calls)
+
+
+async def test_a_first_prompt_is_read_in_time(settings: Settings, inference: ScriptedInference) -> None:
+    """A slow model leaves facts out of a conversation's first prompt; later ones find the rest in the cache."""
+    inference.state = HostHealth(state="ready", speed=Speed(5.0, 5.0))
+    async with in_process(settings, inference) as client:
+        for number in range(8):
+            fact = {"key": f"fact_{number}", "text": "word " * 12}
+            assert (await client.post("/v1/facts", json=fact)).status_code == 201
+        name = await start(client)
+        first = await say(client, name, "Hello there")
+        assert "facts" not in first["budget"]["blocks"]
+        [left] = [each for each in first["budget"]["left_out"] if each["what"] == "facts"]
+        assert left["why"] == (
+            "no time: at 5 tokens/s a first prompt with it takes over 20 s (ask.target_seconds)"
+        )
+        second = await say(client, name, "And now?")
+        assert second["budget"]["blocks"]["facts"] > 90
+    async with in_process(changed(settings, "ask", target_seconds=0.0), inference) as client:
+        assert (await say(client, await start(client), "Hello"))["budget"]["blocks"]["facts"] > 90
 
 
 async def test_facts_without_room_are_recalled_when_asked_for_and_else_listed(

@@ -1,0 +1,79 @@
+"""Learns the speed of the loaded model from its requests, and keeps it for the next start."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from gateway.base.cores import usable_cores
+from gateway.inference.process.launch import LaunchPlan
+from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.inference.speed import Learned, Speed
+from model_host.protocol import Finished, Lane
+
+
+class SpeedMeter:
+    """``kept`` is where measurements are kept, ``threads`` the setting of that name."""
+
+    def __init__(self, kept: ThreadPlans | None, threads: int) -> None:
+        self.foreground = 0  # generations in progress, background ones aside
+        self._begun = 0
+        self._kept = kept
+        self._threads = threads
+        self._plan: LaunchPlan | None = None
+        self._learned = Learned(threads)
+        self._stored = self._learned
+
+    @contextmanager
+    def running(self, lane: Lane) -> Iterator[Callable[[], bool]]:
+        """Count a generation. The result tells whether no other one ran beside it so far, so that it measures speed.
+
+        Background generations give way to others, so they neither count nor measure.
+        """
+        if lane == "background":
+            yield lambda: False
+            return
+        alone = self.foreground == 0
+        self._begun += 1
+        number = self._begun
+        self.foreground += 1
+        try:
+            yield lambda: alone and self._begun == number
+        finally:
+            self.foreground -= 1
+
+    def speed(self, plan: LaunchPlan) -> Speed | None:
+        """The speed of the host that ``plan`` started; None if not known."""
+        self._load(plan)
+        return self._learned.speed
+
+    async def take(self, plan: LaunchPlan, end: Finished) -> None:
+        """Learn from a generation that ran alone."""
+        self._load(plan)
+        self._learned = self._learned.add(end)
+        if self._kept is not None and self._learned.differs(self._stored):
+            self._stored = self._learned
+            await asyncio.to_thread(self._keep, self._kept, plan, self._learned)
+
+    def _load(self, plan: LaunchPlan) -> None:
+        """Take over what is kept of another model, and what the load of this one has just measured."""
+        if plan is self._plan:
+            return
+        same_file = self._plan is not None and plan.file == self._plan.file
+        self._plan = plan
+        if same_file and self._learned.speed is not None:
+            return
+        known = self._kept.get(plan.file, usable_cores()) if self._kept is not None else None
+        self._learned = Learned(self._threads) if known is None else known.known(self._threads)
+        self._stored = self._learned
+
+    def _keep(self, kept: ThreadPlans, plan: LaunchPlan, learned: Learned) -> None:
+        cores = usable_cores()
+        known = kept.get(plan.file, cores) or ThreadPlan(
+            model=plan.model.name, file=plan.file, cores=cores, measured_at=time.time(), plan={}, speeds={}
+        )
+        kept.put(msgspec.structs.replace(known, learned=learned))
