@@ -123,7 +123,9 @@ def _redirect(name: str, title: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the XML file to write")
-    parser.add_argument("--folder", type=Path, default=_FOLDER, help="where foldoc.dict.dz and foldoc.index are")
+    parser.add_argument(
+        "--folder", type=Path, default=_FOLDER, help="where foldoc.dict.dz and foldoc.index are"
+    )
     given = parser.parse_args()
     try:
         data = gzip.decompress((given.folder / "foldoc.dict.dz").read_bytes())
