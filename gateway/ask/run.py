@@ -27,6 +27,7 @@ from gateway.models.prompts import Prompt, PromptSet
 from gateway.wiki.source import WikiSource
 
 _LOADING_POLL_SECONDS = 0.2
+_ANY_SUBJECT = "various subjects"  # of a wiki without a name
 
 
 class FlowParts(Struct, frozen=True, kw_only=True):
@@ -63,8 +64,9 @@ class QuestionRun:
             info = await self._load()
         limits = effective_limits(parts.settings, parts.defaults, info.context)
         journal.details["limits"] = msgspec.to_builtins(limits)
-        await self._check_question(prompt, limits)
-        terms = await self._terms()
+        subject = parts.settings.subject or (await parts.wiki.site()).name or _ANY_SUBJECT
+        await self._check_question(prompt, limits, subject)
+        terms = await self._terms(subject)
         background = await self._background(terms.terms, prompt, limits, info.fingerprint)
         answer = await write_answer(self._model, journal, prompt, background, limits.answer)
         await self._model.settle()
@@ -83,13 +85,13 @@ class QuestionRun:
         finally:
             await stop([loading])
 
-    async def _check_question(self, prompt: Prompt, limits: Limits) -> None:
+    async def _check_question(self, prompt: Prompt, limits: Limits, subject: str) -> None:
         """Raise PromptTooLongError unless both prompts leave ``min_space`` tokens for pages."""
         question = self._journal.call.question
         terms_prompt = self._parts.prompts.get("search_terms")
         prompts = (
             prompt.render(background="", question=question),
-            terms_prompt.render(subject=self._parts.settings.subject, question=question),
+            terms_prompt.render(subject=subject, question=question),
         )
         tokens = max(await side_by_side(map(self._model.count_prompt, prompts)))
         limit = limits.prompt - limits.min_space
@@ -101,14 +103,14 @@ class QuestionRun:
                 details={"tokens": tokens, "limit": limit},
             )
 
-    async def _terms(self) -> Terms:
+    async def _terms(self, subject: str) -> Terms:
         journal = self._journal
         journal.stage("terms")
         with journal.timed("terms"):
             terms = await generate_terms(
                 self._model,
                 self._parts.prompts.get("search_terms"),
-                self._parts.settings.subject,
+                subject,
                 journal.call.question,
             )
         journal.stage(

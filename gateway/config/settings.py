@@ -106,8 +106,8 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of the /ask flow. Where 0 is the default it stands for the catalog's value for the model, else as told."""
 
-    # What the wiki is about; used in the search-term prompt.
-    subject: str = "esoteric programming languages"
+    # What the wiki is about; used in the search-term prompt. Empty: the wiki's own name.
+    subject: str = ""
     # Answers are written by the prompt answer_STYLE, unless a request names another style.
     style: str = "plain"
     # Of the whole answer prompt; else three quarters of the context.
@@ -141,8 +141,9 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     )
     # A wiki whose replicas lag further behind refuses requests, which then wait.
     maxlag_seconds: Annotated[int, Meta(ge=1, le=3600)] = 5
-    # Base of the citation links of the local store; {title} is the percent-encoded page title.
-    page_url: Annotated[str, Meta(pattern=r"\{title\}")] = "https://esolangs.org/wiki/{title}"
+    # Base of the citation links of the local store; {title} is the percent-encoded page title. Empty: the address that
+    # the import's export names.
+    page_url: Annotated[str, Meta(pattern=r"^$|\{title\}")] = ""
     # Load the embedded sample wiki when the local store is empty.
     load_sample: bool = True
     # For each search and each page.
