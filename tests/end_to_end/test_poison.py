@@ -70,7 +70,5 @@ def _asked(server: Server, number: int) -> bool:
         shown = "\n".join([result["answer"], *(c["title"] + c["section"] for c in result["citations"])])
     own = f"https://wiki.test/wiki/Zor{number}ble"
     assert faults(shown, own) == [], (number, reply.text)
-    assert all(re.fullmatch(r"https://wiki\.test/wiki/[!-~]+", address) for address in addresses), (
-        reply.text
-    )
+    assert all(re.fullmatch(r"https://wiki\.test/wiki/[!-~]+", address) for address in addresses), reply.text
     return bool(addresses)
