@@ -39,11 +39,14 @@ class PageDraft(Struct, frozen=True, kw_only=True):
 
 
 def passage_line(n: int, heading: str, passage: Passage) -> str:
-    """Render a passage for the background; a section's first one carries the heading."""
-    text = f"{passage.text} [{n}]"
+    """Render a passage for the background; a section's first one carries the heading.
+
+    The marker of lines stands on a line of its own: behind code it would look like a part of it.
+    """
+    text = passage.text + ("\n" if passage.verbatim else " ") + f"[{n}]"
     if not passage.first or not heading:
         return text
-    return f"{heading}:\n{text}" if "\n" in passage.text else f"{heading}: {text}"
+    return f"{heading}:\n{text}" if passage.verbatim else f"{heading}: {text}"
 
 
 def render_page(n: int, page: Page, passages: Sequence[Passage]) -> str:

@@ -142,7 +142,7 @@ class _Reader:
         self._head = (heading, anchor or re.sub(r"\s+", "_", heading), level)
 
     def _end_section(self) -> None:
-        rows = [row for row in self._box.take().split("\n") if " | " in row]
+        rows = [row for row in self._box.take().split("\n") if row.partition(" | ")[2].strip()]
         text = "\n\n".join(filter(None, [self._page.take(), "\n".join(rows)]))
         self._done.append(Section(*self._head, text))
 

@@ -11,10 +11,12 @@ _NAME = re.compile(
     r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/)", re.IGNORECASE
 )
 # Values that say how the box looks, by their name or form.
-_LAYOUT = re.compile(r"(?:.* )?(?:image|logo|picture|photo|caption|alt|upright)\d*(?: .*)?", re.IGNORECASE)
-_LAYOUT_VALUE = re.compile(
-    r".*\.(?:png|svg|jpe?g|gif|webp|ogg|ogv|webm)|(?:x?\d+)+px|[\w-]+\s?:[^;]*;.*", re.IGNORECASE
+_LAYOUT = re.compile(
+    r"(?:.* )?(?:image|logo|picture|photo|caption|alt|upright)\d*(?: .*)?"
+    r"|(?:body|title|above|header|label|data|row|below) ?style\d*",
+    re.IGNORECASE,
 )
+_LAYOUT_VALUE = re.compile(r".*\.(?:png|svg|jpe?g|gif|webp|ogg|ogv|webm)|(?:x?\d+)+px", re.IGNORECASE)
 _PIECE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _BRACES = re.compile(r"\{\{|\}\}")
 _MOST_NESTED = 8  # bounds how often text is copied

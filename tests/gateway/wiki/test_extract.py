@@ -97,7 +97,7 @@ INFOBOX = """The mill is old.
 | name = Holm<sub>2</sub> mill
 | year_built = {{start date|1871|5}}
 | builder = [[Ada Voss|Voss]]<ref>p. 2 | 3</ref>, {{nowrap|Per [[Lund|L]]}}
-| class = [[Wind mill|wind]]
+| class = Old: [[Wind mill|wind]]; new
 | image = Mill.jpg
 | image_size = 30px
 | coat = x.SVG
@@ -120,7 +120,7 @@ def test_an_infobox_becomes_rows_at_the_end_of_its_section() -> None:
     assert first.text.split("\n\n") == [
         "The mill is old.",
         "It stands at Holm.",
-        "name | Holm_2 mill\nyear built | 1871, 5\nbuilder | Voss, Per L\nclass | wind\nproducts | flour, bran",
+        "name | Holm_2 mill\nyear built | 1871, 5\nbuilder | Voss, Per L\nclass | Old: wind; new\nproducts | flour, bran",
     ]
     assert later.text == "Text.\n\nclosed | 1904"
 
