@@ -120,7 +120,8 @@ def test_an_infobox_becomes_rows_at_the_end_of_its_section() -> None:
     assert first.text.split("\n\n") == [
         "The mill is old.",
         "It stands at Holm.",
-        "name | Holm_2 mill\nyear built | 1871, 5\nbuilder | Voss, Per L\nclass | Old: wind; new\nproducts | flour, bran",
+        "name | Holm_2 mill\nyear built | 1871, 5\nbuilder | Voss, Per L\nclass | Old: wind; new\n"
+        "products | flour, bran",
     ]
     assert later.text == "Text.\n\nclosed | 1904"
 
