@@ -54,6 +54,7 @@ class QuestionRun:
 
     async def answer(self) -> AskResult:
         """Run all steps. Raises InvalidRequestError, PromptTooLongError, ConfigurationError, HearthError."""
+        self._parts = await _about_its_wiki(self._parts)
         parts, journal = self._parts, self._journal
         style = journal.call.style or parts.settings.style
         prompt = parts.prompts.style(style)
@@ -64,9 +65,8 @@ class QuestionRun:
             info = await self._load()
         limits = effective_limits(parts.settings, parts.defaults, info.context)
         journal.details["limits"] = msgspec.to_builtins(limits)
-        subject = parts.settings.subject or (await parts.wiki.site()).name or _ANY_SUBJECT
-        await self._check_question(prompt, limits, subject)
-        terms = await self._terms(subject)
+        await self._check_question(prompt, limits)
+        terms = await self._terms()
         background = await self._background(terms.terms, prompt, limits, info.fingerprint)
         answer = await write_answer(self._model, journal, prompt, background, limits.answer)
         await self._model.settle()
@@ -85,13 +85,13 @@ class QuestionRun:
         finally:
             await stop([loading])
 
-    async def _check_question(self, prompt: Prompt, limits: Limits, subject: str) -> None:
+    async def _check_question(self, prompt: Prompt, limits: Limits) -> None:
         """Raise PromptTooLongError unless both prompts leave ``min_space`` tokens for pages."""
         question = self._journal.call.question
         terms_prompt = self._parts.prompts.get("search_terms")
         prompts = (
             prompt.render(background="", question=question),
-            terms_prompt.render(subject=subject, question=question),
+            terms_prompt.render(subject=self._parts.settings.subject, question=question),
         )
         tokens = max(await side_by_side(map(self._model.count_prompt, prompts)))
         limit = limits.prompt - limits.min_space
@@ -103,14 +103,14 @@ class QuestionRun:
                 details={"tokens": tokens, "limit": limit},
             )
 
-    async def _terms(self, subject: str) -> Terms:
+    async def _terms(self) -> Terms:
         journal = self._journal
         journal.stage("terms")
         with journal.timed("terms"):
             terms = await generate_terms(
                 self._model,
                 self._parts.prompts.get("search_terms"),
-                subject,
+                self._parts.settings.subject,
                 journal.call.question,
             )
         journal.stage(
@@ -154,3 +154,9 @@ class QuestionRun:
             model=parts.model_name,
             notice=parts.notice,
         )
+
+
+async def _about_its_wiki(parts: FlowParts) -> FlowParts:
+    """Fill in the subject where the settings have none: it is the wiki's name, which an import can change."""
+    subject = parts.settings.subject or (await parts.wiki.site()).name or _ANY_SUBJECT
+    return msgspec.structs.replace(parts, settings=msgspec.structs.replace(parts.settings, subject=subject))

@@ -334,3 +334,38 @@ async def test_frequent_words_are_left_out_of_large_queries(
     assert (await texts(wiki, "zebra language"))[0] == "Made up 7"
     found = await texts(wiki, "stack language", 3)
     assert found[0] == "Stack language" and len(found) == 3, "titles first, then any page with the words"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Wer hat die Programmiersprache Befunge erfunden?", ["programmiersprache", "befunge", "erfunden"]),
+        ("Wann wurde Befunge von Pressey erfunden", ["befunge", "pressey", "erfunden"]),
+        ("Qui a créé Befunge et quand ?", ["créé", "befunge"]),
+        ("¿Quién es el autor de Befunge?", ["autor", "befunge"]),
+        ("Chi è l'autore di Befunge", ["l", "autore", "befunge"]),
+        ("Wie heeft het eiland ontdekt", ["eiland", "ontdekt"]),
+        ("quem é o autor do Befunge", ["autor", "befunge"]),
+        # English, although a word or two also stand in other languages.
+        ("the die hard war", ["die", "hard", "war"]),
+        ("Who wrote El Dorado, the man or his son?", ["wrote", "el", "dorado", "man", "his", "son"]),
+        ("is es a language", ["es", "language"]),
+        ("das ist", ["das", "ist"]),  # nothing else is left
+    ],
+)
+def test_words_of_a_question_in_its_language(question: str, words: list[str]) -> None:
+    assert fts.words(question) == words
+
+
+async def test_a_question_in_the_wikis_own_language_finds_its_page(database: Database) -> None:
+    def fill(connection: apsw.Connection) -> None:
+        pages = {
+            "Windmühle": "Die Mühle wurde 1871 von Ada Voss gebaut.",
+            "Rätsel": "Wer hat die alte Mühle gebaut, und wann? Das fragt man sich in Holm oft, und keiner weiß es.",
+        }
+        for number, (title, text) in enumerate(pages.items(), 1):
+            put(connection, prepare(title, number, text), "test")
+
+    database.write_sync(fill)
+    wiki = LocalWiki(database, WikiSettings())
+    assert (await texts(wiki, "Wer hat die Mühle gebaut und wann?"))[0] == "Windmühle"
