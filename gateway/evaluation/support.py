@@ -3,9 +3,9 @@
 A statement is recalled if it has markers and the passages that they cite together support it. A citation of a recalled
 statement is precise if its passage supports the statement alone, or if the others together do not.
 
-ALCE's judge is a language model; here a rule that needs none, independent of the check in the flow: of three sentences
+ALCE's judge is a language model; here a rule that needs none: of three sentences
 or lines that stand together on the cited page, with its title and their heading, all numbers and names of the statement
-must be there, and half of its longer words.
+must be there, and half of its words.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from msgspec import Struct
 
 from gateway.ask.checking.citations import is_refusal
 from gateway.ask.text.sentences import sentences, split_units
-from gateway.ask.text.words import is_stop_word
-from gateway.evaluation.questions import normalized
+from gateway.ask.text.words import features, lower_case_stems
 from gateway.wiki.source import Page
 
 _MARKER = re.compile(r"\[(\d{1,3})\]")
-_WORD = re.compile(r"\w+")
 _TOGETHER = 3  # sentences or lines of a passage
 _LEAST_SHARE = 0.5
-_LONGER = 4  # characters
 
 
 class Judged(Struct, frozen=True):
@@ -38,25 +35,27 @@ class Judged(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True):
-    """What a passage must have: all of ``needed``, and half of ``terms``."""
+    """What a passage must have: all of ``needed``, and half of all ``words``."""
 
     needed: frozenset[str]
-    terms: frozenset[str]
+    words: frozenset[str]
 
     def missing(self, words: frozenset[str]) -> tuple[int, int]:
-        return len(self.needed - words), len(self.terms - words)
+        return len(self.needed - words), len(self.words - words)
 
     def supported(self, words: frozenset[str]) -> bool:
-        return self.needed <= words and len(self.terms & words) >= _LEAST_SHARE * len(self.terms)
+        return self.needed <= words and len(self.words & words) >= _LEAST_SHARE * len(self.words)
 
 
 def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
     """Judge an answer whose marker ``[n]`` cites ``pages[n]``; a page that is missing supports nothing."""
     passages = {n: list(_passages(page)) for n, page in pages.items()}
+    texts = (section.text for page in pages.values() for section in page.sections)
+    ordinary = frozenset[str]().union(*map(lower_case_stems, texts))
     statements = recalled = citations = precise = 0
     for unit in split_units(answer):
-        claim = _claim(_MARKER.sub(" ", unit.body))
-        if unit.code or not claim.needed | claim.terms or is_refusal(unit.body):
+        claim = _claim(_MARKER.sub(" ", unit.body), ordinary)
+        if unit.code or not claim.words or is_refusal(unit.body):
             continue
         cited = {int(n): _best(claim, passages.get(int(n), [])) for n in _MARKER.findall(unit.body)}
         holds = bool(cited) and claim.supported(_union(cited, without=None))
@@ -69,17 +68,10 @@ def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
     return Judged(statements, recalled, citations, precise)
 
 
-def _claim(sentence: str) -> _Claim:
-    """Numbers, names (capitals after the first word) and longer words of a sentence."""
-    needed: set[str] = set()
-    terms: set[str] = set()
-    for index, raw in enumerate(_WORD.findall(sentence)):
-        word = normalized(raw)
-        if word.isdigit() or (index and raw[0].isupper() and not is_stop_word(raw)):
-            needed.add(word)
-        elif len(word) >= _LONGER and not is_stop_word(raw):
-            terms.add(word)
-    return _Claim(frozenset(needed), frozenset(terms))
+def _claim(sentence: str, ordinary: frozenset[str]) -> _Claim:
+    """Numbers, names and other words of a sentence; ``ordinary`` stems are no names."""
+    found = features(sentence, ordinary)
+    return _Claim(found.names | found.numbers, found.words)
 
 
 def _passages(page: Page) -> Iterator[frozenset[str]]:
@@ -92,7 +84,7 @@ def _passages(page: Page) -> Iterator[frozenset[str]]:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(normalized(text)))
+    return features(text).words
 
 
 def _best(claim: _Claim, passages: Sequence[frozenset[str]]) -> frozenset[str]:
