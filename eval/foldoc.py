@@ -23,6 +23,8 @@ _FOLDER = Path("/usr/share/dictd")
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _ABOUT = "00-database"  # headwords of entries about the file itself
 _MARGIN = 3  # spaces before each line of an entry's text
+# At the end of an entry, as FOLDOC explains; by itself it reads like a date of what the entry is about.
+_UPDATED = re.compile(r"\((\d{4}-\d\d-\d\d)\)")
 _REFERENCE = re.compile(r"\{([^{}]*)\}")
 _ADDRESS = re.compile(r"(.*?)\s*\(((?:https?|ftp)://[^\s()]+(?:\([^\s()]*\)[^\s()]*)?)\)", re.DOTALL)
 _MARKUP = re.compile(r"[&<>\[\]{}|]|''+|^[*#:;=\s-]|__(?=[A-Z])")
@@ -59,16 +61,18 @@ def export(data: bytes, index: str) -> str:
     return _HEAD + "".join(pages) + "</mediawiki>\n"
 
 
-def wikitext(text: str) -> str:
+def wikitext(entry: str) -> str:
     """Convert an entry's text: paragraphs on one line each, indented lines as ``<pre>``."""
     done = []
-    for block in re.split(r"\n\s*\n", text.expandtabs()):
+    for block in re.split(r"\n\s*\n", entry.expandtabs()):
         lines = [line.rstrip() for line in block.split("\n") if line.strip()]
         if any(line.startswith(" " * (_MARGIN + 2)) for line in lines):
             inner = "\n".join(line.removeprefix(" " * _MARGIN) for line in lines)
             done.append(f"<pre>\n{escape(_REFERENCE.sub(lambda match: match[1], inner))}\n</pre>")
         elif lines:
-            done.append(_paragraph(" ".join(line.strip() for line in lines)))
+            text = " ".join(line.strip() for line in lines)
+            updated = _UPDATED.fullmatch(text)
+            done.append(f"Last updated: {updated[1]}" if updated else _paragraph(text))
     return "\n\n".join(done)
 
 

@@ -65,7 +65,7 @@ async def test_the_dictionary_is_imported_as_it_reads(database: Database, tmp_pa
     assert language.sections[0].text.split("\n\n") == [
         "<language> (TML) A language for tin mills by Ada Voss; see TIN.",
         "Home. http://x.test/",
-        "(2001-02-03)",
+        "Last updated: 2001-02-03",
     ]
     tin = (await wiki.fetch("TIN")).sections[0].text
     assert tin.split("\n\n") == ["1. A metal.", "* [not] {a} ''list'' & <b>: LR[1] __TOC__", "2. A vessel."]
