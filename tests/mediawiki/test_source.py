@@ -57,6 +57,7 @@ async def test_it_is_a_wiki_source_and_says_how_it_does(wiki: MediaWiki) -> None
     assert (await source.health()).status == "unused"
     name, pages = await wiki.api.site()
     assert name.startswith("Sample wiki (MediaWiki 1.")
+    assert (await source.site()).name == "Sample wiki"
     assert pages > 100
     health = await source.health()
     assert (health.status, health.source, health.requests, health.failures) == ("ok", "api", 1, 0)
