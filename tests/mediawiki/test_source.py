@@ -60,7 +60,7 @@ async def test_it_is_a_wiki_source_and_says_how_it_does(wiki: MediaWiki) -> None
     assert (await source.site()).name == "Sample wiki"
     assert pages > 100
     health = await source.health()
-    assert (health.status, health.source, health.requests, health.failures) == ("ok", "api", 1, 0)
+    assert (health.status, health.source, health.requests, health.failures) == ("ok", "api", 2, 0)
 
 
 @pytest.mark.parametrize(
