@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run install quick test check lint types bench bench-peers demo-model fmt lock wheel clean help
+.PHONY: run install quick test check lint types eval bench bench-peers demo-model fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
@@ -35,6 +35,19 @@ types: $(VENV)/.installed-dev
 fmt: $(VENV)/.installed-dev ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+# A stopped run goes on where it was. LIMIT=40 asks that many questions of each set, MODELS=a.gguf evaluates that model too.
+EVAL := build/eval
+LIMIT :=
+MODELS :=
+asked = $(BIN)/hearth eval --model "$$model" $(LIMIT:%=--limit %) --out "$(EVAL)/$(1)-$$(basename "$$model" .gguf).json"
+
+eval: $(VENV)/.installed-dev ## answers of the built-in model and SmolLM2 on both question sets: hours; needs dict-foldoc
+	@$(BIN)/python eval/foldoc.py $(EVAL)/foldoc.xml
+	@$(BIN)/hearth import-wiki $(EVAL)/foldoc.xml --data-dir $(EVAL)/foldoc --quiet
+	@set -e; smollm2=$$($(BIN)/python models/weights.py smollm2); for model in hearth-demo "$$smollm2" $(MODELS); do \
+		$(call asked,esolangs); $(call asked,foldoc) --set eval/foldoc.toml --data-dir $(EVAL)/foldoc; \
+	done
 
 bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up and threads: some minutes
 	@mkdir -p models/build

@@ -34,6 +34,7 @@ from gateway.models.prompts import Prompt, PromptSet
 from gateway.wiki.source import WikiSource
 
 _LOADING_POLL_SECONDS = 0.2
+_ANY_SUBJECT = "various subjects"  # of a wiki without a name
 
 
 class FlowParts(Struct, frozen=True, kw_only=True):
@@ -62,6 +63,7 @@ class QuestionRun:
 
     async def answer(self) -> AskResult:
         """Run all steps. Raises InvalidRequestError, PromptTooLongError, ConfigurationError, HearthError."""
+        self._parts = await _about_its_wiki(self._parts)
         parts, journal = self._parts, self._journal
         style = journal.call.style or parts.settings.style
         prompt = parts.prompts.style(style)
@@ -198,3 +200,9 @@ class QuestionRun:
             model=parts.model_name,
             notice=parts.notice,
         )
+
+
+async def _about_its_wiki(parts: FlowParts) -> FlowParts:
+    """Fill in the subject where the settings have none: it is the wiki's name, which an import can change."""
+    subject = parts.settings.subject or (await parts.wiki.site()).name or _ANY_SUBJECT
+    return msgspec.structs.replace(parts, settings=msgspec.structs.replace(parts.settings, subject=subject))

@@ -103,8 +103,8 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of the /ask flow. A default of 0 is the catalog's value for the model, otherwise what the comment says."""
 
-    # Subject of the wiki, for the prompt that makes search terms.
-    subject: str = "esoteric programming languages"
+    # Subject of the wiki, for the prompt that makes search terms. Empty: the wiki's own name.
+    subject: str = ""
     # Default style: answers use the prompt answer_STYLE.
     style: str = "plain"
     # A question should take this long once the model is loaded: prompt, page summaries and answer are sized by the
@@ -141,8 +141,9 @@ class WikiSettings(Struct, frozen=True, forbid_unknown_fields=True):
     )
     # Maximum replication lag; with a longer one the wiki rejects requests, which then wait.
     maxlag_seconds: Annotated[int, Meta(ge=1, le=3600)] = 5
-    # Base of the citation links of the local store; {title} is the percent-encoded page title.
-    page_url: Annotated[str, Meta(pattern=r"\{title\}")] = "https://esolangs.org/wiki/{title}"
+    # Base of the citation links of the local store; {title} is the percent-encoded page title. Empty: the address that
+    # the import's export names.
+    page_url: Annotated[str, Meta(pattern=r"^$|\{title\}")] = ""
     # Load the embedded sample wiki when the local store is empty.
     load_sample: bool = True
     # For each request to the wiki.

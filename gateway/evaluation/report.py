@@ -1,17 +1,23 @@
-"""Runs, their summaries, and the comparison of two."""
+"""Runs, their summaries, and the tables that show them."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from gateway.evaluation.measures import Interval, intervals, quantile, values
 from gateway.evaluation.score import Row, Tokens, total_by_step
+
+# The first row is the header.
+Table = list[list[str]]
+
+# Of one type of question, besides the right ones.
+_OF_A_TYPE = ("fact_recall", "citation_precision", "citation_recall", "seconds_p50", "seconds_p95")
+UNKNOWN = "–"
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -48,122 +54,63 @@ def headline(run: Run) -> str:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Compute shares from 0 to 1 (None if no question counts), tokens by step, and seconds by stage."""
-    answerable = [row for row in rows if row.answerable]
-    asked = [row for row in answerable if row.asked]
-    others = [row for row in rows if not row.answerable]
-    cited = sum(row.citations for row in rows)
+    """Compute counts, measures (None if no question counts), tokens by step, and p50 and p95 seconds by stage."""
     return {
         "questions": len(rows),
-        "answerable": len(answerable),
+        "answerable": sum(row.answerable for row in rows),
         "errors": sum(row.error is not None for row in rows),
-        "hit_at_1_own_words": _share(answerable, lambda row: row.own_rank == 1),
-        "hit_at_3_own_words": _share(answerable, lambda row: row.own_rank is not None),
-        "hit_at_1_model_terms": _share(asked, lambda row: row.model_rank == 1),
-        "hit_at_3_model_terms": _share(asked, lambda row: row.model_rank is not None),
-        "answers_right": _share(asked, lambda row: row.right),
-        "fact_recall": _ratio(sum(row.facts for row in asked), sum(row.facts_wanted for row in asked)),
-        "right_page_cited_where_right": _share(
-            [row for row in asked if row.right], lambda row: row.right_page
-        ),
-        "citations": cited,
-        "citation_validity": _ratio(sum(row.valid_citations for row in rows), cited),
-        "refusal_accuracy": _share(others, lambda row: row.refused),
-        "false_refusals": _share(asked, lambda row: row.refused),
+        "statements": sum(row.statements for row in rows),
+        "citations": sum(row.citations for row in rows),
+        **values(rows),
         "tokens": _tokens(rows),
         "seconds": _seconds(rows),
     }
 
 
-def by_category(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
-    """Count right answers and questions per category."""
-    found: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        right, count = found.get(row.category, (0, 0))
-        found[row.category] = right + row.right, count + 1
-    return dict(sorted(found.items()))
+def by_category(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """Count questions and right answers per type, with some measures and the interval of the share of right ones."""
+    found: dict[str, dict[str, Any]] = {}
+    for category in sorted({row.category for row in rows}):
+        of_it = [row for row in rows if row.category == category]
+        measured = values(of_it)
+        found[category] = {
+            "questions": len(of_it),
+            "right": sum(row.right for row in of_it),
+            **{name: measured[name] for name in _OF_A_TYPE},
+            "tokens": _tokens(of_it).get("total"),
+        }
+    return found
+
+
+def tables(run: Run) -> list[Table]:
+    """Show a run as tables: measures with intervals, types of question, tokens by step, seconds by stage."""
+    found, around = summary(run.rows), intervals(run.rows)
+    measured = [["measure", run.model or "retrieval alone", "95 % interval"]]
+    measured += [
+        [label(name), cell(value), between(around.get(name))] for name, value in single(found).items()
+    ]
+    types = [["type", "right", *map(label, _OF_A_TYPE), "prompt tokens", "completion tokens"]]
+    for name, of_it in by_category(run.rows).items():
+        tokens = of_it["tokens"] or {}
+        types.append(
+            [name, f"{of_it['right']} of {of_it['questions']}"]
+            + [cell(of_it[each]) for each in _OF_A_TYPE]
+            + [cell(tokens.get("prompt")), cell(tokens.get("completion"))]
+        )
+    steps = [["step", "prompt tokens", "of them cached", "completion tokens"]]
+    for name, cost in found["tokens"].items():
+        steps.append([name, cell(cost["prompt"]), cell(cost["cached"]), cell(cost["completion"])])
+    stages = [["stage", "seconds p50", "seconds p95"]]
+    stages += [[name, cell(median), cell(late)] for name, (median, late) in found["seconds"].items()]
+    return [table for table in (measured, types, steps, stages) if len(table) > 1]
 
 
 def markdown(run: Run) -> str:
     """Render a run as Markdown tables."""
-    found = summary(run.rows)
-    lines = [headline(run), "", f"| measure | {run.model or 'retrieval alone'} |", "|---|---|"]
-    lines += [f"| {label(name)} | {_cell(value)} |" for name, value in measures(found).items()]
-    lines += ["", "| category | right |", "|---|---|"]
-    lines += [f"| {name} | {right} of {count} |" for name, (right, count) in by_category(run.rows).items()]
-    if found["tokens"]:
-        lines += ["", "| step | prompt tokens | of them cached | completion tokens |", "|---|---|---|---|"]
-    lines += [
-        f"| {name} | {cost['prompt']:,} | {cost['cached']:,} | {cost['completion']:,} |"
-        for name, cost in found["tokens"].items()
-    ]
-    if found["seconds"]:
-        lines += ["", "| stage | median s | 90th percentile s |", "|---|---|---|"]
-    lines += [f"| {name} | {median:.3f} | {late:.3f} |" for name, (median, late) in found["seconds"].items()]
-    return "\n".join(lines) + "\n"
+    return "\n\n".join([headline(run), *map(_markdown_table, tables(run))]) + "\n"
 
 
-def compare(before: Run, after: Run) -> dict[str, Any]:
-    """Compare summaries and outcomes of two runs, with a two-sided sign test over the changed outcomes.
-
-    Questions that only one run has, or whose text differs, are left out.
-    """
-    first = {row.id: row for row in before.rows}
-    second = {row.id: row for row in after.rows}
-    both = [name for name in first if name in second and first[name].text == second[name].text]
-    better = [name for name in both if second[name].right and not first[name].right]
-    worse = [name for name in both if first[name].right and not second[name].right]
-    return {
-        "models": [before.model, after.model],
-        "differ_in": differences(before, after),
-        "questions": len(both),
-        "summaries": [summary([first[n] for n in both]), summary([second[n] for n in both])],
-        "better": [_change(first[name], second[name]) for name in better],
-        "worse": [_change(first[name], second[name]) for name in worse],
-        "p_value": sign_test(len(better), len(worse)),
-    }
-
-
-def sign_test(better: int, worse: int) -> float:
-    """Return the exact binomial probability of a split at least as uneven if both were equally likely."""
-    n, extreme = better + worse, max(better, worse)
-    tail: int = sum(math.comb(n, k) for k in range(extreme, n + 1))
-    return min(1.0, float(2 * tail) / float(2**n))
-
-
-def _change(before: Row, after: Row) -> dict[str, Any]:
-    return {"id": before.id, "text": before.text, "answers": [before.answer, after.answer]}
-
-
-def _tokens(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Sum the tokens of each step, and of all steps if there are any."""
-    steps = total_by_step(pair for row in rows for pair in row.tokens.items())
-    if steps:
-        steps["total"] = sum(steps.values(), Tokens())
-    return {step: msgspec.to_builtins(cost) for step, cost in steps.items()}
-
-
-def _seconds(rows: Sequence[Row]) -> dict[str, tuple[float, float]]:
-    """Compute median and 90th percentile of each stage."""
-    stages: dict[str, list[float]] = {}
-    for row in rows:
-        for stage, seconds in row.timings.items():
-            stages.setdefault(stage, []).append(seconds)
-    return {
-        stage: (statistics.median(found), sorted(found)[int(len(found) * 0.9)])
-        for stage, found in stages.items()
-    }
-
-
-def _share(rows: Sequence[Row], holds: Callable[[Row], bool]) -> float | None:
-    return _ratio(sum(map(holds, rows)), len(rows))
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
-
-
-def measures(summed: dict[str, Any]) -> dict[str, float | int]:
+def single(summed: dict[str, Any]) -> dict[str, float | int]:
     """Select the single numbers of a summary that were measured."""
     return {
         name: value for name, value in summed.items() if not isinstance(value, dict) and value is not None
@@ -187,5 +134,32 @@ def label(name: str) -> str:
     return name.replace("_at_", "@").replace("_", " ")
 
 
-def _cell(value: float | int) -> str:
+def cell(value: float | int | None) -> str:
+    if value is None:
+        return UNKNOWN
     return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+
+
+def between(interval: Interval | None) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else ""
+
+
+def _markdown_table(table: Table) -> str:
+    head, *rows = table
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+
+
+def _tokens(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """Sum the tokens of each step, and of all steps if there are any."""
+    steps = total_by_step(pair for row in rows for pair in row.tokens.items())
+    if steps:
+        steps["total"] = sum(steps.values(), Tokens())
+    return {step: msgspec.to_builtins(cost) for step, cost in steps.items()}
+
+
+def _seconds(rows: Sequence[Row]) -> dict[str, tuple[float, float]]:
+    stages: dict[str, list[float]] = {}
+    for row in rows:
+        for stage, seconds in row.timings.items():
+            stages.setdefault(stage, []).append(seconds)
+    return {stage: (quantile(found, 0.5), quantile(found, 0.95)) for stage, found in stages.items()}

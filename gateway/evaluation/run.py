@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Protocol
+from typing import Protocol, Self
 from uuid import uuid4
 
 import msgspec
+from msgspec import Struct
 
 from gateway.ask.flow import AskFlow
 from gateway.ask.journal import Journal
@@ -16,7 +17,7 @@ from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
-from gateway.evaluation.questions import Question
+from gateway.evaluation.questions import Question, has_fact
 from gateway.evaluation.score import Row, Tokens, rank, score, total_by_step
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Page, WikiSource
@@ -27,18 +28,30 @@ _SECONDS = 60.0
 _MOST_FAILURES = 5
 
 
-def tokens_of(records: Sequence[RequestRecord]) -> dict[str, Tokens]:
-    """Sum the tokens of the records' generations by step."""
-    return total_by_step(
-        (made.step, Tokens(made.prompt_tokens, made.cached_tokens, made.completion_tokens))
-        for record in records
-        for made in record.generations
-    )
+class Asked(Struct, frozen=True):
+    """An answer, the tokens of each step, and the answer's prompt: ``pages`` is None if it is not known."""
+
+    result: AskResult
+    tokens: dict[str, Tokens]
+    pages: list[str] | None = None  # titles
+    background: str = ""
+
+    @classmethod
+    def logged(cls, result: AskResult, record: RequestRecord) -> Self:
+        """Read tokens and prompt from the question's record."""
+        steps = total_by_step(
+            (made.step, Tokens(made.prompt_tokens, made.cached_tokens, made.completion_tokens))
+            for made in record.generations
+        )
+        prompts = [
+            made.variables.get("background", "") for made in record.generations if made.step == "answer"
+        ]
+        return cls(result, steps, [page.title for page in record.pages], "\n".join(prompts))
 
 
 class Asker(Protocol):
-    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
-        """Return the answer and the tokens of each step. Raises HearthError."""
+    async def ask(self, question: str) -> Asked:
+        """Return the answer and its costs. Raises HearthError."""
         ...
 
 
@@ -50,14 +63,14 @@ class FlowAsker:
         self._records = records
         self._deadline = deadline_seconds
 
-    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
+    async def ask(self, question: str) -> Asked:
         self._records.clear()
         call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question)
         try:
             async with asyncio.timeout(self._deadline), aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
                 async for event in events:
                     if isinstance(event, AnswerDone):
-                        return event.result, tokens_of(self._records)
+                        return Asked.logged(event.result, self._records[-1])
         except TimeoutError:
             raise DeadlineError(f"no answer within {self._deadline:g} seconds") from None
         raise HearthError("the flow ended without a result")
@@ -67,7 +80,7 @@ class Evaluator:
     """Scores questions against ``wiki``; without an ``asker`` only retrieval, which needs no model."""
 
     def __init__(self, wiki: WikiSource, asker: Asker | None) -> None:
-        self._wiki = wiki
+        self.wiki = wiki
         self._asker = asker
 
     async def run(self, questions: Sequence[Question]) -> AsyncIterator[Row]:
@@ -105,15 +118,21 @@ class Evaluator:
         )
 
     async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
-        result, steps = await asker.ask(question.text)
-        by_terms = await self._found(result.search_terms)
-        row = score(row, question, result, await self._cited(result), by_terms)
-        return msgspec.structs.replace(row, asked=True, tokens=steps)
+        asked = await asker.ask(question.text)
+        by_terms = await self._found(asked.result.search_terms)
+        row = score(row, question, asked.result, await self._cited(asked.result), by_terms)
+        if asked.pages is not None:
+            row = msgspec.structs.replace(
+                row,
+                page_in_prompt=any(title in question.pages for title in asked.pages),
+                facts_in_prompt=sum(has_fact(asked.background, fact) for fact in question.facts),
+            )
+        return msgspec.structs.replace(row, asked=True, tokens=asked.tokens)
 
     async def _found(self, terms: list[str]) -> list[str]:
         """List the titles that the flow's retrieval finds for these terms, in its order."""
         journal = Journal(AskCall(id="evaluation", question=" ".join(terms)))
-        found = await Retrieval(self._wiki, journal, _PAGES_A_TERM, _SECONDS).run(terms)
+        found = await Retrieval(self.wiki, journal, _PAGES_A_TERM, _SECONDS).run(terms)
         return [each.page.title for each in found]
 
     async def _cited(self, result: AskResult) -> dict[str, Page]:
@@ -121,7 +140,7 @@ class Evaluator:
         pages = {}
         for title in {cited.title for cited in result.citations}:
             try:
-                pages[title] = await self._wiki.fetch(title)
+                pages[title] = await self.wiki.fetch(title)
             except NotFoundError:
                 continue
         return pages

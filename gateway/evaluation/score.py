@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.citations import is_refusal
-from gateway.ask.text.words import is_stop_word
-from gateway.ask.types import AskResult, Citation
-from gateway.evaluation.questions import Question, has_fact, normalized
+from gateway.ask.types import AskResult
+from gateway.evaluation.questions import Question, has_fact
+from gateway.evaluation.support import judge
 from gateway.wiki.source import Page
-
-_MARKER = re.compile(r"\[(\d{1,3})\]")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?!\[)|\n+")
-# A valid citation has this share of the sentence's key terms (longer words, no stop words) and all its numbers.
-_LEAST_SHARE = 0.5
-_LONGER = 4  # characters
 
 
 class Tokens(Struct, frozen=True):
@@ -50,8 +43,12 @@ class Row(Struct, frozen=True, kw_only=True):
     own_rank: int | None = None  # of an expected page, by the question's own words
     model_rank: int | None = None  # by the model's terms
     terms: list[str] = []
+    page_in_prompt: bool | None = None  # an expected page; None: not known
+    facts_in_prompt: int | None = None
+    statements: int = 0
+    recalled_statements: int = 0  # supported by what they cite
     citations: int = 0
-    valid_citations: int = 0
+    precise_citations: int = 0
     right_page: bool = False
     tokens: dict[str, Tokens] = {}  # by step of the flow
     timings: dict[str, float] = {}
@@ -79,6 +76,9 @@ def score(
     row: Row, question: Question, result: AskResult, cited: Mapping[str, Page], found: Sequence[str]
 ) -> Row:
     """Add the scores of an answer. ``found`` are titles by the model's terms, ``cited`` the cited pages."""
+    judged = judge(
+        result.answer, {each.n: cited[each.title] for each in result.citations if each.title in cited}
+    )
     return msgspec.structs.replace(
         row,
         answer=result.answer,
@@ -86,8 +86,10 @@ def score(
         facts=sum(has_fact(result.answer, fact) for fact in question.facts),
         model_rank=rank(found, question.pages),
         terms=result.search_terms,
-        citations=len(result.citations),
-        valid_citations=sum(_valid(result.answer, each, cited.get(each.title)) for each in result.citations),
+        statements=judged.statements,
+        recalled_statements=judged.recalled,
+        citations=judged.citations,
+        precise_citations=judged.precise,
         right_page=any(each.title in question.pages for each in result.citations),
         timings=result.timings,
     )
@@ -96,22 +98,3 @@ def score(
 def rank(titles: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Return the place of the first expected page among the first three titles, from 1."""
     return next((place for place, title in enumerate(titles[:3], 1) if title in wanted), None)
-
-
-def _valid(answer: str, cited: Citation, page: Page | None) -> bool:
-    """Whether the cited section or the lead has the key terms and numbers of each sentence with the marker."""
-    if page is None:
-        return False
-    texts = [section.text for section in page.sections if section.heading in ("", cited.section)]
-    source = normalized("\n".join([page.title, cited.section, *texts]))
-    sentences = [s for s in _SENTENCE.split(answer) if str(cited.n) in _MARKER.findall(s)]
-    return bool(sentences) and all(_supported(sentence, source) for sentence in sentences)
-
-
-def _supported(sentence: str, source: str) -> bool:
-    words = re.findall(r"\w+", normalized(_MARKER.sub(" ", sentence)))
-    known = set(re.findall(r"\w+", source))
-    numbers = {word for word in words if word.isdigit()}
-    terms = {word for word in words if len(word) >= _LONGER and not word.isdigit() and not is_stop_word(word)}
-    share = len(terms & known) / len(terms) if terms else 1.0
-    return numbers <= known and share >= _LEAST_SHARE

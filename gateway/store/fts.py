@@ -9,19 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from gateway.store.stop_words import stop_words
+
 # More words or trigrams slow a query down without changing its first results.
 _MAX_WORDS = 32
 _MAX_TRIGRAMS = 96
 _WORD = re.compile(r"\w+")
-
-STOP_WORDS = frozenset(
-    """
-    a about am an and any are as at be been but by can could did do does explain for from had
-    has have how i if in into is it its itself me my of on or our please say says she he show so
-    tell than that the their them then there these they this those to us was we were what when
-    where which who whom whose why will with would you your
-    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
-)
 
 
 def title_key(title: str) -> str:
@@ -30,9 +23,10 @@ def title_key(title: str) -> str:
 
 
 def words(term: str) -> list[str]:
-    """Distinct lower-case words of a search term, without stop words unless there are no others."""
+    """Distinct lower-case words of a search term, without stop words of its language unless there are no others."""
     found = list(dict.fromkeys(_WORD.findall(_clean(term).casefold())))
-    telling = [word for word in found if word not in STOP_WORDS]
+    stops = stop_words(found)
+    telling = [word for word in found if word not in stops]
     return (telling or found)[:_MAX_WORDS]
 
 

@@ -16,7 +16,8 @@ from gateway.wiki.search.hybrid import HybridSearch
 from gateway.wiki.search.texts import search_text
 from gateway.wiki.search.titles import search_titles
 from gateway.wiki.search.vectors import Meaning
-from gateway.wiki.source import SECTIONS, Hits, Page, PageRef, WikiHealth
+from gateway.wiki.sites import UNKNOWN_ADDRESS, site_of, whole_site
+from gateway.wiki.source import SECTIONS, Hits, Page, PageRef, Site, WikiHealth
 from gateway.wiki.wikitext.extract import normal_title, plain_title
 
 # MediaWiki leaves these unescaped in page URLs.
@@ -45,20 +46,25 @@ class LocalWiki:
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed. Raises NotFoundError, also for redirects in a circle."""
-        row = await self._database.read(lambda connection: _find(connection, title))
-        return Page(row.title, row.revision, self.url(row.title), SECTIONS.decode(row.sections))
+        row, site = await self._database.read(lambda connection: _find(connection, title))
+        return Page(row.title, row.revision, self._url(row.title, site), SECTIONS.decode(row.sections))
+
+    async def site(self) -> Site:
+        """The names of the imported wikis, or that of the sample."""
+        return await self._database.read(whole_site)
 
     async def health(self) -> WikiHealth:
         pages = await self._database.read(store.count_pages)
-        return WikiHealth(source="local", status="ok", address=self._settings.page_url, pages=pages)
+        address = self._settings.page_url or (await self.site()).page_url
+        return WikiHealth(source="local", status="ok", address=address, pages=pages)
 
-    def url(self, title: str) -> str:
-        """URL of the page on the wiki that it was imported from."""
+    def _url(self, title: str, site: Site) -> str:
+        """URL of the page: as `wiki.page_url` says, else on the wiki that it was imported from."""
         encoded = quote(title.replace(" ", "_"), safe=_SAFE_IN_URL)
-        return self._settings.page_url.replace("{title}", encoded)
+        return (self._settings.page_url or site.page_url or UNKNOWN_ADDRESS).replace("{title}", encoded)
 
 
-def _find(connection: apsw.Connection, title: str) -> store.PageRow:
+def _find(connection: apsw.Connection, title: str) -> tuple[store.PageRow, Site]:
     names = store.names_by_key(connection, fts.title_key(title))
     plain = plain_title(title)
     wanted = plain if any(name.name == plain for name in names) else normal_title(title)
@@ -68,4 +74,4 @@ def _find(connection: apsw.Connection, title: str) -> store.PageRow:
         if names:
             raise NotFoundError(f"the wiki's redirect `{title}` leads to no page")
         raise NotFoundError(f"the wiki has no page `{title}`")
-    return row
+    return row, site_of(connection, row.origin)

@@ -48,12 +48,19 @@ class Page(Struct, frozen=True):
     sections: list[Section]
 
 
+class Site(Struct, frozen=True):
+    """A wiki's name, and the address of its pages with ``{title}`` in it; "" where they are not known."""
+
+    name: str = ""
+    page_url: str = ""
+
+
 class WikiHealth(Struct, frozen=True, kw_only=True):
     """The state of a wiki for operators. ``status`` is ``unused`` before the first request."""
 
     source: Literal["local", "api"]
     status: Literal["ok", "failing", "unused"]
-    address: str  # of the API; for the local store `wiki.page_url`
+    address: str  # of the API; for the local store that of its pages
     pages: int  # in the local store or the cache
     requests: int = 0  # to the API
     failures: int = 0  # after all retries
@@ -78,6 +85,10 @@ class WikiSource(Protocol):
 
     async def fetch(self, title: str) -> Page:
         """The page of that title, redirects followed."""
+        ...
+
+    async def site(self) -> Site:
+        """What the wiki says about itself; unknown instead of an error when it is unreachable."""
         ...
 
     async def health(self) -> WikiHealth:

@@ -6,7 +6,19 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
-INFOBOX = '{| class="infobox"\n! Paradigm\n| {{{paradigm|secret of the box}}}\n|}'
+_KEYS = (
+    "name", "paradigms", "author", "year", "typesys", "memsys", "dimensions", "class", "influence", "influenced",
+    "refimpl", "files",
+)  # fmt: skip
+INFOBOX = (
+    "\n|-\n".join(
+        [
+            '{| class="infobox"\n! colspan=2 | secret of the box',
+            *(f"! {key}\n| {{{{{{{key}|}}}}}}" for key in _KEYS),
+        ]
+    )
+    + "\n|}"
+)
 NAVBOX = '<div class="navbox" role="navigation">[[Befunge]] [[Brainfuck]] secret of the navbox</div>'
 
 CONSTRUCTS = """{{Infobox proglang}}

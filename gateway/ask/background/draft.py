@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
 from gateway.ask.text.passages import Passage, cut_long, group, text_units
 from gateway.wiki.source import Page
+
+_LIST_OR_TABLE = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]|.* \| ")
 
 # Counts the tokens of each text.
 CountTexts = Callable[[list[str]], Awaitable[list[int]]]
@@ -39,11 +42,15 @@ class PageDraft(Struct, frozen=True, kw_only=True):
 
 
 def passage_line(n: int, heading: str, passage: Passage) -> str:
-    """Render a passage for the background; a section's first one carries the heading."""
-    text = f"{passage.text} [{n}]"
+    """Render a passage for the background; a section's first one carries the heading.
+
+    The marker of code stands on a line of its own, where it cannot look like a part of it.
+    """
+    code = passage.verbatim and not _LIST_OR_TABLE.match(passage.text.rpartition("\n")[2])
+    text = passage.text + ("\n" if code else " ") + f"[{n}]"
     if not passage.first or not heading:
         return text
-    return f"{heading}:\n{text}" if "\n" in passage.text else f"{heading}: {text}"
+    return f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
 
 
 def render_page(n: int, page: Page, passages: Sequence[Passage]) -> str:

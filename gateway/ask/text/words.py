@@ -8,7 +8,7 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.store.fts import STOP_WORDS
+from gateway.store.stop_words import STOP_WORDS
 
 # Letters and digits, or a run of at least two symbols as in ``><>``.
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?|[^\w\s]{2,}")

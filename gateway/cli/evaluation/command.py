@@ -20,9 +20,11 @@ from gateway.cli.common.options import PathType, client_options, json_option
 from gateway.cli.common.text import say
 from gateway.cli.evaluation.report import show_comparison, show_run
 from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
+from gateway.evaluation.check import problems
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
+from gateway.evaluation.measures import intervals
 from gateway.evaluation.questions import Question, load_questions, set_name
-from gateway.evaluation.report import Run, markdown, summary
+from gateway.evaluation.report import Run, by_category, markdown, summary
 from gateway.evaluation.run import Evaluator
 from gateway.telemetry import logs
 
@@ -40,7 +42,11 @@ from gateway.telemetry import logs
 )
 @click.option("--out", type=PathType(), help="Keep the run in this file; an unfinished one goes on.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print tables for a document.")
+@click.option("--against", type=PathType(exists=True), help="Compare the run with this kept one.")
 @click.option("--compare", nargs=2, type=PathType(exists=True), help="Compare two kept runs.")
+@click.option(
+    "--check", is_flag=True, help="Only check the set: its pages are in the wiki, its facts on those pages."
+)
 @click.option(
     "--server",
     is_flag=True,
@@ -58,7 +64,9 @@ def evaluate(
     terms: TermSource,
     out: Path | None,
     as_markdown: bool,
+    against: Path | None,
     compare: tuple[Path, Path] | None,
+    check: bool,
     server: bool,
     as_json: bool,
     url: str | None,
@@ -79,12 +87,16 @@ def evaluate(
             )
         show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
         return
+    if as_markdown and (as_json or against):
+        raise click.UsageError("--markdown prints one run's tables: it goes without --json and --against")
+    terms = "question" if check else terms
     if (server or url) and (model or terms == "question"):
         raise click.UsageError(
-            "a server has its own model and terms: --server goes without --model and --terms"
+            "a server has its own model and terms: --server goes without --model, --terms and --check"
         )
     if out is not None:
         check_writable(out)
+    earlier = read_run(against) if against is not None else None
     path = question_set or bundled("eval/esolangs.toml")
     questions = _chosen(load_questions(path), category, limit)
     if terms == "question":
@@ -94,8 +106,14 @@ def evaluate(
             opened_setup(terms, model, server or bool(url), url, key, data_dir, config_file)
         )
         logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
+        if check:
+            _show_problems(asyncio.run(_problems(setup, questions)), len(questions))
+            return
         run, status = asyncio.run(_run(setup, set_name(path), questions, out))
-    _print(run, as_json, as_markdown)
+    if earlier is not None:
+        show_comparison(earlier, run, as_json)
+    else:
+        _print(run, as_json, as_markdown)
     if status:
         kept = f"the same command goes on from {out}" if out else "with --out FILE, a run can go on"
         say(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
@@ -103,6 +121,20 @@ def evaluate(
 
 
 _TYPED = click.core.ParameterSource.COMMANDLINE
+
+
+async def _problems(setup: Setup, questions: Sequence[Question]) -> list[str]:
+    async with setup.answering() as answering:
+        return await problems(answering.evaluator.wiki, questions)
+
+
+def _show_problems(found: list[str], questions: int) -> None:
+    """Print the errors of a set. Raises ConfigurationError if there are any."""
+    for problem in found:
+        say(problem)
+    if found:
+        raise ConfigurationError(f"the question set does not fit the wiki: {len(found)} errors, listed above")
+    say(f"{questions} answerable questions, and every fact is on a page of the wiki")
 
 
 async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
@@ -164,7 +196,13 @@ def _chosen(questions: list[Question], category: str | None, limit: int | None) 
 
 def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        say(msgspec.json.encode({"summary": summary(run.rows), "run": run}))
+        told = {
+            "summary": summary(run.rows),
+            "intervals": intervals(run.rows),
+            "categories": by_category(run.rows),
+            "run": run,
+        }
+        say(msgspec.json.encode(told))
     elif as_markdown:
         say(markdown(run), nl=False)
     else:

@@ -20,7 +20,7 @@ from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import settings_of
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
-from gateway.evaluation.run import Evaluator, FlowAsker, tokens_of
+from gateway.evaluation.run import Asked, Evaluator, FlowAsker
 from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
 from gateway.models.catalog import ResolvedModel, resolve_model
@@ -145,23 +145,24 @@ class ServerAsker:
         except (TypeError, LookupError):
             raise ReplyError(f"{self._client.url} names no model: is it a hearth server?") from None
 
-    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
+    async def ask(self, question: str) -> Asked:
         """The server's answer."""
         reply = await self._client.fetch("POST", "/ask", {"question": question})
         try:
             result = msgspec.convert(reply, AskResult)
         except msgspec.ValidationError as error:
             raise ReplyError(f"{self._client.url} answers in another form: {error}") from None
-        return result, await self._tokens(result)
-
-    async def _tokens(self, result: AskResult) -> dict[str, Tokens]:
         if self._client.local:
             try:
-                return tokens_of([await self._database.read(lambda found: get_record(found, result.id))])
+                return Asked.logged(
+                    result, await self._database.read(lambda found: get_record(found, result.id))
+                )
             except NotFoundError:
                 pass  # the log is full, or the record could not be written: the reply's own counts are left
         budget = result.budget
-        return {"answer": Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)}
+        return Asked(
+            result, {"answer": Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)}
+        )
 
 
 @contextmanager

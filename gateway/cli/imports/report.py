@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gateway.cli.common.text import table
 from gateway.config.settings import WikiSettings
 from gateway.wiki.dumps.importer import ImportReport
+from gateway.wiki.sites import UNKNOWN_ADDRESS, page_address
 
 
 def report_text(report: ImportReport, source: str, seconds: float) -> str:
@@ -46,10 +47,15 @@ def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, i
             "the imported one and is not loaded again"
         )
     address = page_address(report.site.base)
-    if address and address != settings.page_url:
+    if settings.page_url and address and address != settings.page_url:
         found.append(
-            f"citations link to {settings.page_url}, but this wiki's pages are at {address}: "
-            "set wiki.page_url to that"
+            f"citations link to {settings.page_url}, as wiki.page_url says, but this wiki's pages are at {address}: "
+            "remove the setting"
+        )
+    if not settings.page_url and not address:
+        found.append(
+            f"citations link to {UNKNOWN_ADDRESS}, because the export does not say where the wiki is: "
+            "set wiki.page_url"
         )
     for origin, count in others.items():
         found.append(
@@ -57,11 +63,3 @@ def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, i
             "the one imported last is kept"
         )
     return found
-
-
-def page_address(base: str) -> str:
-    """``wiki.page_url`` for a wiki whose main page is at ``base``; empty when that cannot be told."""
-    head, slash, _ = base.partition("?title=")[0].rpartition("/")
-    if "?title=" in base:
-        return base.partition("?title=")[0] + "?title={title}"
-    return head + "/{title}" if slash and not head.endswith("/") else ""

@@ -24,12 +24,13 @@ class Name(Struct, frozen=True):
 
 
 class PageRow(Struct, frozen=True):
-    """A stored page; ``sections`` is JSON."""
+    """A stored page; ``sections`` is JSON, ``origin`` says what it was imported from."""
 
     id: int
     title: str
     revision: int
     sections: str
+    origin: str
 
 
 class NewPage(Struct, frozen=True, kw_only=True):
@@ -102,6 +103,14 @@ def get_state(connection: apsw.Connection, name: str) -> str | None:
     """A stored value, such as which sample is loaded."""
     value = connection.execute("SELECT value FROM wiki_state WHERE name = ?", (name,)).get
     return None if value is None else str(value)
+
+
+def states(connection: apsw.Connection, prefix: str) -> list[str]:
+    """The stored values whose names begin with ``prefix``, by name."""
+    rows = connection.execute(
+        "SELECT value FROM wiki_state WHERE substr(name, 1, ?) = ? ORDER BY name", (len(prefix), prefix)
+    )
+    return [str(value) for (value,) in rows]
 
 
 def set_state(connection: apsw.Connection, name: str, value: str) -> None:

@@ -25,6 +25,7 @@ from gateway.wiki.dumps.compressed import DumpFile
 from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser, SiteInfo
 from gateway.wiki.ingest import Item, put
 from gateway.wiki.sample.loader import replace_sample
+from gateway.wiki.sites import named_site, put_site
 from gateway.wiki.wikitext import extract
 
 _STATE = "import"
@@ -90,6 +91,7 @@ class Importer:
         self._batch_characters = 0
         self._counts = Counts()
         self._sample_is_gone = False
+        self._site_is_stored = False
         self._job = ""
         self._paused_at = 0.0
 
@@ -173,7 +175,7 @@ class Importer:
         self._counts.add(counts)
         state = _State(self._job, pages[-1].number, self._counts)
         self._pending = self._pool.submit(
-            self._write, lambda connection: self._store(connection, items, origin, titles, state)
+            self._write, lambda connection: self._store(connection, items, parser.site, titles, state)
         )
 
     def _write(self, fn: Callable[[apsw.Connection], T]) -> T:
@@ -185,14 +187,17 @@ class Importer:
         return result
 
     def _store(
-        self, connection: apsw.Connection, items: list[Item], origin: str, titles: list[str], state: _State
+        self, connection: apsw.Connection, items: list[Item], site: SiteInfo, titles: list[str], state: _State
     ) -> None:
         """One transaction in the writer thread, which owns the counts until :meth:`_wait`."""
         if items and not self._sample_is_gone:
             state.counts.sample_removed += replace_sample(connection)
             self._sample_is_gone = True
+        if not self._site_is_stored:
+            put_site(connection, origin_of(site), named_site(site.sitename, site.base))
+            self._site_is_stored = True
         for item in items:
-            put(connection, item, origin)
+            put(connection, item, origin_of(site))
         if self._options.prune:
             sql.add_seen(connection, titles)
         store.set_state(connection, _STATE, msgspec.json.encode(state).decode())

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gateway.wiki.html.shown import math_source
+from gateway.wiki.scripts import show_scripts
 
-# Noncharacters that mark superscript and TeX until the line is complete.
-RAISED, RAISED_END, TEX, TEX_END = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
-MARKS = re.compile(f"[{RAISED}-{TEX_END}]")
+# Noncharacters that mark TeX until the line is complete.
+TEX, TEX_END = "\ufdd2", "\ufdd3"
+MARKS = re.compile(f"[\ufdd0-{TEX_END}]")
 
-_ORDINAL = re.compile(f"{RAISED}(st|nd|rd|th){RAISED_END}", re.IGNORECASE)
 _TEX = re.compile(f"{TEX}([^{TEX}{TEX_END}]*){TEX_END}")
 _SOURCE_SPACE = re.compile(r"[ \t\r\n\f]+")
 _SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
@@ -144,7 +144,5 @@ class Lines:
 def _tidy(line: str) -> str:
     if TEX in line:
         line = _TEX.sub(lambda match: math_source(match[1]), line)
-    if RAISED in line:
-        line = _ORDINAL.sub(r"\1", line).replace(RAISED, "^")
-    line = MARKS.sub("", line)
+    line = MARKS.sub("", show_scripts(line))
     return _AROUND_BREAK.sub("\n", _SPACES.sub(" ", line)).strip()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-from gateway.wiki.html.lines import MARKS, RAISED, RAISED_END, TEX, TEX_END, Lines
-from gateway.wiki.html.shown import shown
+from gateway.wiki.html.lines import MARKS, TEX, TEX_END, Lines
+from gateway.wiki.html.shown import is_infobox, shown
 from gateway.wiki.html.tables import PARTS, Tables
 from gateway.wiki.html.tokens import Tag
+from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, without_marks
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
-VERSION = 1
+VERSION = 2
 
 _BLOCKS = frozenset(
     {
@@ -21,6 +22,7 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = frozenset({"li", "dt", "dd"})
+_SCRIPTS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # MediaWiki makes these spaces non-breaking everywhere, also in code.
 _FRENCH_SPACE = re.compile(r"\u00a0(?=[?:;!%»›](?!\w))|(?<=[«‹])\u00a0")
@@ -30,11 +32,11 @@ _NUMBER = re.compile(r"-?[0-9]{1,9}")
 def extract_html(html: str) -> list[Section]:
     """Sections in page order; the first is the lead, which may be empty.
 
-    Leaves out infoboxes, navigation, notices, references and pictures; formulas come as TeX. Never raises; linear in
-    the length.
+    An infobox's rows stand at the end of its section. Leaves out navigation, notices, references and pictures; formulas
+    come as TeX. Never raises; linear in the length.
     """
     reader = _Reader()
-    for event in shown(MARKS.sub("\ufffd", html.replace("\0", ""))):
+    for event in shown(without_marks(MARKS.sub("\ufffd", html.replace("\0", "")))):
         if isinstance(event, str):
             reader.text(event)
         else:
@@ -48,7 +50,8 @@ class _Reader:
         self._done: list[Section] = []
         self._head = ("", "", 1)  # heading, anchor, level of the open section
         self._page = Lines()
-        self._tables = Tables(self._page)
+        self._box = Lines()  # the section's infoboxes
+        self._page_tables = self._tables = Tables(self._page)
         self._code: list[str] | None = None  # text of the open pre
         self._pre = 0  # open pre elements
         self._highlighted = 0  # open elements around highlighted code
@@ -74,6 +77,9 @@ class _Reader:
             lines.end_line()
             self._anchor = element.attributes.get("id", "")
         elif name in PARTS:
+            if is_infobox(element) and not self._tables:
+                lines.end_line()
+                self._tables = Tables(self._box)
             self._tables.open(name)
         elif name in _BLOCKS:
             lines.end_line()
@@ -87,10 +93,8 @@ class _Reader:
     def _open_inline(self, element: Tag, lines: Lines) -> None:
         if element.name == "br":
             lines.add_mark("\n")
-        elif element.name == "sup":
-            lines.add_mark(RAISED)
-        elif element.name == "sub":
-            lines.add_text("_")
+        elif element.name in _SCRIPTS:
+            lines.add_mark(_SCRIPTS[element.name][0])
         elif _is_tex(element):
             lines.add_mark(TEX)
         elif self._anchor == "" and "mw-headline" in element.classes:
@@ -106,12 +110,14 @@ class _Reader:
             self._end_heading(_HEADINGS[name])
         elif name in PARTS:
             self._tables.close(name)
+            if not self._tables:
+                self._tables = self._page_tables
         elif name in _LISTS:
             lines.close_list()
         elif name in _BLOCKS or name in _ITEMS:
             lines.end_line()
-        elif name == "sup":
-            lines.add_mark(RAISED_END)
+        elif name in _SCRIPTS:
+            lines.add_mark(_SCRIPTS[name][1])
         elif _is_tex(element):
             lines.add_mark(TEX_END)
         self._highlighted -= "mw-highlight" in element.classes
@@ -136,7 +142,9 @@ class _Reader:
         self._head = (heading, anchor or re.sub(r"\s+", "_", heading), level)
 
     def _end_section(self) -> None:
-        self._done.append(Section(*self._head, self._page.take()))
+        rows = [row for row in self._box.take().split("\n") if row.partition(" | ")[2].strip()]
+        text = "\n\n".join(filter(None, [self._page.take(), "\n".join(rows)]))
+        self._done.append(Section(*self._head, text))
 
 
 def _is_tex(element: Tag) -> bool:

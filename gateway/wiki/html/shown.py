@@ -1,4 +1,4 @@
-"""The visible elements of a wiki page, without notices, boxes and navigation."""
+"""The visible elements of a wiki page, without notices and navigation."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ def shown(html: str) -> Iterator[str | tuple[Tag, bool]]:
         elif not elements.hidden:
             yield token
     yield from elements.close_all()
+
+
+def is_infobox(element: Tag) -> bool:
+    """Whether it is a table of facts about the page's subject."""
+    return element.name == "table" and "infobox" in element.classes
 
 
 def math_source(text: str) -> str:
@@ -128,7 +133,7 @@ class _Elements:
             return "" if missing_template else None
         is_hidden = (
             name in _HIDDEN_TAGS
-            or not _HIDDEN_CLASSES.isdisjoint(classes)
+            or (not _HIDDEN_CLASSES.isdisjoint(classes) and not is_infobox(element))
             or attributes.get("role") == "navigation"
             or attributes.get("id") == "toc"
             or _HIDDEN_STYLE.search(attributes.get("style", ""))

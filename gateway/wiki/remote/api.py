@@ -66,6 +66,11 @@ class Api:
             raise WikiReplyError("the wiki's reply has no text of the page")
         return reply.parse
 
+    async def name(self) -> str:
+        """The wiki's name."""
+        query = (await self._ask(action="query", meta="siteinfo", siprop="general")).query
+        return query.general.sitename if query.general else ""
+
     async def site(self) -> tuple[str, int]:
         """The wiki's name with its software and version, and the number of its pages."""
         query = (await self._ask(action="query", meta="siteinfo", siprop="general|statistics")).query

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 
 import httpx2
+import structlog
 
 from gateway.base.aio import side_by_side
-from gateway.base.errors import NotFoundError
+from gateway.base.errors import HearthError, NotFoundError
 from gateway.config.settings import WikiSettings
 from gateway.store import fts
 from gateway.store.db import Database
@@ -22,7 +24,8 @@ from gateway.wiki.remote.values import PageInfo, QueryReply
 from gateway.wiki.search.hybrid import HybridSearch
 from gateway.wiki.search.term_names import LONGEST_TITLE, names_in
 from gateway.wiki.search.vectors import Meaning
-from gateway.wiki.source import Hits, Page, PageRef, WikiHealth
+from gateway.wiki.sites import site_name
+from gateway.wiki.source import Hits, Page, PageRef, Site, WikiHealth
 from gateway.wiki.wikitext.extract import plain_title
 
 # Score of each kind of title match. A hit's rank lowers its score, but never to the next kind's.
@@ -35,6 +38,10 @@ _SPARE = 12
 # What a hit loses per rank: 50 hits lose less than the distance between two kinds of matches.
 _STEP = 0.0005
 _MAX_SEARCH_BYTES = 280  # CirrusSearch refuses more than 300
+_SITE_SECONDS = 3.0  # a question waits for the wiki's name no longer
+_SITE_RETRY_SECONDS = 300.0
+
+log = structlog.get_logger(__name__)
 
 
 class MediaWiki:
@@ -60,6 +67,9 @@ class MediaWiki:
         self._infos = PageInfoCache()
         self._namespaces = frozenset(settings.namespaces)
         self._joined_namespaces = "|".join(str(number) for number in sorted(self._namespaces))
+        self._site: Site | None = None
+        self._site_lock = asyncio.Lock()
+        self._site_after = 0.0  # when the wiki may be asked for its name again
         self._title_search = True  # until the wiki's search engine refuses it
 
     async def open(self) -> None:
@@ -69,6 +79,18 @@ class MediaWiki:
 
     async def close(self) -> None:
         await self.api.client.close()
+
+    async def site(self) -> Site:
+        """The wiki's name, asked for once; a failure is not repeated for a while. Pages carry their own addresses."""
+        async with self._site_lock:
+            if self._site is None and time.monotonic() >= self._site_after:
+                try:
+                    async with asyncio.timeout(_SITE_SECONDS):
+                        self._site = Site(site_name(await self.api.name()))
+                except (HearthError, TimeoutError) as error:
+                    self._site_after = time.monotonic() + _SITE_RETRY_SECONDS
+                    log.warning("the wiki does not tell its name", problem=str(error) or "no reply in time")
+        return self._site or Site()
 
     async def health(self) -> WikiHealth:
         record, cache = self.api.record, self.cache

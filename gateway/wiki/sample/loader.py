@@ -49,6 +49,11 @@ def replace_sample(connection: apsw.Connection) -> int:
     return len(names)
 
 
+def sample_loaded(connection: apsw.Connection) -> bool:
+    """Whether the store has the sample, so nothing else."""
+    return store.get_state(connection, _MARKER) not in (None, _REPLACED)
+
+
 def _present(connection: apsw.Connection, marker: str) -> dict[str, int] | None:
     """Revisions of the stored sample pages that are still valid; None when there is nothing to do."""
     stored = store.get_state(connection, _MARKER)

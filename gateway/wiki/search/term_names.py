@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.store.fts import STOP_WORDS
+from gateway.store.stop_words import STOP_WORDS
 
 LONGEST_TITLE = 255  # bytes
 LONGEST_RUN = 6  # words of a name inside a term

@@ -9,6 +9,7 @@ from itertools import chain
 import apsw
 
 from gateway.store import fts
+from gateway.store.stop_words import STOP_WORDS
 from gateway.store.wiki import pages as store
 from gateway.store.wiki import search
 from gateway.wiki.search.term_names import LONGEST_RUN, bare_forms
@@ -79,7 +80,7 @@ def _names_inside(connection: apsw.Connection, key: str) -> Iterator[store.Name]
         for start in range(len(tokens) - length + 1):
             phrase = " ".join(tokens[start : start + length])
             for candidate in dict.fromkeys((phrase, *bare_forms(phrase))):
-                if candidate and candidate not in fts.STOP_WORDS:
+                if candidate and candidate not in STOP_WORDS:
                     yield from store.names_by_key(connection, candidate)
 
 

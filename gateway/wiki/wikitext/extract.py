@@ -2,7 +2,7 @@
 
 Written by hand because pages are untrusted: mwparserfromhell 0.7 takes 16 s for 15 KB of ``<a <a <a`` and backtracks on
 other unclosed markup too. The passes here are linear and never raise. They keep code byte for byte, lists and tables
-line by line, and drop templates, files, categories, references and comments.
+line by line, keep infoboxes as rows, and drop other templates, files, categories, references and comments.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import re
 from itertools import takewhile
 
 from gateway.wiki.source import Section
+from gateway.wiki.wikitext.infobox import ROW
 from gateway.wiki.wikitext.inline import plain, plain_text
 from gateway.wiki.wikitext.markup import drop_templates, resolve_links
 from gateway.wiki.wikitext.protect import ProtectedText, block_of, protect, restore
 from gateway.wiki.wikitext.tables import opens_table, read_table
 
 # Part of the sample's marker: after an increment stored sample pages are extracted again.
-VERSION = 1
+VERSION = 2
 
 _REDIRECT = re.compile(
     r"\s{0,100}#REDIRECT\s{0,100}:?\s{0,100}\[\[([^\[\]{}\n|]{1,512})(?:\|[^\[\]\n]{0,512})?\]\]", re.I
@@ -121,6 +122,7 @@ class _Reader:
         self._head = ("", "", 1)  # heading, anchor, level of the open section
         self._items: list[str] = []  # its lines; a block of code is one item, a blank line ""
         self._paragraph: list[str] = []
+        self._box: list[str] = []  # rows of the section's infoboxes, which stand at its end
 
     def sections(self) -> list[Section]:
         index = 0
@@ -141,6 +143,10 @@ class _Reader:
         if (block := block_of(line, self._protected)) is not None:
             self._end_paragraph()
             self._items.append(block.text)
+        elif line.startswith(ROW):
+            row = plain_text(line.removeprefix(ROW), self._protected)
+            if row.partition(" | ")[2]:
+                self._box.append(row.replace("\n", ", "))
         elif not line.strip() or _RULE.fullmatch(line):
             self._blank()
         elif heading := _heading(line):
@@ -179,6 +185,9 @@ class _Reader:
         self._lists.end()
         while self._items and self._items[-1] == "":
             self._items.pop()
+        if self._box:
+            self._items += [""] * bool(self._items) + self._box
+            self._box = []
         self._done.append(Section(*self._head, "\n".join(self._items)))
         self._items.clear()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, show_scripts
 from gateway.wiki.wikitext.protect import ProtectedText, decode_entities, restore
 
 # An external link and its optional text; bounded because the bracket may never close.
@@ -23,9 +24,8 @@ _LINE_BREAK = re.compile(
 )
 _ITEM = re.compile(r"<li(?:\s[^<>]{0,500})?>", re.IGNORECASE)
 _CELL = re.compile(r"</t[dh]\s{0,8}>\s{0,80}<t[dh](?:\s[^<>]{0,500})?>", re.IGNORECASE)
-_ORDINAL = re.compile(r"<sup>(st|nd|rd|th)</sup>", re.IGNORECASE)
-_RAISED = re.compile(r"<sup(?:\s[^<>]{0,500})?>", re.IGNORECASE)
-_LOWERED = re.compile(r"<sub(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_SCRIPT = re.compile(r"<(/?)(sup|sub)(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_SCRIPT_MARKS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}
 # Only the tags MediaWiki knows: anything else in angle brackets is text, and often a program.
 _TAG = re.compile(
     r"</?(?:abbr|bdi|bdo|big|blockquote|b|caption|center|cite|code|data|dd|del|dfn|div|dl|dt|em|font|h[1-6]|ins|i|kbd"
@@ -54,7 +54,7 @@ def plain(text: str, *, keep_spaces: bool = False) -> str:
         text = _MAGIC.sub("", text)
     if "''" in text:
         text = _QUOTES.sub(lambda match: _SHOWN_QUOTES.get(len(match[0]), "'" * (len(match[0]) - 5)), text)
-    text = decode_entities(text)
+    text = show_scripts(decode_entities(text))
     return text if keep_spaces else _SPACES.sub(" ", text).strip()
 
 
@@ -62,6 +62,5 @@ def _tags(text: str) -> str:
     text = _LINE_BREAK.sub("\n", text)
     text = _ITEM.sub("\n- ", text)
     text = _CELL.sub(" | ", text)
-    text = _ORDINAL.sub(r"\1", text)
-    text = _LOWERED.sub("_", _RAISED.sub("^", text))
+    text = _SCRIPT.sub(lambda match: _SCRIPT_MARKS[match[2].lower()][bool(match[1])], text)
     return _TAG.sub("", text)

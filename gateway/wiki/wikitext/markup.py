@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.wiki.wikitext.infobox import infobox_rows, is_infobox
+
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
 _BRACKETS = re.compile(r"\[\[|\]\]")
 
@@ -17,10 +19,11 @@ _IN_PARENTHESES = re.compile(r"\s{0,8}\([^()]{0,200}\)$")
 
 
 def drop_templates(text: str) -> str:
-    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones; unmatched braces stay.
+    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones, but keep an infobox as rows.
 
+       Unmatched braces stay.
     Braces pair as in MediaWiki's preprocessor: a closing run takes three of the innermost opening run when both
-    have three, else two. ``{{!}}`` and ``{{=}}`` become the characters that they name.
+       have three, else two. ``{{!}}`` and ``{{=}}`` become the characters that they name.
     """
     text = text.replace("{{!}}", "|").replace("{{=}}", "=")
     spans: list[tuple[int, int]] = []  # of complete templates, in the order of their ends
@@ -88,7 +91,7 @@ def _give_up(frames: list[_Frame]) -> str:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text outside the spans. Each span contains or follows those that end before it."""
+    """The text outside the spans, with infoboxes as rows. Each span contains or follows those that end before it."""
     outer: list[tuple[int, int]] = []
     for span in spans:
         while outer and outer[-1][0] >= span[0]:
@@ -97,6 +100,8 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
     out, position = [], 0
     for start, end in outer:
         out.append(text[position:start])
+        if is_infobox(content := text[start + 2 : end - 2]):
+            out.append(infobox_rows(content))
         position = end
     out.append(text[position:])
     return "".join(out)

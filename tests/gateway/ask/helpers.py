@@ -17,7 +17,7 @@ from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import load_prompts
 from gateway.store.request_log import RequestRecord
-from gateway.wiki.source import Hits, Page, PageRef, Section
+from gateway.wiki.source import Hits, Page, PageRef, Section, Site
 from tests.gateway.api.scripted import ScriptedInference
 
 BEFUNGE = (
@@ -90,6 +90,7 @@ class MemoryWiki:
         self.problem: str | None = None  # of every text search
         self.note: str | None = None
         self.slow: dict[str, float] = {}
+        self.name = "esoteric programming languages"
         self.fetching = 0
         self.most_fetching = 0
         self.stopped: list[str] = []
@@ -106,6 +107,9 @@ class MemoryWiki:
         texts = {t: " ".join(s.text for s in p.sections).casefold() for t, p in self.pages.items()}
         found = [PageRef(t, 0.5) for t, text in texts.items() if any(w in text for w in words)][:limit]
         return Hits(found, self.problem, self.note)
+
+    async def site(self) -> Site:
+        return Site(self.name)
 
     async def fetch(self, title: str) -> Page:
         self.fetching += 1

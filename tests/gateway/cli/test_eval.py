@@ -26,10 +26,22 @@ def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Pa
     assert told["summary"]["questions"] == len(rows) == 4 and len(begun) == 2
     assert [row for row in rows if row in begun] == begun
     assert rows[0]["tokens"]["answer"]["prompt"] > 0
-    assert "tokens, terms" in first.stdout and "tokens, total" in first.stdout
+    assert "completion tokens" in first.stdout and "abstention f1" in first.stdout
+    assert told["intervals"]["fact_recall"][0] <= told["summary"]["fact_recall"]
+    assert told["categories"]["comparison"]["questions"] == 4
     compared = evaluate("--compare", out, out)
     assert "0 better, 0 worse of 4" in compared.stdout
     assert "median seconds, answer" in compared.stdout and "prompt tokens, total" in compared.stdout
+    against = evaluate(*short, "--limit", "4", "--out", out, "--against", out)  # nothing is asked anew
+    assert "0 better, 0 worse of 4" in against.stdout and "fact recall" in against.stdout
+    checked = evaluate("--check", "--category", "comparison")
+    assert checked.returncode == 0 and "every fact is on a page" in checked.stdout
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[[question]]\nid = "a"\ncategory = "x"\ntext = "Who?"\npages = ["Befunge"]\nfacts = [["Nobody at all"]]\n'
+    )
+    wrong = evaluate("--check", "--set", str(own))
+    assert wrong.returncode == 78 and "a: `Nobody at all` is on none of its pages" in wrong.stdout
     assert evaluate("--category", "nonsense").returncode == 78
     assert evaluate("--set", str(tmp_path / "none.toml")).returncode == 78
     other = evaluate("--model", "hearth-demo", "--category", "comparison", "--limit", "1", "--out", out)

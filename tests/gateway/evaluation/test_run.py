@@ -13,7 +13,7 @@ from gateway.base.resources import sample_wiki
 from gateway.config.settings import WikiSettings
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import costs, summary
-from gateway.evaluation.run import Evaluator
+from gateway.evaluation.run import Asked, Evaluator
 from gateway.evaluation.score import Row, Tokens
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
@@ -32,14 +32,13 @@ class Outcomes:
         self._ends = list(ends)
         self.asked = 0
 
-    async def ask(self, question: str) -> tuple[AskResult, dict[str, Tokens]]:
+    async def ask(self, question: str) -> Asked:
         self.asked += 1
         if self._ends and (error := self._ends.pop(0)) is not None:
             raise error
-        return answered("Chris Pressey made Befunge in 1993. [1]"), {
-            "terms": Tokens(30, 0, 4),
-            "answer": Tokens(70, 20, 9),
-        }
+        tokens = {"terms": Tokens(30, 0, 4), "answer": Tokens(70, 20, 9)}
+        result = answered("Chris Pressey made Befunge in 1993. [1]")
+        return Asked(result, tokens, ["Piet", "Befunge"], "Befunge was made by Chris Pressey.")
 
 
 def answered(text: str) -> AskResult:
@@ -66,7 +65,8 @@ async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: Lo
     (row,) = [row async for row in Evaluator(wiki, Outcomes()).run(QUESTIONS[:1])]
     assert (row.own_rank, row.model_rank, row.terms) == (1, 1, ["Befunge author"])
     assert (row.facts, row.right, row.asked) == (1, True, True)
-    assert (row.citations, row.valid_citations, row.right_page) == (2, 1, True)
+    assert (row.statements, row.recalled_statements, row.citations, row.precise_citations) == (1, 1, 1, 1)
+    assert (row.right_page, row.page_in_prompt, row.facts_in_prompt) == (True, True, 1)
     assert row.tokens["answer"] == Tokens(70, 20, 9)
     told = summary([row, row])
     assert told["tokens"]["terms"] == {"prompt": 60, "cached": 0, "completion": 8}

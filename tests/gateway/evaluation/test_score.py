@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from gateway.ask.types import AskResult, Budget, Citation
+from gateway.evaluation.comparison import compare, comparison_table, sign_test
+from gateway.evaluation.measures import intervals
 from gateway.evaluation.questions import Question, has_fact
-from gateway.evaluation.report import Run, by_category, compare, markdown, sign_test, summary
+from gateway.evaluation.report import Run, by_category, markdown, summary
 from gateway.evaluation.score import Row, rank, score
 from gateway.wiki.source import Page, Section
 
@@ -50,20 +52,12 @@ def test_facts(text: str, fact: list[str], there: bool) -> None:
     assert has_fact(text, fact) is there
 
 
-@pytest.mark.parametrize(
-    ("answer", "citation", "valid"),
-    [
-        ("Chris Pressey created Befunge in 1993. [1]", cited(), 1),
-        ("Chris Pressey created Befunge in 1995. [1]", cited(), 0),
-        ("Dragons designed several mountains. [1]", cited(), 0),
-        ("Coleman mistyped it. [1]", cited("Name"), 1),
-        ("With such words that were created, dragons won. [1]", cited(), 0),
-        ("Chris Pressey created Befunge. [1]", cited(title="Piet"), 0),
-    ],
-)
-def test_a_citation_must_be_true(answer: str, citation: Citation, valid: int) -> None:
-    scored = score(row("q"), QUESTION, result(answer, citation), {"Befunge": PAGE}, ["Piet", "Befunge"])
-    assert (scored.valid_citations, scored.model_rank) == (valid, 2)
+def test_a_score_judges_facts_citations_and_rank() -> None:
+    answer = "Chris Pressey created Befunge in 1993. [1] Dragons designed several mountains. [1]"
+    scored = score(row("q"), QUESTION, result(answer, cited()), {"Befunge": PAGE}, ["Piet", "Befunge"])
+    assert (scored.facts, scored.model_rank, scored.right_page) == (1, 2, True)
+    assert (scored.statements, scored.recalled_statements) == (2, 1)
+    assert (scored.citations, scored.precise_citations) == (2, 1)
 
 
 def test_ranks_end_at_three() -> None:
@@ -82,17 +76,25 @@ def run(*rows: Row) -> Run:
 
 def test_a_summary_counts_what_it_says() -> None:
     rows = [
-        row("a", facts=1, own_rank=1, model_rank=3, citations=2, valid_citations=1, timings={"total": 1.0}),
-        row("b", refused=True, own_rank=2, timings={"total": 3.0}),
+        row(
+            "a", facts=1, own_rank=1, model_rank=3, statements=2, recalled_statements=1, citations=4,
+            precise_citations=1, page_in_prompt=True, facts_in_prompt=1, timings={"total": 1.0},
+        ),
+        row("b", refused=True, own_rank=2, page_in_prompt=True, facts_in_prompt=0, timings={"total": 3.0}),
         row("c", answerable=False, facts_wanted=0, refused=True),
         row("d", answerable=False, facts_wanted=0, answer="Blue."),
         row("e", error="deadline_exceeded"),
-    ]
+    ]  # fmt: skip
     told = summary(rows)
     assert (told["answers_right"], told["false_refusals"]) == (0.3333, 0.3333)
     assert (told["hit_at_1_own_words"], told["hit_at_3_own_words"]) == (0.3333, 0.6667)
-    assert (told["citation_validity"], told["refusal_accuracy"], told["errors"]) == (0.5, 0.5, 1)
-    assert by_category(rows) == {"x": (2, 5)}
+    assert (told["citation_precision"], told["citation_recall"]) == (0.25, 0.5)
+    assert (told["right_page_in_prompt"], told["all_facts_in_prompt"]) == (1.0, 0.5)
+    assert (told["refusal_accuracy"], told["errors"]) == (0.5, 1)
+    assert told["abstention_f1"] == 0.5  # one right refusal of two, of two that were wanted
+    assert (told["seconds_p50"], told["seconds_p95"]) == (2.0, 3.0)
+    of_x = by_category(rows)["x"]
+    assert (of_x["right"], of_x["questions"], of_x["fact_recall"]) == (2, 5, 0.3333)
     assert "| total | 2.000 | 3.000 |" in markdown(run(*rows))
     assert summary([])["answers_right"] is None
 
@@ -104,7 +106,20 @@ def test_retrieval_alone_has_no_answers_to_be_right() -> None:
         None,
         None,
     )
-    assert by_category([row("a", asked=False, own_rank=1), row("b", asked=False)]) == {"x": (1, 2)}
+    of_x = by_category([row("a", asked=False, own_rank=1), row("b", asked=False)])["x"]
+    assert (of_x["right"], of_x["questions"], of_x["tokens"]) == (1, 2, None)
+
+
+def test_intervals_narrow_with_more_questions_and_are_the_same_every_time() -> None:
+    few = [row(str(n), facts=n % 2) for n in range(10)]
+    many = [row(str(n), facts=n % 2) for n in range(400)]
+    low, high = intervals(few)["fact_recall"]
+    closer = intervals(many)["fact_recall"]
+    assert low < closer[0] < 0.5 < closer[1] < high
+    assert closer == pytest.approx((0.45, 0.55), abs=0.015)  # normal approximation: 0.5 ± 1.96 · 0.025
+    assert intervals(few) == intervals(few)
+    assert intervals([row("a", facts=1)])["fact_recall"] == (1.0, 1.0)
+    assert intervals([]) == {}
 
 
 def test_two_runs_are_compared_question_by_question() -> None:
@@ -114,6 +129,10 @@ def test_two_runs_are_compared_question_by_question() -> None:
     assert ([c["id"] for c in told["better"]], [c["id"] for c in told["worse"]]) == (["b", "c"], ["a"])
     assert told["differ_in"] == ["weights"]
     assert told["questions"] == 3 and told["p_value"] == 1.0
+    change = told["changes"]["fact_recall"]
+    assert change[0] == pytest.approx(1 / 3, abs=1e-3) and change[1] < 0 < change[2]
+    shown = {line[0]: line[1:] for line in comparison_table(told)}
+    assert shown["fact recall"][:3] == ["0.333", "0.667", "+0.333"]
     reworded = compare(run(row("a")), run(row("a", text="something else")))
     assert reworded["questions"] == 0
     assert sign_test(10, 0) == pytest.approx(2 / 1024)

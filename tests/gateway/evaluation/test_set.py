@@ -11,7 +11,8 @@ import pytest
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled, sample_wiki
 from gateway.config.settings import WikiSettings
-from gateway.evaluation.questions import has_fact, load_questions
+from gateway.evaluation.check import problems
+from gateway.evaluation.questions import Question, load_questions
 from gateway.evaluation.report import summary
 from gateway.evaluation.run import Evaluator
 from gateway.store.db import Database
@@ -46,17 +47,27 @@ async def test_retrieval_finds_the_page_by_the_questions_own_words(wiki: LocalWi
 
 
 async def test_every_fact_stands_on_an_expected_page(wiki: LocalWiki) -> None:
-    problems = []
-    for question in QUESTIONS:
-        texts = []
-        for title in question.pages:
-            page = await wiki.fetch(title)
-            assert page.title == title, f"{question.id}: {title} is a redirect to {page.title}"
-            texts.append("\n".join([page.title, *(f"{s.heading}\n{s.text}" for s in page.sections)]))
-        for fact in question.facts:
-            if not any(has_fact(text, fact) for text in texts):
-                problems.append(f"{question.id}: {fact} is not on {question.pages}")
-    assert problems == []
+    assert await problems(wiki, QUESTIONS) == []
+
+
+async def test_a_set_that_does_not_fit_the_wiki_is_described(wiki: LocalWiki) -> None:
+    wrong = [
+        Question(id="a", category="x", text="?", pages=["Befunge"], facts=[["Pressey"], ["Julius Caesar"]]),
+        Question(id="b", category="x", text="?", pages=["No such page"], facts=[["1"]]),
+        Question(id="c", category="x", text="?"),
+    ]
+    assert await problems(wiki, wrong) == [
+        "a: `Julius Caesar` is on none of its pages",
+        "b: the wiki has no page `No such page`",
+        "b: `1` is on none of its pages",
+    ]
+
+
+def test_the_second_set_has_what_it_promises() -> None:
+    questions = load_questions(bundled("eval/foldoc.toml"))
+    types = Counter(question.category for question in questions)
+    assert len(questions) >= 150 and sum(not question.answerable for question in questions) >= 40
+    assert {"redirect", "near_duplicate", "acronym", "paraphrase"} <= types.keys()
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,9 @@ def test_headings(line: str, found: tuple[int, str] | None) -> None:
         ("a<!-- b\n\n== c ==\n-->d", "ad"),
         ("a\n<!-- alone -->\nb", "a b"),
         ("2<sup>8</sup>, x<sub>i</sub>, 1<sup>st</sup>", "2^8, x_i, 1st"),
+        ("10<sup>(b−a)/360</sup>, 10<sup>−3</sup>, x<sub>i+1</sub>", "10^((b−a)/360), 10^−3, x_(i+1)"),
+        ("f<sup>(n)</sup> a<sup>''x<sub>i+1</sub>''</sup> 2<sup>n</sup><sup></sup>", "f^(n) a^(x_(i+1)) 2^n"),
+        ("2<sup>8 and on, e<sup><math>x+1</math></sup>", "2^8 and on, e^x+1"),
         ("a<br>b<br />\nc", "a\nb\nc"),
         ("<span style='x'>a</span> <unknown>b</unknown> <code>c</code>", "a <unknown>b</unknown> c"),
         ("&lt;b&gt; &amp;lt; &not &copy; &nosuch; &#x41;&#65;", "<b> &lt; &not © &nosuch; AA"),
@@ -87,6 +90,40 @@ def test_headings(line: str, found: tuple[int, str] | None) -> None:
 )
 def test_inline_markup(wikitext: str, text: str) -> None:
     assert lead(wikitext) == text
+
+
+INFOBOX = """The mill is old.
+{{Infobox mill
+| name = Holm<sub>2</sub> mill
+| year_built = {{start date|1871|5}}
+| builder = [[Ada Voss|Voss]]<ref>p. 2 | 3</ref>, {{nowrap|Per [[Lund|L]]}}
+| class = Old: [[Wind mill|wind]]; new
+| image = Mill.jpg
+| image_size = 30px
+| coat = x.SVG
+| bodystyle = color: red; width: 2em
+| products = {{plainlist|
+* flour
+* ''bran''
+}}
+| owner =
+| part
+}}
+It stands at Holm.
+
+== Later ==
+Text.{{other box|year=1999}} {{mill infobox|closed=1904}}"""
+
+
+def test_an_infobox_becomes_rows_at_the_end_of_its_section() -> None:
+    first, later = extract(INFOBOX)
+    assert first.text.split("\n\n") == [
+        "The mill is old.",
+        "It stands at Holm.",
+        "name | Holm_2 mill\nyear built | 1871, 5\nbuilder | Voss, Per L\nclass | Old: wind; new\n"
+        "products | flour, bran",
+    ]
+    assert later.text == "Text.\n\nclosed | 1904"
 
 
 def test_many_unclosed_brackets_do_not_hide_later_links() -> None:
@@ -242,7 +279,23 @@ WORDS = """
 </math> <sup> <syntaxhighlight> </syntaxhighlight> http://x [http://x y] ---- __TOC__ File:
 Category: #REDIRECT &#xFDD0; &#xFDD1; 0 a b
 """
-PIECES = [*WORDS.split(), " ", "\n", "\n\n", "\t", "\r", "\0", "\ud800", "\ufdd0", "\ufdd1", "\ufdd00\ufdd1"]
+PIECES = [
+    *WORDS.split(),
+    " ",
+    "\n",
+    "\n\n",
+    "\t",
+    "\r",
+    "\0",
+    "\ud800",
+    "\ufdd0",
+    "\ufdd1",
+    "\ufdd00\ufdd1",
+    "\ufdd3",
+    "\ufdd4",
+    "\ufdd5",
+]
+PIECES += ["{{infobox|", "{{infobox|a=", "|a=b", "<sup>", "<sub>", "</sub>", "<sub>a b"]
 
 
 @settings(max_examples=400)
@@ -251,7 +304,7 @@ def test_any_text_gives_sections(wikitext: str) -> None:
     sections = extract(wikitext)
     assert sections[0].level == 1 and sections[0].heading == ""
     everything = "".join(s.heading + s.anchor + s.text for s in sections)
-    assert "\ufdd0" not in everything and "\ufdd1" not in everything, "a placeholder was left behind"
+    assert not set(everything).intersection(map(chr, range(0xFDD0, 0xFDD8))), "a placeholder was left behind"
     redirect_target(wikitext)
 
 
@@ -259,6 +312,7 @@ HOSTILE = [
     *("[[", "]]", "{{", "}}", "{{{", "[[a|", "{{a|", "[[File:", "[[\n|", "[http://a ", "[//a", "#REDIRECT "),
     *("<b>", "<a ", "<pre ", "<pre>", "<pre>\n", "<ref>", "<ref ", "<!--", "<!-- -->\n", "<nowiki>", "<li "),
     *("</td>", "</td> ", "<br ", "<sup ", "'''", "''a'''b", "&", "&amp", "__", " ", "\n", "\n ", "*", "\n*"),
+    *("{{infobox|", "{{infobox|a={{", "{{infobox|a=b\n}}", "<sup>", "<sup><sub>", "<sup>a b</sup>"),
     *("=", "=a", "\n=", "\n== a ==", "{|\n", "{|\n|\n", "|| ", "\n|-", "\n!", "\n#:*;"),
 ]
 

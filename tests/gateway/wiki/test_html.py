@@ -26,6 +26,7 @@ def lead(html: str) -> str:
         ("<b>b</b> <i>i</i>, <a href='/x'>a</a>s&#160;&lt;b&gt; &amp;lt;", "b i, as <b> &lt;"),
         ("<p>a<br>b<br />\nc</p><p><br />\n</p>d", "a\nb\nc\n\nd"),
         ("2<sup>8</sup>, x<sub>i</sub>, 1<sup>st</sup> 2<sup><i>n</i></sup>", "2^8, x_i, 1st 2^n"),
+        ("10<sup>(b−a)/360</sup>, x<sub>i+1</sub>, f<sup>(n)</sup>, 2<sup>8", "10^((b−a)/360), x_(i+1), f^(n), 2^8"),
         ("a<!-- x --><!---->b<!x>c<?y?>d</3>e", "abcde"),
         ("1 < 2 <3 <", "1 < 2 <3 <"),
         ("a<script>if (a</b>) '</p>'</script>b<style>x</STYLE>c", "abc"),
@@ -42,8 +43,21 @@ def test_text_in_a_line(html: str, text: str) -> None:
     assert lead(html) == text
 
 
+def test_an_infobox_stands_at_the_end_of_its_section() -> None:
+    box = (
+        "<table class='infobox vcard'><caption>Mill</caption><tr><th colspan=2>Holm mill</th></tr>"
+        "<tr><td colspan=2><img src=x></td></tr><tr><th>Built</th><td>1871<sup class=reference>[1]</sup></td></tr>"
+        "<tr><th>Made</th><td><ul><li>flour</li><li>bran</li></ul></td></tr></table>"
+    )
+    first, later = extract_html(
+        f"{box}<p>The mill is old.</p><h2>Later</h2><table><tr><td>{box}x</td></tr></table>"
+    )
+    assert first.text == "The mill is old.\n\nBuilt | 1871\nMade | - flour - bran"
+    assert later.text == "Mill; Holm mill; Built | 1871; Made | - flour - bran x"
+
+
 @pytest.mark.parametrize(
-    "name", ["navbox", "infobox", "metadata", "hatnote", "toc", "reflist", "NavBox x", "x noprint", "thumb"]
+    "name", ["navbox", "metadata", "hatnote", "toc", "reflist", "NavBox x", "x noprint", "thumb"]
 )
 def test_boxes_and_navigation_are_left_out(name: str) -> None:
     assert lead(f"a <div class='{name}'>b <div>c</div> <table><tr><td>d</table> <p>e</div>f") == "a f"

@@ -13,6 +13,7 @@ from gateway.store.wiki import pages as store
 from gateway.store.wiki import search
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
+from gateway.wiki.sites import named_site, page_address, put_site
 from gateway.wiki.source import WikiSource
 
 PAGES = {
@@ -61,7 +62,7 @@ def test_it_is_a_wiki_source(wiki: LocalWiki) -> None:
 
 async def test_fetch_gives_the_page_with_its_sections(wiki: LocalWiki) -> None:
     page = await wiki.fetch("Befunge")
-    assert (page.title, page.revision, page.url) == ("Befunge", 1, "https://esolangs.org/wiki/Befunge")
+    assert (page.title, page.revision, page.url) == ("Befunge", 1, "https://wiki.invalid/Befunge")
     assert [(s.heading, s.anchor, s.text) for s in page.sections] == [
         ("", "", "Befunge was created by Chris Pressey in 1993."),
         ("Instructions", "Instructions", "It has arrows."),
@@ -116,8 +117,51 @@ async def test_a_chain_of_redirects_has_a_limit(wiki: LocalWiki, database: Datab
         ("What?#%", "What%3F%23%25"),
     ],
 )
-def test_page_addresses(wiki: LocalWiki, title: str, url: str) -> None:
-    assert wiki.url(title) == f"https://esolangs.org/wiki/{url}"
+async def test_page_addresses(database: Database, title: str, url: str) -> None:
+    def fill(connection: apsw.Connection) -> None:
+        put(connection, prepare(title, 1, "text"), "dump:a")
+        put_site(connection, "dump:a", named_site("A", "https://a.test/w/Main_Page"))
+
+    database.write_sync(fill)
+    assert (await LocalWiki(database, WikiSettings()).fetch(title)).url == f"https://a.test/w/{url}"
+    own = WikiSettings(page_url="http://b.test/?t={title}")
+    assert (await LocalWiki(database, own).fetch(title)).url == f"http://b.test/?t={url}"
+
+
+async def test_each_page_links_to_the_wiki_that_it_is_from(database: Database) -> None:
+    def fill(connection: apsw.Connection) -> None:
+        for origin, site in {
+            "dump:a": named_site("Mill\nwiki\u202e", "https://a.test/index.php?title=Main_Page"),
+            "dump:b": named_site("Weir wiki " * 50, "https://b.test/Start"),
+        }.items():
+            put(connection, prepare(f"Page of {origin}", 1, "text"), origin)
+            put_site(connection, origin, site)
+        put(connection, prepare("Old", 1, "text"), "dump:by an older version")
+
+    database.write_sync(fill)
+    wiki = LocalWiki(database, WikiSettings())
+    assert (await wiki.fetch("Page of dump:a")).url == "https://a.test/index.php?title=Page_of_dump:a"
+    assert (await wiki.fetch("Page of dump:b")).url == "https://b.test/Page_of_dump:b"
+    assert (await wiki.fetch("Old")).url == "https://wiki.invalid/Old"
+    name = (await wiki.site()).name
+    assert name.startswith("Mill wiki and Weir wiki Weir") and len(name) < 120
+    assert (await wiki.health()).address == "https://a.test/index.php?title={title}"
+
+
+@pytest.mark.parametrize(
+    ("base", "address"),
+    [
+        ("https://w.test/wiki/Main_Page", "https://w.test/wiki/{title}"),
+        ("https://w.test/Main_Page", "https://w.test/{title}"),
+        ("https://w.test/w/index.php?title=Main_Page", "https://w.test/w/index.php?title={title}"),
+        ("https://w.test", ""),
+        ("https://w.test/", ""),
+        ("javascript:alert(1)//x", ""),
+        ("", ""),
+    ],
+)
+def test_the_address_of_pages_follows_from_that_of_the_main_page(base: str, address: str) -> None:
+    assert page_address(base) == address
 
 
 @pytest.mark.parametrize(
@@ -290,3 +334,38 @@ async def test_frequent_words_are_left_out_of_large_queries(
     assert (await texts(wiki, "zebra language"))[0] == "Made up 7"
     found = await texts(wiki, "stack language", 3)
     assert found[0] == "Stack language" and len(found) == 3, "titles first, then any page with the words"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Wer hat die Programmiersprache Befunge erfunden?", ["programmiersprache", "befunge", "erfunden"]),
+        ("Wann wurde Befunge von Pressey erfunden", ["befunge", "pressey", "erfunden"]),
+        ("Qui a créé Befunge et quand ?", ["créé", "befunge"]),
+        ("¿Quién es el autor de Befunge?", ["autor", "befunge"]),
+        ("Chi è l'autore di Befunge", ["l", "autore", "befunge"]),
+        ("Wie heeft het eiland ontdekt", ["eiland", "ontdekt"]),
+        ("quem é o autor do Befunge", ["autor", "befunge"]),
+        # English, although a word or two also stand in other languages.
+        ("the die hard war", ["die", "hard", "war"]),
+        ("Who wrote El Dorado, the man or his son?", ["wrote", "el", "dorado", "man", "his", "son"]),
+        ("is es a language", ["es", "language"]),
+        ("das ist", ["das", "ist"]),  # nothing else is left
+    ],
+)
+def test_words_of_a_question_in_its_language(question: str, words: list[str]) -> None:
+    assert fts.words(question) == words
+
+
+async def test_a_question_in_the_wikis_own_language_finds_its_page(database: Database) -> None:
+    def fill(connection: apsw.Connection) -> None:
+        pages = {
+            "Windmühle": "Die Mühle wurde 1871 von Ada Voss gebaut.",
+            "Rätsel": "Wer hat die alte Mühle gebaut, und wann? Das fragt man sich in Holm oft, und keiner weiß es.",
+        }
+        for number, (title, text) in enumerate(pages.items(), 1):
+            put(connection, prepare(title, number, text), "test")
+
+    database.write_sync(fill)
+    wiki = LocalWiki(database, WikiSettings())
+    assert (await texts(wiki, "Wer hat die Mühle gebaut und wann?"))[0] == "Windmühle"

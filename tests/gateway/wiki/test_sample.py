@@ -30,6 +30,8 @@ async def test_names_of_files_are_titles(database: Database, tmp_path: Path) -> 
     wiki = LocalWiki(database, WikiSettings())
     for title in ("///", "P''", "HQ9+", "A.B c", "Été"):
         assert (await wiki.fetch(title)).title == title
+    assert (await wiki.fetch("HQ9+")).url == "https://esolangs.org/wiki/HQ9%2B"
+    assert (await wiki.site()).name == "esoteric programming languages"
 
 
 async def test_only_what_changed_is_loaded(database: Database, tmp_path: Path) -> None:

@@ -45,8 +45,10 @@ def test_the_report_and_the_second_time(hearth: Run, tmp_path: Path) -> None:
     told = [line.split(maxsplit=1) for line in lines[1:]]
     assert ["added", "1"] in told and ["redirects", "1, 1 of them new or changed"] in told
     assert lines[-1] == "failed: Broken: it has no revision"
-    assert "set wiki.page_url to that" in done.stderr and "https://wiki.test/wiki/{title}" in done.stderr
-    again = hearth("import-wiki", file, "--json", HEARTH_WIKI__PAGE_URL="https://wiki.test/wiki/{title}")
+    assert "page_url" not in done.stderr  # the export says where the wiki is
+    other = hearth("import-wiki", file, HEARTH_WIKI__PAGE_URL="https://other.test/{title}")
+    assert "https://wiki.test/wiki/{title}: remove the setting" in other.stderr
+    again = hearth("import-wiki", file, "--json")
     report = json.loads(again.stdout)
     assert again.stderr == "" and report["seconds"] >= 0 and report["site"]["dbname"] == "test"
     assert {name: report["counts"][name] for name in ("added", "unchanged", "redirects", "failed")} == {

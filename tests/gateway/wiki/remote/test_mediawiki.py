@@ -40,6 +40,26 @@ async def test_at_most_four_requests_at_a_time(server: ApiServer, wikis: Wikis) 
     assert server.most_at_once == client_module.REQUESTS_AT_ONCE == 4
 
 
+async def test_a_wiki_is_asked_once_for_its_name(server: ApiServer, wikis: Wikis) -> None:
+    server.replies = [
+        reply({"query": {"general": {"sitename": "Mill\u200b wiki", "generator": "MediaWiki 1.40"}}})
+    ]
+    wiki = wikis(server.api_url)
+    assert [site.name for site in await asyncio.gather(wiki.site(), wiki.site())] == ["Mill wiki"] * 2
+    (request,) = server.requests
+    assert (request.parameters["meta"], request.parameters["siprop"]) == ("siteinfo", "general")
+
+
+async def test_a_wiki_that_does_not_tell_its_name_is_read_all_the_same(
+    server: ApiServer, wikis: Wikis
+) -> None:
+    server.replies = [reply({"error": {"code": "readapidenied", "info": "no"}})]
+    wiki = wikis(server.api_url)
+    assert [(await wiki.site()).name for _ in range(3)] == [""] * 3
+    assert len(server.requests) == 1  # a failure is not repeated at every question
+    assert (await wiki.fetch("Page")).title == "Page"
+
+
 BUSY = [
     failed("maxlag", Retry_After="1"),
     failed("ratelimited", Retry_After="1"),

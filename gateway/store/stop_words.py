@@ -1,0 +1,84 @@
+"""Words that say nothing about what a question is about, in English and in the language that the question is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+STOP_WORDS = frozenset(
+    """
+    a about am an and any are as at be been but by can could did do does explain for from had
+    has have how i if in into is it its itself me my of on or our please say says she he show so
+    tell than that the their them then there these they this those to us was we were what when
+    where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
+)
+
+
+class _Language(NamedTuple):
+    """``telling`` words mean nothing in English, so two of them tell the language; ``others`` may."""
+
+    telling: frozenset[str]
+    others: frozenset[str]
+
+
+def _language(telling: str, others: str) -> _Language:
+    return _Language(frozenset(telling.split()), frozenset(others.split()))
+
+
+_TELLING_WORDS = 2
+_LANGUAGES = (
+    _language(
+        """
+        aus auf bei das dass der dem des ein eine einem einen einer es für gibt hat haben heißt ist mit nach nicht oder
+        sich sind über und vom von warum wann welche welchem welchen welcher welches wer wessen wie wird wo wofür woher
+        wozu wurde wurden zu zum zur
+        """,
+        "am an den die hieß im in man so war waren was werden",
+    ),
+    _language(
+        """
+        au aux avec ce cette dans depuis des du elle est et été il la le les leur lequel laquelle où par pourquoi quand
+        que quel quelle quelles quels qui quoi sont sous sur une était
+        """,
+        "a ans combien comment de en elles ils on ont pour son un",
+    ),
+    _language(
+        """
+        como cómo cuál cuáles cuándo cuánto cuántos del desde dónde el ella es está están fue la las los por porqué qué
+        quién quiénes se su sus una unos y
+        """,
+        "a con de en era ha hay lo para que son un",
+    ),
+    _language(
+        """
+        che chi cosa cui da dal della delle dello dei di dove è gli il la le nel nella perché quale quali quando quanti
+        quanto si sono sul sulla una uno
+        """,
+        "a come con era ha in per lo stata stato un",
+    ),
+    _language(
+        """
+        aan bij dat de deze een en er heeft hebben het hoe hoeveel is met naar niet om op te van voor waar waarom
+        wanneer wat welk welke werd wie worden wordt zijn zij
+        """,
+        "die door in of over uit was",
+    ),
+    _language(
+        """
+        ao aos à às como da das do dos é em foi foram na nas nos onde os ou pela pelo por porque qual quais quando
+        quantos que quem são se seu sua um uma
+        """,
+        "a as de e era no o para ser",
+    ),
+)
+
+
+def stop_words(words: Iterable[str]) -> frozenset[str]:
+    """The stop words of English, and those of another language if the lower-case ``words`` are in that one."""
+    said = frozenset(words)
+    best = max(_LANGUAGES, key=lambda language: len(said & language.telling))
+    own = len(said & best.telling - STOP_WORDS)
+    if own >= _TELLING_WORDS and own > len(said & STOP_WORDS - best.telling - best.others):
+        return STOP_WORDS | best.telling | best.others
+    return STOP_WORDS

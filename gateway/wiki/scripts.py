@@ -1,0 +1,44 @@
+"""Superscript and subscript in plain text: ``10^(n+1)``, ``x_i``. Shared by the readers of wikitext and of HTML."""
+
+from __future__ import annotations
+
+import re
+
+# Noncharacters that stand around superscript and subscript until the line is complete.
+RAISED, RAISED_END, LOWERED, LOWERED_END = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
+
+_MARKS = re.compile(f"[{RAISED}-{LOWERED_END}]")
+_ORDINAL = re.compile(f"{RAISED}(st|nd|rd|th){RAISED_END}", re.IGNORECASE)
+_INNERMOST = re.compile(
+    f"{RAISED}([^{RAISED}-{LOWERED_END}]*){RAISED_END}|{LOWERED}([^{RAISED}-{LOWERED_END}]*){LOWERED_END}"
+)
+# What needs no brackets: a word or number with its sign, or what has brackets of its own.
+_SIMPLE = re.compile(r"[-+−–]?[\w.,′'*∗∞\ufdd0\ufdd1]*|\([^()]*\)|\[[^\[\]]*\]")
+_MOST_NESTED = 4
+
+
+def show_scripts(text: str) -> str:
+    """Replace the marks by ``^`` and ``_``, with brackets around more than one word. Linear in the text's length."""
+    if not _MARKS.search(text):
+        return text
+    text = _ORDINAL.sub(r"\1", text)
+    for _ in range(_MOST_NESTED):
+        shown = _INNERMOST.sub(_shown, text)
+        if shown == text:
+            break
+        text = shown
+    text = text.replace(RAISED, "^").replace(LOWERED, "_")  # never closed, or nested too deeply
+    return _MARKS.sub("", text)
+
+
+def without_marks(text: str) -> str:
+    """Replace marks in the source, which have no meaning there."""
+    return _MARKS.sub("\ufffd", text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    sign, content = ("^", match[1]) if match[1] is not None else ("_", match[2])
+    content = content.strip()
+    if not content:
+        return ""
+    return sign + (content if _SIMPLE.fullmatch(content) else f"({content})")

@@ -1,0 +1,75 @@
+"""Infoboxes: templates of which each named value becomes a row, ``key | value``."""
+
+from __future__ import annotations
+
+import re
+
+# Begins a line that is a row of an infobox; a noncharacter.
+ROW = "\ufdd3"
+
+_NAME = re.compile(
+    r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/)", re.IGNORECASE
+)
+# Values that say how the box looks, by their name or form.
+_LAYOUT = re.compile(
+    r"(?:.* )?(?:image|logo|picture|photo|caption|alt|upright)\d*(?: .*)?"
+    r"|(?:body|title|above|header|label|data|row|below) ?style\d*",
+    re.IGNORECASE,
+)
+_LAYOUT_VALUE = re.compile(r".*\.(?:png|svg|jpe?g|gif|webp|ogg|ogv|webm)|(?:x?\d+)+px", re.IGNORECASE)
+_PIECE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
+_BRACES = re.compile(r"\{\{|\}\}")
+_MOST_NESTED = 8  # bounds how often text is copied
+_BULLET = re.compile(r"^[*#:;]+[ \t]*")
+
+
+def is_infobox(content: str) -> bool:
+    """Whether a template with this content, without its braces, is an infobox."""
+    return _NAME.match(content.partition("|")[0]) is not None
+
+
+def infobox_rows(content: str) -> str:
+    """The rows of an infobox as lines of wikitext that begin with :data:`ROW`. Linear in the content's length."""
+    rows = []
+    for parameter in _parameters(content)[1:]:
+        key, equals, value = parameter.partition("=")
+        key = " ".join(key.replace("_", " ").split())
+        lines = [_BULLET.sub("", line.strip()) for line in _inner_values(value).split("\n")]
+        text = ", ".join(filter(None, lines))
+        if equals and key and text and not _LAYOUT.fullmatch(key) and not _LAYOUT_VALUE.fullmatch(text):
+            rows.append(f"{ROW}{key} | {text}")
+    return "\n" + "\n".join(rows) + "\n" if rows else ""
+
+
+def _parameters(content: str) -> list[str]:
+    """Split at the bars that are in no inner template or link."""
+    parts, depth, start = [], 0, 0
+    for match in _PIECE.finditer(content):
+        if match[0] == "|":
+            if not depth:
+                parts.append(content[start : match.start()])
+                start = match.end()
+        else:
+            depth = max(0, depth + (1 if match[0] in ("{{", "[[") else -1))
+    return [*parts, content[start:]]
+
+
+def _inner_values(value: str) -> str:
+    """Replace templates inside a value by what they were given without a name: a date, a list, an address."""
+    frames: list[list[str]] = [[]]
+    at = deeper = 0
+    for match in _BRACES.finditer(value):
+        frames[-1].append(value[at : match.start()])
+        at = match.end()
+        if match[0] == "{{" and len(frames) > _MOST_NESTED:
+            deeper += 1
+        elif match[0] == "{{":
+            frames.append([])
+        elif deeper:
+            deeper -= 1
+        elif len(frames) > 1:
+            given = [part.strip() for part in _parameters("".join(frames.pop()))[1:]]
+            frames[-1].append(
+                ", ".join(part for part in given if part and "=" not in part.partition("[[")[0])
+            )
+    return "".join(["".join(frame) for frame in frames] + [value[at:]])
