@@ -26,7 +26,7 @@ import llama_cpp
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
-from benchmarks.grammar_cases import GRAMMARS, HOSTILE_GRAMMARS, HOSTILE_SCHEMAS, SCHEMA, SCHEMA_TEXT
+from benchmarks.fuzz.grammar_cases import GRAMMARS, HOSTILE_GRAMMARS, HOSTILE_SCHEMAS, SCHEMA, SCHEMA_TEXT
 from model_host.engine.constraint import Constraint, Search
 from model_host.engine.vocabulary import Vocabulary
 from model_host.grammar.gbnf.matcher import Matcher

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from model_host import protocol
 from model_host.batching.request import SequenceState, bad_grammar
+from model_host.batching.slots import Marks
 from model_host.engine.engine import Engine
 from model_host.grammar.gbnf.program import Program, compile_grammar
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.schema.converter import schema_to_grammar
 from model_host.prompts.renderer import ChatTemplateError
-from model_host.prompts.templates import PromptBuilder, ToolsUnsupportedError
+from model_host.prompts.templates import BuiltPrompt, PromptBuilder, ToolsUnsupportedError
 from model_host.replies.markers import Markers
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
@@ -56,7 +57,7 @@ class Preparer:
     def _count(self, request: protocol.Count) -> protocol.Counted:
         vocabulary = self._engine.vocabulary
         if request.messages is not None:
-            lists = [self._prompts.build(request.messages, request.tools)[0]]
+            lists = [self._prompts.build(request.messages, request.tools).tokens]
         else:
             lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
         counts = [len(tokens) for tokens in lists]
@@ -75,7 +76,7 @@ class Preparer:
         return protocol.Detokenized(request.id, text, [*map(list, pieces)] if request.return_pieces else None)
 
     def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
-        tokens, shared = self._prompt(request)
+        tokens, shared, system, turn = self._prompt(request)
         if len(tokens) >= self._limit:
             return protocol.Failed(
                 request.id,
@@ -100,6 +101,7 @@ class Preparer:
             sampler=sampler,
             reply=Reply(StopMatcher(request.stop), self._parser(request)),
             arrived=arrived,
+            marks=Marks(system, turn),
             logprobs=request.logprobs,
             shaper=_shaper(request),
         )
@@ -125,14 +127,14 @@ class Preparer:
         names = frozenset(tool.name for tool in _callable(request))
         return ReplyParser(self._markers, self._prompts.form, names, parallel=request.parallel_tool_calls)
 
-    def _prompt(self, request: protocol.Generate) -> tuple[list[int], int]:
+    def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:
             return self._prompts.build(
                 request.messages, [] if request.tool_choice == "none" else request.tools
             )
         vocabulary = self._engine.vocabulary
         begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
-        return begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin)
+        return BuiltPrompt(begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin))
 
 
 def _callable(request: protocol.Generate) -> list[protocol.Tool]:

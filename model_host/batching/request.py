@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from model_host.batching.drafts import Drafter
+from model_host.batching.slots import Marks, Slot
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.protocol import Failed, Lane
 from model_host.replies.delta_buffer import DeltaBuffer
 from model_host.replies.reply import Reply
-
-if TYPE_CHECKING:
-    from model_host.batching.slots import Slot
 
 LANE_RANK: dict[Lane, int] = {"interactive": 0, "retrieval": 1, "background": 2}
 AGING_SECONDS = 20.0
@@ -64,6 +62,7 @@ class SequenceState:
     reply: Reply
     arrived: float  # monotonic seconds
     logprobs: int | None = None  # alternatives to report for each token; None: report nothing
+    marks: Marks = field(default_factory=Marks)
     shaper: str = "grammar"  # the field of the request that its grammar comes from
     prompt_length: int = 0
     slot: Slot | None = None

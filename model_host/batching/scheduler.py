@@ -147,7 +147,10 @@ class Scheduler:
             # What steps of a search and background work leave behind is nobody's conversation: nothing continues it.
             keep = sequence.lane == "interactive"
             prompt = min(sequence.done, sequence.prompt_length)
-            self.slots.release(sequence.slot, prompt=prompt, keep=keep, forget=sequence.forgotten)
+            marks = replace(sequence.marks, branch=sequence.cached)
+            self.slots.release(
+                sequence.slot, prompt=prompt, marks=marks, keep=keep, forget=sequence.forgotten
+            )
         sequence.slot, sequence.done = None, 0
 
     @property
