@@ -167,41 +167,45 @@ class Engine:
     # ------------------------------------------------------------------ snapshots.manager.SequenceStates
 
     def save(
-        self, sequence: int, end: int, stops: Sequence[int], earlier: Callable[[], bytes | None]
+        self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
     ) -> tuple[bytes | bytearray, list[tuple[int, int]]] | None:
         """See :class:`model_host.snapshots.manager.SequenceStates`."""
-        if not self.reusable(sequence, end):
-            return None
-        state = self._state(sequence, end)
         if not self._window:
-            return state, [(1, end)]
+            return self._state(sequence, end), [(1, end)]
+        before = KvState.parse(earlier) if earlier is not None else None
+        if not self.reusable(sequence, end):
+            parsed = before.until(end, self._window) if before is not None else None
+            return (parsed.packed(), parsed.stretches(self._window)) if parsed is not None else None
+        state = self._state(sequence, end)
         parsed = KvState.parse(state)
         if parsed is None:
             return state, [(end, end)]
         room = round(_ROOM_FOR_STOPS * len(state)) // parsed.window_bytes
+        have, windows = set(parsed.window), []
         for stop in stops:
-            wanted = set(range(max(0, stop - self._window), stop)) - parsed.window
-            window = self._window_before(sequence, stop, earlier) if len(wanted) <= room else None
+            wanted = set(range(max(0, stop - self._window), stop)) - have
+            window = self._window_before(sequence, stop, before) if len(wanted) <= room else None
             if window is not None:
-                parsed = parsed.with_window(window)
+                windows.append(window)
+                have |= wanted
                 room -= len(wanted)
+        parsed = parsed.with_windows(windows)
         return parsed.packed(), parsed.stretches(self._window)
 
-    def _window_before(self, sequence: int, stop: int, earlier: Callable[[], bytes | None]) -> KvState | None:
-        """The window in front of a position. A restored sequence may lack it where the ``earlier`` state has it."""
+    def _window_before(self, sequence: int, stop: int, before: KvState | None) -> KvState | None:
+        """The window in front of ``stop``. A restored sequence may lack it where its state from ``before`` has it."""
         if self.reusable(sequence, stop):
             return KvState.parse(self._state(sequence, stop, llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY))
-        state = earlier()
-        before = KvState.parse(state) if state is not None else None
-        if before is None or not any(first <= stop <= last for first, last in before.stretches(self._window)):
-            return None
-        return before.cut(stop)
+        return before.until(stop, self._window) if before is not None else None
 
     def load(self, sequence: int, state: bytes, length: int) -> bool:
         """See :class:`model_host.snapshots.manager.SequenceStates`."""
         parsed = KvState.parse(state) if self._window else None
         if parsed is not None:
-            state = parsed.cut(length).packed()
+            cut = parsed.until(length, self._window)
+            if cut is None:
+                return False
+            state = cut.packed()
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         self.trim(sequence, length)

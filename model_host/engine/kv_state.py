@@ -9,6 +9,7 @@ whose second block has further cells can therefore be cut to further lengths.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,13 +40,19 @@ class _Block:
         ]
         return _Block(self.cells[chosen], self.layers, tensors, self.columns)
 
-    def joined(self, other: _Block) -> _Block:
-        """The cells of both."""
+    def joined(self, others: Sequence[_Block]) -> _Block:
+        """The cells of all."""
         tensors = [
-            (head, np.concatenate((data, more), axis=int(n in self.columns)))
-            for n, ((head, data), (_, more)) in enumerate(zip(self.tensors, other.tensors, strict=True))
+            (
+                head,
+                np.concatenate(
+                    [data, *(other.tensors[n][1] for other in others)], axis=int(n in self.columns)
+                ),
+            )
+            for n, (head, data) in enumerate(self.tensors)
         ]
-        return _Block(np.concatenate((self.cells, other.cells)), self.layers, tensors, self.columns)
+        cells = np.concatenate([self.cells, *(other.cells for other in others)])
+        return _Block(cells, self.layers, tensors, self.columns)
 
     def packed(self) -> list[bytes]:
         parts = [_COUNTS.pack(1, len(self.cells)), self.cells.tobytes()]
@@ -73,8 +80,7 @@ class KvState:
                 blocks.append(_block(reader))
         except (ValueError, struct.error):
             return None
-        parsed = cls(head, blocks)
-        return parsed if blocks and parsed.packed() == state else None
+        return cls(head, blocks) if blocks else None
 
     @property
     def window(self) -> frozenset[int]:
@@ -87,11 +93,16 @@ class KvState:
         block = self.blocks[-1]
         return int(sum(data.nbytes for _, data in block.tensors)) // max(1, len(block.cells))
 
-    def with_window(self, other: KvState) -> KvState:
-        """This state, with the cells of another one's window block that it lacks."""
-        mine, more = self.blocks[-1], other.blocks[-1]
-        lacking = ~np.isin(more.cells["position"], mine.cells["position"])
-        return KvState(self.head, [*self.blocks[:-1], mine.joined(more.where(lacking.nonzero()[0]))])
+    def with_windows(self, others: Sequence[KvState]) -> KvState:
+        """This state, with the cells of the others' window blocks that it lacks."""
+        *full, window = self.blocks
+        have = window.cells["position"]
+        joining = []
+        for other in others:
+            lacking = ~np.isin(other.blocks[-1].cells["position"], have)
+            joining.append(other.blocks[-1].where(lacking.nonzero()[0]))
+            have = np.concatenate([have, joining[-1].cells["position"]])
+        return KvState(self.head, [*full, window.joined(joining)])
 
     def stretches(self, size: int) -> list[tuple[int, int]]:
         """First and last lengths at which the sequence can be continued, for windows of ``size`` positions."""
@@ -102,8 +113,10 @@ class KvState:
             (min(start + size, end) if start else 1, end) for start, end in zip(starts, ends, strict=True)
         ]
 
-    def cut(self, length: int) -> KvState:
-        """The first ``length`` positions; of the window block, the cells that are contiguous up to there."""
+    def until(self, length: int, size: int) -> KvState | None:
+        """The first ``length`` positions, with a window of ``size`` or more; None if it cannot be continued there."""
+        if not any(first <= length <= last for first, last in self.stretches(size)):
+            return None
         kept = self.window
         first = length
         while first - 1 in kept:

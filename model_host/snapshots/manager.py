@@ -31,13 +31,17 @@ class SequenceStates(Protocol):
     """The model's part: the states of its KV sequences as bytes."""
 
     def save(
-        self, sequence: int, end: int, stops: Sequence[int], earlier: Callable[[], bytes | None]
+        self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
     ) -> tuple[State, list[tuple[int, int]]] | None:
         """The state of the first ``end`` positions, and the stretches of lengths at which it can be continued.
 
-        They include ``end``, and each of ``stops`` as far as the cache or the ``earlier`` state of the sequence has
-        its window and the state stays small enough. None when the sequence cannot be continued at ``end``.
+        They include ``end``, and each of ``stops`` as far as the cache or an ``earlier`` state of the sequence has
+        its window and the state stays small enough. None when neither can be continued at ``end``.
         """
+        ...
+
+    def reusable(self, sequence: int, length: int) -> bool:
+        """See :class:`model_host.batching.slots.Memory`."""
         ...
 
     def load(self, sequence: int, state: bytes, length: int) -> bool:
@@ -119,16 +123,19 @@ class SnapshotManager:
             if MIN_TOKENS <= stop < end and (not stops or stop - stops[-1] > near):
                 stops.append(stop)
         outgrown: list[Snapshot] = []
+        earlier = None
         if end - shared > near:  # else little is private: the shared text alone is saved
             outgrown = self._folder.outgrown(slot.owner, shared, slot.tokens[:end], stops)
             inside = [
                 stop for stop in stops if stop not in prefixes or not self._covered(slot, stop, outgrown)
             ]
-            self._put(slot, slot.owner, shared, end, inside[::-1], outgrown)
+            if outgrown and not all(self._states.reusable(slot.id, stop) for stop in inside):
+                earlier = self._folder.load(max(outgrown, key=lambda snapshot: len(snapshot.tokens)))
+            self._put(slot, slot.owner, shared, end, earlier, inside[::-1], outgrown)
         for stop in reversed(stops):
             if stop in prefixes and not self._covered(slot, stop, outgrown):
                 public = stop <= shared
-                self._put(slot, "" if public else slot.owner, stop if public else shared, stop)
+                self._put(slot, "" if public else slot.owner, stop if public else shared, stop, earlier)
 
     def _covered(self, slot: Slot, length: int, besides: Sequence[Snapshot]) -> bool:
         return self._folder.covers(slot.tokens[:length], slot.shared, slot.owner, besides=besides)
@@ -139,15 +146,13 @@ class SnapshotManager:
         owner: str,
         shared: int,
         end: int,
+        earlier: bytes | None,
         stops: Sequence[int] = (),
         outgrown: Sequence[Snapshot] = (),
     ) -> None:
         tokens = slot.tokens[:end]
         if end < MIN_TOKENS or self._folder.has(owner, tokens):
             return
-        earlier = max(outgrown, key=lambda snapshot: len(snapshot.tokens), default=None)
-        saved = self._states.save(
-            slot.id, end, stops, lambda: self._folder.load(earlier) if earlier is not None else None
-        )
+        saved = self._states.save(slot.id, end, stops, earlier)
         if saved is not None and not self._folder.save(owner, shared, tokens, *saved, outgrown):
             slot.unsaved = True  # the writer is busy: later

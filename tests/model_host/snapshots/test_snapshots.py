@@ -229,7 +229,7 @@ def put(
     """Save a sequence that can be continued from ``first`` on; None: at its end only."""
     stretches = [(len(tokens) if first is None else first, len(tokens))]
     return folder.save(
-        owner, shared, tokens, state, stretches, folder.outgrown(owner, shared, tokens, stops=())
+        owner, shared, tokens, state, stretches, folder.outgrown(owner, shared, tokens, stops=[])
     )
 
 
