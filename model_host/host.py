@@ -137,9 +137,7 @@ class ModelHost(Host[SequenceState]):
         options = self.options
         if options.snapshots is None:
             return None
-        folder = SnapshotFolder(
-            options.snapshots, engine.state_key, limit=options.snapshot_bytes, rewindable=engine.rewindable
-        )
+        folder = SnapshotFolder(options.snapshots, engine.state_key, limit=options.snapshot_bytes)
         try:
             folder.scan()
         except OSError as error:

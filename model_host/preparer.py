@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from model_host import protocol
 from model_host.batching.request import SequenceState, bad_grammar
+from model_host.batching.slots import Marks
 from model_host.engine.engine import Engine
 from model_host.grammar.gbnf.program import Program, compile_grammar
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.schema.converter import schema_to_grammar
 from model_host.prompts.renderer import ChatTemplateError
-from model_host.prompts.templates import PromptBuilder, ToolsUnsupportedError
+from model_host.prompts.templates import BuiltPrompt, PromptBuilder, ToolsUnsupportedError
 from model_host.replies.markers import Markers
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
@@ -53,7 +54,7 @@ class Preparer:
 
     def _count(self, request: protocol.Count) -> protocol.Counted:
         if request.messages is not None:
-            lists = [self._prompts.build(request.messages, request.tools)[0]]
+            lists = [self._prompts.build(request.messages, request.tools).tokens]
         else:
             lists = [self._vocabulary.tokenize(text, special=False) for text in request.texts or []]
         counts = [len(tokens) for tokens in lists]
@@ -69,7 +70,7 @@ class Preparer:
         return protocol.Detokenized(request.id, text, [*map(list, pieces)] if request.return_pieces else None)
 
     def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
-        tokens, shared = self._prompt(request)
+        tokens, shared, system, turn = self._prompt(request)
         limit = self._engine.sequence_limit
         if len(tokens) >= limit:
             return protocol.Failed(
@@ -94,6 +95,7 @@ class Preparer:
             ),
             reply=Reply(StopMatcher(request.stop), self._parser(request)),
             arrived=arrived,
+            marks=Marks(system, turn),
             logprobs=request.logprobs,
             shaper=_shaper(request),
         )
@@ -119,13 +121,13 @@ class Preparer:
         names = frozenset(tool.name for tool in _callable(request))
         return ReplyParser(self._markers, self._prompts.form, names, parallel=request.parallel_tool_calls)
 
-    def _prompt(self, request: protocol.Generate) -> tuple[list[int], int]:
+    def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:
             tools = [] if request.tool_choice == "none" else request.tools
             return self._prompts.build(request.messages, tools)
         bos = self._vocabulary.bos_id
         begin = [] if bos is None else [bos]
-        return begin + self._vocabulary.tokenize(request.prompt or "", special=False), len(begin)
+        return BuiltPrompt(begin + self._vocabulary.tokenize(request.prompt or "", special=False), len(begin))
 
 
 def _callable(request: protocol.Generate) -> list[protocol.Tool]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from model_host.batching.drafts import Drafter
+from model_host.batching.slots import Marks, Slot
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.protocol import Failed, Lane, TokenLogprob
 from model_host.replies.reply import DeltaBuffer, Reply
-
-if TYPE_CHECKING:
-    from model_host.batching.slots import Slot
 
 LANE_RANK: dict[Lane, int] = {"interactive": 0, "retrieval": 1, "background": 2}
 AGING_SECONDS = 20.0
@@ -60,6 +58,7 @@ class SequenceState:
     reply: Reply
     arrived: float  # monotonic seconds
     logprobs: int | None = None  # alternatives to report for each token; None: report nothing
+    marks: Marks = field(default_factory=Marks)
     shaper: str = "grammar"  # the field of the request that its grammar comes from
     prompt_length: int = 0
     slot: Slot | None = None

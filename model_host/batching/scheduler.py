@@ -136,7 +136,10 @@ class Scheduler:
             # Nothing continues the prompts of retrieval steps and background work, so they are not worth a snapshot.
             keep = sequence.lane == "interactive"
             prompt = min(sequence.done, sequence.prompt_length)
-            self.slots.release(sequence.slot, prompt=prompt, keep=keep, forget=sequence.forgotten)
+            marks = replace(sequence.marks, branch=sequence.cached)
+            self.slots.release(
+                sequence.slot, prompt=prompt, marks=marks, keep=keep, forget=sequence.forgotten
+            )
         sequence.slot, sequence.done = None, 0
 
     @property

@@ -34,6 +34,15 @@ class Memory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Lengths of a prompt at which other prompts are likely to leave it; 0: none."""
+
+    system: int = 0  # end of the system prompt
+    turn: int = 0  # start of the last user turn
+    branch: int = 0  # where the prompt left the text of a cached one
+
+
 @dataclass(slots=True, eq=False)
 class Slot:
     """One KV sequence and what is known about it."""
@@ -46,6 +55,7 @@ class Slot:
     active: bool = False
     used_at: int = 0  # logical clock, for least-recently-used eviction
     prompt: int = 0  # tokens of the prompt of the last request; what follows was generated
+    marks: Marks = Marks()  # of that prompt
     kept: bool = False  # somebody's conversation, which may go on
     unsaved: bool = False  # holds something worth a snapshot that none has
 
@@ -55,7 +65,14 @@ def common_prefix(a: Sequence[int], b: Sequence[int], limit: int) -> int:
     limit = min(limit, len(a), len(b))
     if a[:limit] == b[:limit]:
         return limit
-    return next(i for i in range(limit) if a[i] != b[i])
+    same, different = 0, limit  # bisection: comparing slices is far faster than comparing tokens
+    while different - same > 1:
+        middle = (same + different) // 2
+        if a[same:middle] == b[same:middle]:
+            same = middle
+        else:
+            different = middle
+    return same
 
 
 LONG_PROMPT = 256  # tokens to read: beside so much work, bringing cells back takes less than leaving them
@@ -175,13 +192,21 @@ class SlotTable:
         slot.owner, slot.kept, slot.used_at = owner, True, next(self._clock)
         return True
 
-    def release(self, slot: Slot, *, prompt: int = 0, keep: bool = False, forget: bool = False) -> None:
+    def release(
+        self,
+        slot: Slot,
+        *,
+        prompt: int = 0,
+        marks: Marks = Marks(),
+        keep: bool = False,
+        forget: bool = False,
+    ) -> None:
         """The request is over: the slot's tokens stay as cache until their cells are needed.
 
         ``prompt``: how many of them were its prompt. ``keep``: they are worth a snapshot. ``forget``: none stays.
         """
         slot.active = False
-        slot.prompt, slot.kept, slot.unsaved = prompt, keep, keep
+        slot.prompt, slot.marks, slot.kept, slot.unsaved = prompt, marks, keep, keep
         slot.used_at = next(self._clock)
         if forget or not slot.tokens:
             self._clear(slot)
@@ -200,11 +225,6 @@ class SlotTable:
         """The slots that no request runs in, the most recently used first."""
         idle = [slot for slot in self._slots if not slot.active and slot.tokens]
         return sorted(idle, key=lambda slot: -slot.used_at)
-
-    def sharing(self, tokens: Sequence[int]) -> int:
-        """How many slots begin with ``tokens``."""
-        length = len(tokens)
-        return sum(common_prefix(slot.tokens, tokens, length) == length for slot in self._slots)
 
     def forget(self, owner: str) -> None:
         """Drop what is cached of an owner."""

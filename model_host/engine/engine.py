@@ -12,10 +12,14 @@ import llama_cpp
 from model_host import protocol
 from model_host.batching.batches import Span
 from model_host.batching.tiles import fitting
+from model_host.engine.kv_state import KvState
 from model_host.engine.sampling import SamplerChain
 from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 
+# Bytes that further windows may add to a saved state. Compressed to 0.86 of their size
+# (model_host/snapshots/compression.py), files stay below 1.5 times the size of a plain state.
+_ROOM_FOR_STOPS = 0.7
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
 DecodeResult = Literal["done", "aborted", "no_room"]
@@ -134,33 +138,73 @@ class Engine:
 
     # ------------------------------------------------------------------ snapshots
 
-    def save(self, sequence: int, end: int) -> bytearray | None:
+    def save(
+        self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
+    ) -> tuple[bytes | bytearray, list[tuple[int, int]]] | None:
+        """See :class:`model_host.snapshots.manager.SequenceStates`."""
+        if not self._window:
+            return self._state(sequence, end), [(1, end)]
+        before = KvState.parse(earlier) if earlier is not None else None
         if not self.reusable(sequence, end):
-            return None
-        self.copy(sequence, self._scratch, end)
-        try:
-            size = int(llama_cpp.llama_state_seq_get_size(self._context, self._scratch))
-            state = bytearray(size)
-            target = (ctypes.c_uint8 * size).from_buffer(state)
-            written = int(llama_cpp.llama_state_seq_get_data(self._context, target, size, self._scratch))
-        finally:
-            self.trim(self._scratch, 0)
-        return state if written == size else None
+            parsed = before.until(end, self._window) if before is not None else None
+            return (parsed.packed(), parsed.stretches(self._window)) if parsed is not None else None
+        state = self._state(sequence, end)
+        parsed = KvState.parse(state)
+        if parsed is None:
+            return state, [(end, end)]
+        room = round(_ROOM_FOR_STOPS * len(state)) // parsed.window_bytes
+        have, windows = set(parsed.window), []
+        for stop in stops:
+            wanted = set(range(max(0, stop - self._window), stop)) - have
+            window = self._window_before(sequence, stop, before) if len(wanted) <= room else None
+            if window is not None:
+                windows.append(window)
+                have |= wanted
+                room -= len(wanted)
+        parsed = parsed.with_windows(windows)
+        return parsed.packed(), parsed.stretches(self._window)
 
-    def load(self, sequence: int, state: bytes) -> bool:
+    def _window_before(self, sequence: int, stop: int, before: KvState | None) -> KvState | None:
+        """The window in front of ``stop``. A restored sequence may lack it where its state from ``before`` has it."""
+        if self.reusable(sequence, stop):
+            return KvState.parse(self._state(sequence, stop, llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY))
+        return before.until(stop, self._window) if before is not None else None
+
+    def load(self, sequence: int, state: bytes, length: int) -> bool:
+        """See :class:`model_host.snapshots.manager.SequenceStates`."""
+        parsed = KvState.parse(state) if self._window else None
+        if parsed is not None:
+            cut = parsed.until(length, self._window)
+            if cut is None:
+                return False
+            state = cut.packed()
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
+        self.trim(sequence, length)
         return read == len(state)
+
+    def _state(self, sequence: int, end: int, flags: int = 0) -> bytearray:
+        """llama.cpp's state of the first ``end`` positions."""
+        self.copy(sequence, self._scratch, end)
+        try:
+            size = int(llama_cpp.llama_state_seq_get_size_ext(self._context, self._scratch, flags))
+            state = bytearray(size)
+            target = (ctypes.c_uint8 * size).from_buffer(state)
+            written = int(
+                llama_cpp.llama_state_seq_get_data_ext(self._context, target, size, self._scratch, flags)
+            )
+        finally:
+            self.trim(self._scratch, 0)
+        if written != size:
+            raise RuntimeError(
+                f"llama.cpp wrote {written} of {size} bytes of a state: {self.weights.log.last()}"
+            )
+        return state
 
     @property
     def state_key(self) -> str:
         """Everything that a saved sequence depends on."""
         return f"{self.weights.fingerprint} {self.weights.build} f16 window-full"
-
-    @property
-    def rewindable(self) -> bool:
-        """Whether a restored sequence can be continued from any position: not with sliding-window layers."""
-        return not self._window
 
     # ------------------------------------------------------------------ set-up
 

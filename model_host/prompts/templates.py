@@ -16,7 +16,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -47,6 +47,19 @@ class Tokenizer(Protocol):
     def tokenize(self, text: str, *, special: bool) -> list[int]: ...
 
 
+class BuiltPrompt(NamedTuple):
+    """Token ids of a whole prompt, and lengths of beginnings of it.
+
+    ``shared`` comes from shared text only, ``system`` ends with the leading system messages, ``turn`` ends before the
+    text of the last user message. ``system`` and ``turn`` are 0 where the template does not keep messages apart.
+    """
+
+    tokens: list[int]
+    shared: int
+    system: int = 0
+    turn: int = 0
+
+
 class PromptBuilder:
     """Turns messages into prompt tokens, and counts the leading ones that come from shared text only.
 
@@ -70,8 +83,8 @@ class PromptBuilder:
         self.form: ToolForm | None = None
         self.form = self._find_form()
 
-    def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[int], int]:
-        """Return the token ids of the whole prompt, and how many of the first ones are shared.
+    def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> BuiltPrompt:
+        """Return the prompt of a conversation.
 
         Message text is stripped, as Gemma's templates do themselves. Raises ChatTemplateError, and
         ToolsUnsupportedError for tools or tool calls without a ``form``.
@@ -90,14 +103,17 @@ class PromptBuilder:
             # Some Gemma templates have no system role: its text then opens the first user message.
             return self._build([_joined(messages[0], messages[1]), *messages[2:]], tools)
 
-    def _build(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[list[int], int]:
+    def _build(self, messages: Sequence[Message], tools: Sequence[Tool]) -> BuiltPrompt:
         bodies = [_Body.of(message) for message in messages]
         try:
             marks = Placeholders(self._nonce, messages, tools)
         except NestingError as error:
             raise ChatTemplateError(str(error)) from None
+        roles = [message.role for message in messages]
+        leading = next((n for n, role in enumerate(roles) if role != "system"), len(roles))
+        asking = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
         tokens: list[int] = []
-        shared = 0
+        shared = system = turn = 0
         for segment in self._skeleton(messages, tools, marks, bodies):
             all_shared = shared == len(tokens)
             if isinstance(segment, str):
@@ -105,6 +121,10 @@ class PromptBuilder:
                 shared += len(new) if all_shared else 0
             elif isinstance(segment, Placeholder):
                 new = self._tokenizer.tokenize(bodies[segment.index].text, special=False)
+                if segment.index == asking:
+                    turn = len(tokens)
+                elif segment.index < leading:
+                    system = len(tokens) + len(new)
                 shared += self._shared_tokens(bodies[segment.index], new) if all_shared else 0
             else:
                 text = "".join(
@@ -112,7 +132,7 @@ class PromptBuilder:
                 )
                 new = self._tokenizer.tokenize(text, special=False)
             tokens += new
-        return tokens, shared
+        return BuiltPrompt(tokens, shared, system, turn)
 
     def _shared_tokens(self, body: _Body, tokens: list[int]) -> int:
         if body.shared == len(body.text):

@@ -30,8 +30,8 @@ def opening_of_replies(prompts: PromptBuilder) -> list[int]:
     """
     asked = [Message("user", "a")]
     try:
-        now, _ = prompts.build(asked)
-        later, _ = prompts.build([*asked, Message("assistant", "b"), Message("user", "c")])
+        now = prompts.build(asked).tokens
+        later = prompts.build([*asked, Message("assistant", "b"), Message("user", "c")]).tokens
     except ChatTemplateError:
         return []
     return now[common_prefix(now, later, len(now)) :]

@@ -7,37 +7,33 @@ and what it deleted. A file that is gone or damaged when it is wanted counts as 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from model_host.batching.slots import common_prefix
+from model_host.snapshots.compression import decompress
 from model_host.snapshots.snapshot_file import (
     SUFFIX,
     Snapshot,
     State,
     delete_file,
     file_name,
+    read_content,
     read_header,
-    read_state,
 )
 from model_host.snapshots.writer import Erased, SnapshotWriter
 
 
 class SnapshotFolder:
-    """What is saved of one model under ``root``. ``rewindable``: a restored sequence may be continued anywhere.
+    """What is saved of one model under ``root``."""
 
-    With sliding windows it may not: llama.cpp saves the last window only, so a sequence is continued at its end.
-    """
-
-    def __init__(self, root: Path, key: str, *, limit: int, rewindable: bool) -> None:
+    def __init__(self, root: Path, key: str, *, limit: int) -> None:
         self.folder = root / hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
         self._known: dict[Path, Snapshot] = {}
         self._lock = threading.Lock()  # of the index
-        self._rewindable = rewindable
         self.writer = SnapshotWriter(root, self.folder, limit, self._lost)
 
     def scan(self) -> None:
@@ -50,10 +46,12 @@ class SnapshotFolder:
             else:
                 self._known[path] = snapshot
 
-    def find(self, tokens: Sequence[int], shared: int, owner: str) -> tuple[Snapshot | None, int]:
+    def find(
+        self, tokens: Sequence[int], shared: int, owner: str, *, besides: Sequence[Snapshot] = ()
+    ) -> tuple[Snapshot | None, int]:
         """The snapshot with the longest prefix of ``tokens`` that can be continued, and that length.
 
-        The fence is that of :meth:`model_host.batching.slots.SlotTable.find`.
+        The fence is that of :meth:`model_host.batching.slots.SlotTable.find`. ``besides``: leave these out.
         """
         best: Snapshot | None = None
         length = 0
@@ -61,39 +59,72 @@ class SnapshotFolder:
             limit = len(tokens) - 1
             if snapshot.owner != owner:
                 limit = min(limit, shared, snapshot.shared)
-            whole = len(snapshot.tokens)
-            if limit <= length or not (self._rewindable or _may_begin(snapshot.tokens, tokens, limit)):
+            if snapshot.continuable(limit) <= length or snapshot in besides:
                 continue
-            common = common_prefix(snapshot.tokens, tokens, limit)
-            if common > length and (self._rewindable or common == whole):
-                best, length = snapshot, common
+            usable = snapshot.continuable(common_prefix(snapshot.tokens, tokens, limit))
+            if usable > length:
+                best, length = snapshot, usable
         return best, length
 
-    def has(self, owner: str, tokens: Sequence[int]) -> bool:
-        """Whether exactly this sequence is saved, or about to be."""
-        path = self.folder / file_name(owner, tokens)
-        return path in self._known and (self.writer.queued(path) is not None or os.path.exists(path))  # noqa: PTH110 - never raises
+    def outgrown(
+        self, owner: str, shared: int, tokens: Sequence[int], stops: Collection[int]
+    ) -> list[Snapshot]:
+        """Earlier states of the same conversation: they will not be asked for again, unless they end at a stop."""
+        return [
+            old
+            for old in self._index()
+            if old.owner == owner
+            and shared < len(old.tokens) < len(tokens)
+            and len(old.tokens) not in stops
+            and old.tokens == tokens[: len(old.tokens)]
+        ]
 
-    def save(self, owner: str, shared: int, tokens: Sequence[int], state: State) -> bool:
-        """Queue a sequence for the writer; False when too much is queued. What it extends goes once it is written."""
-        snapshot = Snapshot(self.folder / file_name(owner, tokens), owner, shared, list(tokens))
-        extended = [one for one in self._index() if _extends(snapshot, one)]
+    def covers(
+        self, tokens: Sequence[int], shared: int, owner: str, *, besides: Sequence[Snapshot] = ()
+    ) -> bool:
+        """Whether a snapshot can be continued where ``tokens`` end. That counts as a use."""
+        snapshot, length = self.find([*tokens, -1], shared, owner, besides=besides)
+        return snapshot is not None and length == len(tokens) and self.has(snapshot.owner, snapshot.tokens)
+
+    def has(self, owner: str, tokens: Sequence[int]) -> bool:
+        """Whether exactly this sequence is saved, or about to be. That counts as a use."""
+        path = self.folder / file_name(owner, tokens)
+        if path not in self._known:
+            return False
+        if self.writer.queued(path) is not None:
+            return True
+        return _touch(path)
+
+    def save(
+        self,
+        owner: str,
+        shared: int,
+        tokens: Sequence[int],
+        state: State,
+        stretches: list[tuple[int, int]],
+        outgrown: Sequence[Snapshot],
+    ) -> bool:
+        """Queue a sequence for the writer; False when too much is queued. ``outgrown`` go once it is written."""
+        path = self.folder / file_name(owner, tokens)
+        snapshot = Snapshot(path, owner, shared, list(tokens), stretches)
         with self._lock:  # the writer may fail before this ends
-            if not self.writer.put(snapshot, state, extended):
+            if not self.writer.put(snapshot, state, outgrown):
                 return False
             self._known[snapshot.path] = snapshot
         return True
 
     def load(self, snapshot: Snapshot) -> bytes | None:
         """The verified state of a snapshot; None (and it is forgotten) when it is damaged or gone."""
-        state = self.writer.queued(snapshot.path) or read_state(snapshot)
-        if state is None:
+        state = self.writer.queued(snapshot.path)
+        if state is not None:
+            return state
+        content = read_content(snapshot)
+        if content is None:
             self._lost(snapshot.path)
             delete_file(snapshot.path)
-        else:
-            with contextlib.suppress(OSError):
-                os.utime(snapshot.path)  # the oldest use goes first
-        return state
+            return None
+        _touch(snapshot.path)
+        return decompress(content)
 
     def forget(self, owner: str, done: Erased) -> None:
         """Delete all that is saved of an owner, whatever model it was for. ``done`` is told of the end or the error."""
@@ -110,16 +141,10 @@ class SnapshotFolder:
             self._known.pop(path, None)
 
 
-def _may_begin(saved: Sequence[int], tokens: Sequence[int], limit: int) -> bool:
-    """Cheap, for the many that do not: compares one token."""
-    return 0 < len(saved) <= limit and saved[-1] == tokens[len(saved) - 1]
-
-
-def _extends(new: Snapshot, old: Snapshot) -> bool:
-    """A conversation that went on: its earlier state will not be asked for again."""
-    return (
-        new.owner == old.owner
-        and len(old.tokens) < len(new.tokens)
-        and old.tokens == new.tokens[: len(old.tokens)]
-        and len(old.tokens) > new.shared  # the shared prefix stays for other conversations
-    )
+def _touch(path: Path) -> bool:
+    """Note a use: the writer deletes the least recently used first. False when the file is gone."""
+    try:
+        os.utime(path)
+    except OSError:
+        return False
+    return True

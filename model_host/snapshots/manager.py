@@ -1,8 +1,9 @@
-"""What is worth saving of the KV cache, and when; and what is brought back for a prompt.
+"""What is saved of the KV cache, and when; and what is restored for a prompt.
 
-Saved are sequences that a next prompt can be expected to extend: the end of a finished turn, and a prefix that several
-sequences share. Saving happens when the host has been idle for a moment, before cells are given up, and at the end;
-so a host that is let go, killed or replaced costs its conversations little.
+A finished turn is saved where later prompts are expected to leave it: at its end (the next turn), before its last
+user message (an edited message), at the end of its prompt (another reply), and where its system prompt and its shared
+text end (other conversations). Saving happens when the host has been idle for a moment, before cells are given up,
+and at the end, so a host that is unloaded, killed or replaced costs its conversations little.
 
 ``boundary`` (:mod:`model_host.snapshots.boundary`) says up to where a sequence will stand the same in the next
 prompt; it is saved up to there.
@@ -18,21 +19,33 @@ from typing import Protocol
 from model_host.batching import request
 from model_host.batching.slots import Slot, SlotTable
 from model_host.snapshots.folder import SnapshotFolder
+from model_host.snapshots.snapshot_file import Snapshot, State
 from model_host.snapshots.writer import Erased
 
-MIN_TOKENS = 64  # reading fewer again costs less than a file
+MIN_TOKENS = 64  # prefilling fewer again costs less than a file
 WORTH_LOADING = 32  # tokens that a snapshot must save beyond what the cache has
+NEAR = 8  # prefilling 1/8 of a prompt again is worth no bytes
 
 
 class SequenceStates(Protocol):
     """The model's part: the states of its KV sequences as bytes."""
 
-    def save(self, sequence: int, end: int) -> bytearray | None:
-        """The state of the first ``end`` positions; None when it can no longer be continued from there."""
+    def save(
+        self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
+    ) -> tuple[State, list[tuple[int, int]]] | None:
+        """The state of the first ``end`` positions, and the stretches of lengths at which it can be continued.
+
+        They include ``end``, and each of ``stops`` as far as the cache or an ``earlier`` state of the sequence has
+        its window and the state stays small enough. None when neither can be continued at ``end``.
+        """
         ...
 
-    def load(self, sequence: int, state: bytes) -> bool:
-        """Fill an empty sequence; False when llama.cpp does not take it."""
+    def reusable(self, sequence: int, length: int) -> bool:
+        """See :class:`model_host.batching.slots.Memory`."""
+        ...
+
+    def load(self, sequence: int, state: bytes, length: int) -> bool:
+        """Fill an empty sequence with the first ``length`` positions; False when llama.cpp refuses the state."""
         ...
 
 
@@ -71,8 +84,9 @@ class SnapshotManager:
             state = self._folder.load(snapshot)
             if state is not None:
                 break  # else the index has forgotten it: the next best
-        load = partial(self._load, state)
-        self.restored += self._slots.adopt(snapshot.tokens, snapshot.shared, snapshot.owner, load)
+        load = partial(self._load, state, length)
+        shared = min(snapshot.shared, length)
+        self.restored += self._slots.adopt(snapshot.tokens[:length], shared, snapshot.owner, load)
 
     def pending(self) -> bool:
         """Whether something is worth saving."""
@@ -95,21 +109,50 @@ class SnapshotManager:
         """Drop what is saved of an owner, without waiting. ``done`` is told of the end, in another thread."""
         self._folder.forget(owner, done)
 
-    def _load(self, state: bytes, slot: int) -> bool:
-        return self._states.load(slot, state)
+    def _load(self, state: bytes, length: int, slot: int) -> bool:
+        return self._states.load(slot, state, length)
 
     def _save(self, slot: Slot) -> None:
         slot.unsaved = False
         end = self._boundary(slot.tokens, slot.prompt)
-        self._put(slot, slot.owner, min(slot.shared, end), end)
-        shared = slot.tokens[: slot.shared]
-        if slot.shared < end and self._slots.sharing(shared) > 1:
-            self._put(slot, "", slot.shared, slot.shared)
+        shared = min(slot.shared, end)
+        near = max(MIN_TOKENS, end // NEAR)
+        prefixes = {slot.marks.system, shared, min(slot.marks.branch, shared)}
+        stops: list[int] = []  # one of them stands for those little above it
+        for stop in sorted({*prefixes, slot.marks.turn, slot.prompt - 1}):
+            if MIN_TOKENS <= stop < end and (not stops or stop - stops[-1] > near):
+                stops.append(stop)
+        outgrown: list[Snapshot] = []
+        earlier = None
+        if end - shared > near:  # else little is private: the shared text alone is saved
+            outgrown = self._folder.outgrown(slot.owner, shared, slot.tokens[:end], stops)
+            inside = [
+                stop for stop in stops if stop not in prefixes or not self._covered(slot, stop, outgrown)
+            ]
+            if outgrown and not all(self._states.reusable(slot.id, stop) for stop in inside):
+                earlier = self._folder.load(max(outgrown, key=lambda snapshot: len(snapshot.tokens)))
+            self._put(slot, slot.owner, shared, end, earlier, inside[::-1], outgrown)
+        for stop in reversed(stops):
+            if stop in prefixes and not self._covered(slot, stop, outgrown):
+                public = stop <= shared
+                self._put(slot, "" if public else slot.owner, stop if public else shared, stop, earlier)
 
-    def _put(self, slot: Slot, owner: str, shared: int, end: int) -> None:
+    def _covered(self, slot: Slot, length: int, besides: Sequence[Snapshot]) -> bool:
+        return self._folder.covers(slot.tokens[:length], slot.shared, slot.owner, besides=besides)
+
+    def _put(
+        self,
+        slot: Slot,
+        owner: str,
+        shared: int,
+        end: int,
+        earlier: bytes | None,
+        stops: Sequence[int] = (),
+        outgrown: Sequence[Snapshot] = (),
+    ) -> None:
         tokens = slot.tokens[:end]
         if end < MIN_TOKENS or self._folder.has(owner, tokens):
             return
-        state = self._states.save(slot.id, end)
-        if state is not None and not self._folder.save(owner, shared, tokens, state):
+        saved = self._states.save(slot.id, end, stops, earlier)
+        if saved is not None and not self._folder.save(owner, shared, tokens, *saved, outgrown):
             slot.unsaved = True  # the writer is busy: later

@@ -1,6 +1,7 @@
 """The file of a saved KV sequence: an envelope that proves it whole before llama.cpp sees it.
 
-magic, version, sizes | header: owner, shared length, tokens | BLAKE2b of all that | llama.cpp's state | its BLAKE2b
+magic, version, sizes | header: owner, shared length, tokens, where to continue | BLAKE2b of all that
+| llama.cpp's state, compressed (:mod:`model_host.snapshots.compression`) | its BLAKE2b
 
 llama.cpp aborts the process on a truncated state and believes flipped bits, so a file that does not verify is never
 handed to it: it counts as not saved.
@@ -27,7 +28,7 @@ SUFFIX = ".kv"
 PARTIAL = ".part"  # of a file that is being written
 State = bytes | bytearray  # what llama.cpp says of a sequence
 _MAGIC = b"HEARTHKV"
-_VERSION = 1
+_VERSION = 2
 _SIZES = struct.Struct("<8sIIQ")  # magic, version, bytes of the header, bytes of the state
 _DIGEST_BYTES = 32
 
@@ -36,6 +37,7 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owner: str
     shared: int
     tokens: bytes  # little-endian int32
+    stretches: list[tuple[int, int]]
 
 
 _HEADER = msgspec.msgpack.Decoder(
@@ -43,14 +45,22 @@ _HEADER = msgspec.msgpack.Decoder(
 )  # made here: threads use it (docs/decisions/0010-first-conversion.md)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Snapshot:
-    """One saved sequence. Its first ``shared`` tokens may be reused by any owner."""
+    """One saved sequence. Its first ``shared`` tokens may be reused by any owner.
+
+    ``stretches``: the first and last of the lengths at which it can be continued.
+    """
 
     path: Path
     owner: str
     shared: int
     tokens: list[int] = field(repr=False)
+    stretches: list[tuple[int, int]]
+
+    def continuable(self, most: int) -> int:
+        """The largest length up to ``most`` at which the sequence can be continued; 0: none."""
+        return max((min(last, most) for first, last in self.stretches if first <= most), default=0)
 
 
 def file_name(owner: str, tokens: Sequence[int]) -> str:
@@ -58,20 +68,20 @@ def file_name(owner: str, tokens: Sequence[int]) -> str:
     return f"{owner_digest(owner)}-{hashlib.blake2b(_packed(tokens), digest_size=16).hexdigest()}{SUFFIX}"
 
 
-def file_size(snapshot: Snapshot, state: State) -> int:
+def file_size(snapshot: Snapshot, content: State) -> int:
     """Bytes that :func:`write_file` will take."""
-    return len(_head(snapshot, state)) + len(state) + 2 * _DIGEST_BYTES
+    return len(_head(snapshot, content)) + len(content) + 2 * _DIGEST_BYTES
 
 
-def write_file(snapshot: Snapshot, state: State) -> None:
+def write_file(snapshot: Snapshot, content: State) -> None:
     """Write durably under a temporary name, then rename. Only the owner of the process may read it. Raises OSError."""
-    head = _head(snapshot, state)
+    head = _head(snapshot, content)
     handle, name = tempfile.mkstemp(dir=snapshot.path.parent, suffix=PARTIAL)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(head + _digest(head))
-            file.write(state)
-            file.write(_digest(state))
+            file.write(content)
+            file.write(_digest(content))
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(snapshot.path)
@@ -93,22 +103,22 @@ def read_header(path: Path) -> Snapshot | None:
             if file.read(_DIGEST_BYTES) != _digest(sizes + raw):
                 return None
         header = _HEADER.decode(raw)
-        return Snapshot(path, header.owner, header.shared, _unpacked(header.tokens))
+        return Snapshot(path, header.owner, header.shared, _unpacked(header.tokens), header.stretches)
     except (OSError, struct.error, msgspec.MsgspecError, ValueError):
         return None
 
 
-def read_state(snapshot: Snapshot) -> bytes | None:
-    """llama.cpp's state, if the file still is the one that was indexed, bit for bit."""
+def read_content(snapshot: Snapshot) -> bytes | None:
+    """The compressed state, if the file still is the one that was indexed, bit for bit."""
     fresh = read_header(snapshot.path)
-    if fresh is None or (fresh.owner, fresh.tokens) != (snapshot.owner, snapshot.tokens):
+    if fresh != snapshot:
         return None
     try:
         with snapshot.path.open("rb") as file:
             _, _, header_bytes, state_bytes = _SIZES.unpack(file.read(_SIZES.size))
             file.seek(header_bytes + _DIGEST_BYTES, os.SEEK_CUR)
-            state = file.read(state_bytes)
-            return state if file.read(_DIGEST_BYTES) == _digest(state) else None
+            content = file.read(state_bytes)
+            return content if file.read(_DIGEST_BYTES) == _digest(content) else None
     except (OSError, struct.error):
         return None
 
@@ -119,9 +129,11 @@ def delete_file(path: Path) -> None:
         path.unlink()
 
 
-def _head(snapshot: Snapshot, state: State) -> bytes:
-    header = msgspec.msgpack.encode(_Header(snapshot.owner, snapshot.shared, _packed(snapshot.tokens)))
-    return _SIZES.pack(_MAGIC, _VERSION, len(header), len(state)) + header
+def _head(snapshot: Snapshot, content: State) -> bytes:
+    header = msgspec.msgpack.encode(
+        _Header(snapshot.owner, snapshot.shared, _packed(snapshot.tokens), snapshot.stretches)
+    )
+    return _SIZES.pack(_MAGIC, _VERSION, len(header), len(content)) + header
 
 
 def _digest(data: State) -> bytes:

@@ -8,15 +8,16 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from model_host.protocol import owner_digest
+from model_host.snapshots.compression import compress
 from model_host.snapshots.snapshot_file import PARTIAL, Snapshot, State, delete_file, file_size, write_file
 
 KEPT_FREE_BYTES = 1 << 30  # a disk with less free space than this is not written to
-_MOST_WAITING = 2  # files: states are large
+_MOST_WAITING = 4  # files: states are large
 
 Erased = Callable[[OSError | None], None]  # told, in the writer's thread, of the end of an erasure
 
@@ -25,7 +26,7 @@ Erased = Callable[[OSError | None], None]  # told, in the writer's thread, of th
 class _Write:
     snapshot: Snapshot
     state: State
-    replaced: list[Snapshot]
+    replaced: Sequence[Snapshot]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class SnapshotWriter:
         self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
         self._thread.start()
 
-    def put(self, snapshot: Snapshot, state: State, replaced: list[Snapshot]) -> bool:
+    def put(self, snapshot: Snapshot, state: State, replaced: Sequence[Snapshot]) -> bool:
         """Queue a file, to be written before those it replaces are deleted; False when too many wait already."""
         with self._changed:
             if sum(isinstance(job, _Write) for job in (self._present, *self._jobs)) >= _MOST_WAITING:
@@ -100,8 +101,9 @@ class SnapshotWriter:
 
     def _write(self, job: _Write) -> None:
         try:
-            self._make_room(file_size(job.snapshot, job.state))
-            write_file(job.snapshot, job.state)
+            content = compress(job.state)
+            self._make_room(file_size(job.snapshot, content))
+            write_file(job.snapshot, content)
         except OSError as error:
             self._lost(job.snapshot.path)
             if not self._complained:  # once: a full disk would fill the log as well

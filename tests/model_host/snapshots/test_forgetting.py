@@ -11,7 +11,16 @@ import pytest
 from model_host.protocol.parts import owner_digest
 from model_host.snapshots.snapshot_file import PARTIAL, Snapshot, write_file
 from tests.model_host.conftest import StartHost
-from tests.model_host.snapshots.test_snapshots import LONG, NEXT, ask, flags, folder_of, turn, until_saved
+from tests.model_host.snapshots.test_snapshots import (
+    LONG,
+    NEXT,
+    ask,
+    flags,
+    folder_of,
+    put,
+    turn,
+    until_saved,
+)
 from tests.waiting import eventually
 
 
@@ -109,13 +118,13 @@ def test_erasing_waits_for_a_file_that_is_being_written_and_drops_those_that_wai
 
     monkeypatch.setattr("model_host.snapshots.writer.write_file", slow)
     folder = folder_of(tmp_path)
-    assert folder.save("alice", 0, [1, 2], b"s") and begun.wait(20)
-    assert folder.save("alice", 0, [3, 4], b"s")
+    assert put(folder, "alice", 0, [1, 2], b"s") and begun.wait(20)
+    assert put(folder, "alice", 0, [3, 4], b"s")
     (folder.folder / f"left{PARTIAL}").write_bytes(b"of a crash: nobody knows whose")
     ends: list[OSError | None] = []
     folder.forget("alice", ends.append)
     assert folder.find([1, 2, 3], 0, "alice")[0] is None
-    assert folder.save("bob", 0, [3, 4], b"s")
+    assert put(folder, "bob", 0, [3, 4], b"s")
     assert ends == [] and folder.writer.saved == 0
     may_write.set()
     assert folder.writer.flush(10)

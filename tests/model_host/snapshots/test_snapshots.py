@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from model_host.protocol.parts import owner_digest
 from model_host.snapshots.folder import SnapshotFolder
-from model_host.snapshots.snapshot_file import Snapshot, file_name, read_header, read_state, write_file
+from model_host.snapshots.snapshot_file import Snapshot, file_name, read_content, read_header, write_file
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT, HostProcess
 from tests.waiting import eventually
@@ -24,6 +24,7 @@ from tests.waiting import eventually
 # The tiny model's window has 256 tokens; this is more than four of them.
 LONG = " ".join(f"word{i} in a long prompt about grids." for i in range(150))
 NEXT = "And what came next?"
+NOISE = random.Random(1).randbytes(5000)  # which no compression makes smaller
 
 
 def flags(folder: Path, *, after: float = 3600.0, limit: int = 1 << 30) -> list[str]:
@@ -187,7 +188,7 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
 def saved(
     folder: Path, tokens: list[int], state: bytes = b"state", owner: str = "o", shared: int = 0
 ) -> Snapshot:
-    snapshot = Snapshot(folder / file_name(owner, tokens), owner, shared, tokens)
+    snapshot = Snapshot(folder / file_name(owner, tokens), owner, shared, tokens, [(1, len(tokens))])
     write_file(snapshot, state)
     return snapshot
 
@@ -205,34 +206,48 @@ def test_a_file_is_whole_or_nothing(
     snapshot = saved(folder, tokens, state, owner)
     header = read_header(snapshot.path)
     assert header is not None
-    assert (header.owner, header.tokens, read_state(header)) == (owner, tokens, state)
+    assert (header.owner, header.tokens, read_content(header)) == (owner, tokens, state)
     raw = bytearray(snapshot.path.read_bytes())
     place = data.draw(st.integers(0, len(raw) - 1))
     raw[place] ^= data.draw(st.integers(1, 255))
     snapshot.path.write_bytes(raw)
     again = read_header(snapshot.path)
-    assert again is None or read_state(again) is None
+    assert again is None or read_content(again) is None
     snapshot.path.write_bytes(bytes(raw[:place]))
     assert read_header(snapshot.path) is None
 
 
-def folder_of(
-    root: Path, *, limit: int = 1 << 20, rewindable: bool = False, key: str = "model"
-) -> SnapshotFolder:
-    folder = SnapshotFolder(root, key, limit=limit, rewindable=rewindable)
+def put(
+    folder: SnapshotFolder,
+    owner: str,
+    shared: int,
+    tokens: list[int],
+    state: bytes,
+    *,
+    first: int | None = None,
+) -> bool:
+    """Save a sequence that can be continued from ``first`` on; None: at its end only."""
+    stretches = [(len(tokens) if first is None else first, len(tokens))]
+    return folder.save(
+        owner, shared, tokens, state, stretches, folder.outgrown(owner, shared, tokens, stops=[])
+    )
+
+
+def folder_of(root: Path, *, limit: int = 1 << 20, key: str = "model") -> SnapshotFolder:
+    folder = SnapshotFolder(root, key, limit=limit)
     folder.scan()
     return folder
 
 
 def test_a_window_model_continues_at_the_end_only(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
-    assert folder.save("o", 2, [1, 2, 3, 4], b"s")
+    assert put(folder, "o", 2, [1, 2, 3, 4], b"s")
     assert folder.find([1, 2, 3, 4, 5], 0, "o")[1] == 4
     assert folder.find([1, 2, 3, 9, 5], 0, "o") == (None, 0)
     assert folder.find([1, 2, 3, 4], 0, "o") == (None, 0), "the last token must be decoded"
     assert folder.find([1, 2, 3, 4, 5], 5, "p") == (None, 0), "two tokens are shared, but not the end"
-    free = folder_of(tmp_path / "other", rewindable=True)
-    assert free.save("o", 2, [1, 2, 3, 4], b"s")
+    free = folder_of(tmp_path / "other")
+    assert put(free, "o", 2, [1, 2, 3, 4], b"s", first=1)
     assert free.find([1, 2, 3, 9, 5], 0, "o")[1] == 3
     assert free.find([1, 2, 3, 4, 5], 5, "p")[1] == 2
 
@@ -240,7 +255,7 @@ def test_a_window_model_continues_at_the_end_only(tmp_path: Path) -> None:
 def test_a_conversation_that_went_on_replaces_its_snapshot(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     for tokens in ([1, 2], [1, 2, 3], [1, 2, 3, 4]):
-        assert folder.save("o", 2, tokens, b"s")
+        assert put(folder, "o", 2, tokens, b"s")
         assert folder.writer.flush(10)
     assert sorted(len(read_header(path).tokens) for path in tmp_path.glob("*/*.kv")) == [2, 4]  # type: ignore[union-attr]
 
@@ -248,24 +263,24 @@ def test_a_conversation_that_went_on_replaces_its_snapshot(tmp_path: Path) -> No
 def test_the_oldest_files_go_first_and_a_full_disk_is_left_alone(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, limit=3000)
     other = folder_of(tmp_path, limit=3000, key="older model")
-    assert other.save("o", 0, [7, 7], b"s" * 900)
+    assert put(other, "o", 0, [7, 7], NOISE[:900])
     assert other.writer.flush(10)
     for number in range(4):
-        assert folder.save("o", 0, [number, 5], b"s" * 900)
+        assert put(folder, "o", 0, [number, 5], NOISE[:900])
         assert folder.writer.flush(10)
     assert sum(path.stat().st_size for path in tmp_path.glob("*/*")) <= 3000
     assert list(other.folder.glob("*.kv")) == []
     assert [folder.find([number, 5, 1], 0, "o")[1] for number in range(4)] == [0, 0, 2, 2]
     assert [folder.has("o", [number, 5]) for number in range(4)] == [False, False, True, True]
-    assert folder.save("o", 0, [9, 9], b"s" * 5000)
+    assert put(folder, "o", 0, [9, 9], NOISE)
     assert folder.writer.flush(10)
     assert folder.find([9, 9, 1], 0, "o")[0] is None
 
 
 def test_what_a_refused_file_would_replace_stays(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, limit=3000)
-    assert folder.save("o", 0, [1, 2], b"short")
-    assert folder.save("o", 0, [1, 2, 3], b"s" * 5000)
+    assert put(folder, "o", 0, [1, 2], b"short")
+    assert put(folder, "o", 0, [1, 2, 3], NOISE)
     assert folder.writer.flush(10)
     kept, length = folder.find([1, 2, 3, 4], 0, "o")
     assert kept is not None and length == 2 and folder.load(kept) == b"short"
@@ -275,7 +290,7 @@ def test_what_a_refused_file_would_replace_stays(tmp_path: Path) -> None:
 def test_the_index_has_nothing_that_could_not_be_written(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     shutil.rmtree(folder.folder)
-    assert folder.save("o", 0, [1, 2], b"s")
+    assert put(folder, "o", 0, [1, 2], b"s")
     assert folder.writer.flush(10)
     assert folder.find([1, 2, 3], 0, "o")[0] is None and not folder.has("o", [1, 2])
     assert folder.writer.saved == 0
@@ -283,7 +298,7 @@ def test_the_index_has_nothing_that_could_not_be_written(tmp_path: Path) -> None
 
 def test_what_was_deleted_by_others_is_saved_again(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
-    assert folder.save("o", 0, [1, 2], b"s")
+    assert put(folder, "o", 0, [1, 2], b"s")
     assert folder.writer.flush(10)
     assert folder.has("o", [1, 2])
     shutil.rmtree(folder.folder)
@@ -305,7 +320,7 @@ def test_what_waits_to_be_written_is_there_already(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr("model_host.snapshots.writer.write_file", slow)
     folder = folder_of(tmp_path)
-    assert folder.save("o", 2, [1, 2, 3, 4], b"state")
+    assert put(folder, "o", 2, [1, 2, 3, 4], b"state")
     snapshot, _ = folder.find([1, 2, 3, 4, 5], 0, "o")
     assert snapshot is not None and folder.load(snapshot) == b"state"
     may_write.set()

@@ -1,0 +1,29 @@
+"""Lossless compression of KV states.
+
+A state is mostly 16-bit floats. The upper bytes of random values carry about 5.6 bits (sign, exponent, two bits of
+the mantissa), the lower ones are noise. Huffman codes for the upper bytes alone make a state 0.86 times as large.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+_LENGTH = struct.Struct("<Q")  # bytes of the deflated upper bytes
+
+
+def compress(state: bytes | bytearray) -> bytes:
+    """The upper bytes deflated, then the lower bytes."""
+    coder = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_HUFFMAN_ONLY)
+    upper = coder.compress(state[1::2]) + coder.flush()
+    return _LENGTH.pack(len(upper)) + upper + state[0::2]
+
+
+def decompress(content: bytes) -> bytes:
+    """The state of a verified file."""
+    (length,) = _LENGTH.unpack_from(content)
+    end = _LENGTH.size + length
+    lower, upper = content[end:], zlib.decompress(content[_LENGTH.size : end], -15)
+    state = bytearray(len(lower) + len(upper))
+    state[0::2], state[1::2] = lower, upper
+    return bytes(state)

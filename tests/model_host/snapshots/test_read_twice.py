@@ -1,0 +1,151 @@
+"""A prompt that was prefilled before the model was unloaded is not prefilled again, on a model with sliding windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model_host.protocol.parts import owner_digest
+from model_host.snapshots.snapshot_file import read_header
+from tests.model_host.conftest import StartHost
+from tests.model_host.driver import HostProcess
+from tests.model_host.snapshots.test_snapshots import LONG, ask, flags, folder_of, put, turn, until_saved
+from tests.waiting import eventually
+
+SYSTEM = {"role": "system", "content": LONG[:2500]}  # more than two windows
+USER, ASSISTANT = ({"role": role} for role in ("user", "assistant"))
+TALK = [SYSTEM, USER | {"content": LONG[2000:3000]}, ASSISTANT | {"content": LONG[3000:4000]}]
+ASKED = [*TALK, USER | {"content": "What is word7?"}]
+Messages = list[dict[str, Any]]
+
+
+def page(question: str) -> Messages:
+    return [USER | {"content": [{"text": LONG, "shared": True}, {"text": question}]}]
+
+
+def tokens(host: HostProcess, messages: Messages) -> int:
+    name = f"count{len(host.events)}"
+    host.send(op="count", id=name, messages=messages)
+    return int(host.end(name)["counts"][0])
+
+
+@pytest.mark.parametrize(
+    ("again", "prefilled"),
+    [
+        pytest.param(ASKED, 40, id="another reply"),
+        pytest.param([*TALK, USER | {"content": "No: what is word9?"}], 40, id="an edited message"),
+        pytest.param([SYSTEM, USER | {"content": "Something else."}], 40, id="a new chat"),
+    ],
+)
+def test_a_prompt_that_leaves_a_saved_one(
+    start_host: StartHost, tmp_path: Path, again: Messages, prefilled: int
+) -> None:
+    fresh = start_host()
+    expected = ask(fresh, "again", again)
+    host = start_host(*flags(tmp_path))
+    ask(host, "one", ASKED)
+    assert host.stop() == 0
+    back = start_host(*flags(tmp_path))
+    assert ask(back, "again", again) == expected
+    end = back.end("again")
+    assert end["prompt_tokens"] > 700
+    assert end["prompt_tokens"] - end["cached_tokens"] < prefilled
+
+
+def test_the_system_prompt_stays_while_a_conversation_goes_on(start_host: StartHost, tmp_path: Path) -> None:
+    """Each host restores the end of the conversation alone, and saves what it did not restore as well."""
+    history: Messages = [SYSTEM]
+    for number in range(4):
+        host = start_host("--context", "4096", *flags(tmp_path))
+        turn(host, f"turn{number}", history, LONG[number * 900 :][:900])
+        assert host.stop() == 0
+    host = start_host("--context", "4096", *flags(tmp_path))
+    ask(host, "new", [SYSTEM, USER | {"content": "Something else."}])
+    assert host.end("new")["cached_tokens"] > 600
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_second_question_about_a_page(start_host: StartHost, tmp_path: Path, killed: bool) -> None:
+    """Of another owner, who gets the page and nothing of the first question."""
+    second = page("Who is word9?")
+    fresh = start_host()
+    expected = ask(fresh, "two", second, owner="bob")
+    host = start_host(*flags(tmp_path, after=0.0 if killed else 3600.0))
+    ask(host, "one", page("What is word7?"), owner="alice")
+    if killed:
+        until_saved(tmp_path, 1)
+        host.kill()
+    else:
+        assert host.stop() == 0
+    (path,) = tmp_path.glob("*/*.kv")
+    saved = read_header(path)
+    assert saved is not None
+    assert (saved.owner, saved.shared) == ("", len(saved.tokens)), "private text is saved as public"
+    assert len(saved.tokens) < tokens(fresh, page("W"))
+    back = start_host(*flags(tmp_path))
+    assert ask(back, "two", second, owner="bob") == expected
+    end = back.end("two")
+    assert end["prompt_tokens"] - end["cached_tokens"] < 0.05 * end["prompt_tokens"]
+
+
+def test_another_page_behind_the_same_first_one(start_host: StartHost, tmp_path: Path) -> None:
+    """Where prompts were seen to part is a place to continue."""
+    first, others = LONG[:3000], [f"Page {n}. " + LONG[n * 500 :][:1500] for n in range(3)]
+    host = start_host(*flags(tmp_path))
+    for number, other in enumerate(others[:2]):
+        parts = [{"text": first + other, "shared": True}, {"text": "Why?"}]
+        ask(host, str(number), [USER | {"content": parts}], owner=f"o{number}")
+    assert host.stop() == 0
+    back = start_host(*flags(tmp_path))
+    parts = [{"text": first + others[2], "shared": True}, {"text": "Why?"}]
+    ask(back, "new", [USER | {"content": parts}], owner="o2")
+    assert back.end("new")["cached_tokens"] > 0.5 * back.end("new")["prompt_tokens"]
+
+
+def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartHost, tmp_path: Path) -> None:
+    public = {"role": "system", "content": [{"text": LONG[:1500], "shared": True}, {"text": LONG[1500:3500]}]}
+    host = start_host("--context", "4096", *flags(tmp_path, after=0.0))
+    for owner in ("alice", "bob"):
+        history: Messages = [public]
+        for number in range(2):
+            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:1500]}", owner=owner)
+    alice, bob, everybody = (owner_digest(owner) for owner in ("alice", "bob", ""))
+
+    def owners() -> list[str]:
+        return [path.name.split("-")[0] for path in tmp_path.glob("*/*.kv")]
+
+    eventually(lambda: owners().count(alice) > 1 and owners().count(bob) > 1, "nothing is saved apart")
+    host.send(op="forget", id="f", owner="alice")
+    assert host.end("f")["event"] == "forgotten"
+    assert alice not in owners() and bob in owners()
+    for path in tmp_path.glob(f"*/{everybody}-*.kv"):
+        saved = read_header(path)
+        assert saved is not None and saved.shared == len(saved.tokens)
+    assert host.stop() == 0
+    back = start_host("--context", "4096", *flags(tmp_path))
+    ask(back, "again", [public, USER | {"content": f"alice: {LONG[:1500]}"}], owner="alice")
+    shared = tokens(back, [{"role": "system", "content": LONG[:1500]}, USER | {"content": "W"}])
+    assert back.end("again")["cached_tokens"] <= shared
+
+
+# --------------------------------------------------------------------------- the index
+
+
+def test_a_stretch_is_continued_anywhere_inside_it(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    assert put(folder, "o", 2, [1, 2, 3, 4, 5, 6], b"state", first=3)
+    assert folder.find([1, 2, 3, 4, 9, 9], 0, "o")[1] == 4
+    assert folder.find([1, 2, 9, 9, 9, 9], 0, "o")[1] == 0
+    assert folder.find([1, 2, 3, 4, 5, 6], 6, "p")[1] == 0, "two tokens are shared"
+
+
+def test_a_state_that_ends_where_others_begin_is_not_outgrown(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    assert put(folder, "o", 0, [1, 2], b"system prompt")
+    assert put(folder, "o", 0, [1, 2, 3], b"turn")
+    outgrown = folder.outgrown("o", 0, [1, 2, 3, 4], stops=[2])
+    assert [one.tokens for one in outgrown] == [[1, 2, 3]]
+    assert folder.covers([1, 2], 0, "o") and not folder.covers([1, 2, 3, 4], 0, "o")
+    assert not folder.covers([1, 2, 3], 0, "o", besides=outgrown)
