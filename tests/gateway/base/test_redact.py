@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.base.redact
-from gateway.base.redact import _CHECKS, redact, redact_aside, redact_value
+from gateway.base.redact import _CHECKS, _RANDOM, _looks_random, redact, redact_aside, redact_value
 
 RULES = tomllib.loads(Path(gateway.base.redact.__file__).with_suffix(".toml").read_text())["secret"]
 
@@ -95,7 +95,10 @@ def plainly(text: str) -> tuple[str, int]:
             else:
                 begin = match.start() + 1
         text = "".join([*pieces, text[at:]])
-    return text, total
+    drawn = [match for match in _RANDOM.finditer(text) if _looks_random(match[0])]
+    for match in reversed(drawn):
+        text = f"{text[: match.start()]}[redacted]{text[match.end() :]}"
+    return text, total + len(drawn)
 
 
 PIECES = [word for rule in RULES for word in rule["near"]] + [
