@@ -22,7 +22,7 @@ MARK = "[redacted]"
 S = TypeVar("S", bound=Struct)
 
 # Longer texts (characters) are searched in a thread; shorter ones block the event loop for less than 2 ms.
-_LONG_TEXT = 64 * 1024
+_LONG_TEXT = 24 * 1024
 # A shorter run of letters and digits is no token.
 _LEAST_DRAWN = 12
 

