@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +70,15 @@ class Journal:
     def mark(self, name: str) -> None:
         """Set the timing ``name`` to the time since the question arrived, unless it is set."""
         self._timings.setdefault(name, self.elapsed)
+
+    def estimated_seconds(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Estimate a generation's duration at the speeds of the question's last one; infinite before the first."""
+        for made in reversed(self.generations):
+            read = made.prompt_tokens - made.cached_tokens
+            if read and made.prefill_seconds and made.completion_tokens and made.decode_seconds:
+                prefill = prompt_tokens * made.prefill_seconds / read
+                return prefill + completion_tokens * made.decode_seconds / made.completion_tokens
+        return math.inf
 
     @property
     def elapsed(self) -> float:

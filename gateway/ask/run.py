@@ -10,12 +10,12 @@ from msgspec import Struct
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background.background import Background, BackgroundBuilder
 from gateway.ask.background.compact import CompactionCache, PageCompactor
-from gateway.ask.background.draft import draft_pages
+from gateway.ask.background.draft import draft_page
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
-from gateway.ask.retrieve import Retrieval
-from gateway.ask.terms import Terms, generate_terms
+from gateway.ask.retrieve import Found, Retrieval
+from gateway.ask.terms import propose_terms
 from gateway.ask.types import AskResult, Budget, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
@@ -64,11 +64,11 @@ class QuestionRun:
         limits = effective_limits(parts.settings, parts.defaults, info.context)
         journal.details["limits"] = msgspec.to_builtins(limits)
         await self._check_question(prompt, limits)
-        terms = await self._terms()
-        background = await self._background(terms.terms, prompt, limits, info.fingerprint)
+        found = await self._found(limits)
+        background = await self._background(found, prompt, limits, info.fingerprint)
         answer = await write_answer(self._model, journal, prompt, background, limits.answer)
         await self._model.settle()
-        return self._result(terms, background, answer, limits)
+        return self._result(found.terms, background, answer, limits)
 
     async def _load(self) -> ModelInfo:
         """Wait for the model, started if need be, and report its progress as stages."""
@@ -101,34 +101,35 @@ class QuestionRun:
                 details={"tokens": tokens, "limit": limit},
             )
 
-    async def _terms(self) -> Terms:
+    async def _found(self, limits: Limits) -> Found:
+        """Search with the question while the model writes its terms."""
+        parts, journal = self._parts, self._journal
+        retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
+        terms = asyncio.create_task(self._terms())
+        try:
+            return await retrieval.run(journal.call.question, terms)
+        finally:
+            await stop([terms])
+
+    async def _terms(self) -> list[str]:
         journal = self._journal
         journal.stage("terms")
         with journal.timed("terms"):
-            terms = await generate_terms(
+            return await propose_terms(
                 self._model,
                 self._parts.prompts.get("search_terms"),
                 self._parts.settings.subject,
                 journal.call.question,
             )
-        journal.stage(
-            "terms", terms=terms.terms, **({} if terms.source == "model" else {"from": terms.source})
-        )
-        journal.details["search"] = msgspec.to_builtins(terms)
-        return terms
 
-    async def _background(
-        self, terms: list[str], prompt: Prompt, limits: Limits, fingerprint: str
-    ) -> Background:
+    async def _background(self, found: Found, prompt: Prompt, limits: Limits, fingerprint: str) -> Background:
         parts, journal = self._parts, self._journal
-        retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
-        found = await retrieval.run(terms)
         summary_prompt = parts.prompts.get("compact_article")
         compactor = PageCompactor(self._model, journal, summary_prompt, limits, parts.cache, fingerprint)
         builder = BackgroundBuilder(self._model, journal, prompt, limits, compactor)
-        return await builder.build(await draft_pages(found, self._model.count, limits.passage), terms)
+        return await builder.build([draft_page(each, limits.passage) for each in found.pages], found.terms)
 
-    def _result(self, terms: Terms, background: Background, answer: Answer, limits: Limits) -> AskResult:
+    def _result(self, terms: list[str], background: Background, answer: Answer, limits: Limits) -> AskResult:
         journal, parts = self._journal, self._parts
         budget = Budget(
             prompt_limit=limits.prompt,
@@ -145,7 +146,7 @@ class QuestionRun:
             id=journal.call.id,
             answer=answer.text,
             citations=answer.citations,
-            search_terms=terms.terms,
+            search_terms=terms,
             skipped=[Skipped(visible(each.title), visible(each.reason)) for each in journal.skipped],
             budget=budget,
             timings=journal.timings(),

@@ -12,15 +12,16 @@ T = TypeVar("T", bound=Hashable)
 K = 60
 
 
-def fuse(rankings: Sequence[Sequence[T]], k: int = K) -> list[tuple[T, float]]:
+def fuse(rankings: Sequence[Sequence[T]], k: int = K, weights: Sequence[float] = ()) -> list[tuple[T, float]]:
     """Reciprocal rank fusion: each ranking gives an item 1 / (k + rank), its first one having rank 1; best first.
 
-    Scores of different kinds (BM25, cosine) need not be comparable for that. An item that a ranking has twice counts
-    there by its first place; of equals the one that came first in an earlier ranking is first (G. Cormack, C. Clarke,
-    S. Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009).
+    ``weights`` multiply what each ranking gives. Scores of different kinds (BM25, cosine) need not be comparable. An
+    item that a ranking has twice counts there by its first place; of equals the one that came first in an earlier
+    ranking is first (G. Cormack, C. Clarke, S. Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual
+    rank learning methods", SIGIR 2009).
     """
     scores: defaultdict[T, float] = defaultdict(float)
-    for ranking in rankings:
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, item in enumerate(dict.fromkeys(ranking), 1):
-            scores[item] += 1.0 / (k + rank)
+            scores[item] += weight / (k + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])

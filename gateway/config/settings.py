@@ -114,7 +114,7 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     prompt_tokens: Annotated[int, Meta(ge=0)] = 0
     # Of the answer; else a quarter of the context, at most 1024.
     answer_tokens: Annotated[int, Meta(ge=0)] = 0
-    # Pages for each search term; else 3.
+    # Pages that are read for a question, of which the best passages are shown; else 5.
     pages: Annotated[int, Meta(ge=0, le=20)] = 0
     # Pages are cut into passages of about this size; else 120.
     passage_tokens: Annotated[int, Meta(ge=0)] = 0

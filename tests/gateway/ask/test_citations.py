@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.ask.background.draft import RetrievedPage, draft_page
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker, is_refusal
 from gateway.ask.checking.evidence import Evidence
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
-from tests.gateway.ask.test_passages import sync_draft
 
 PAGES = [
     page("Befunge", *BEFUNGE),
@@ -23,7 +23,9 @@ PAGES = [
 
 
 def evidence_of(pages: list[Page]) -> Evidence:
-    return Evidence.of((n, each, sync_draft(each).passages) for n, each in enumerate(pages, 1))
+    return Evidence.of(
+        (n, each, draft_page(RetrievedPage(each, ""), 12).passages) for n, each in enumerate(pages, 1)
+    )
 
 
 EVIDENCE = evidence_of(PAGES)
