@@ -39,16 +39,17 @@ async def write_answer(
         pages=[used.page.title for used in background.pages],
         **({"in_part": in_part} if in_part else {}),
     )
-    checker = AnswerChecker(background.evidence())
+    checker = AnswerChecker(background.evidence(), journal.call.question)
 
     def show(text: str) -> None:
         if text:
             journal.answer += text
             journal.emit(AnswerDelta(text))
 
-    def on_text(text: str) -> None:
+    def on_text(text: str) -> bool:
         journal.mark("first_token")
         show(checker.feed(text))
+        return checker.looping
 
     values = {"background": background.text, "question": journal.call.question}
     with journal.timed("answer"):
@@ -61,14 +62,15 @@ async def write_answer(
         "unsupported": checker.unsupported,
         "corrected": checker.corrected,
         "cut": generated.cut,
+        "repeated": checker.repeated,
+        "stopped": generated.stopped,
         "replaced": checker.answer == REFUSAL and generated.text.strip() != REFUSAL,
     }
-    finished = generated.finished
     return Answer(
         checker.answer,
         _citations(background, checker.cited),
-        finished.completion_tokens,
-        finished.cached_tokens,
+        generated.completion_tokens,
+        generated.cached_tokens,
     )
 
 

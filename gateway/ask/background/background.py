@@ -39,8 +39,11 @@ class Background(Struct, frozen=True):
     tokens: int
 
     def evidence(self) -> Evidence:
-        """Evidence from the pages' own text, even where a summary is shown."""
-        return Evidence.of((n, used.page, used.own) for n, used in enumerate(self.pages, 1))
+        """Evidence from the passages shown; for a summary, from the page's own text."""
+        return Evidence.of(
+            (n, used.page, used.own if used.how == "summary" else used.shown)
+            for n, used in enumerate(self.pages, 1)
+        )
 
 
 class BackgroundBuilder:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.background.fit import Summarize
-from gateway.ask.checking.evidence import Evidence, claim, supporting
+from gateway.ask.checking.evidence import Evidence, supporting
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
@@ -173,7 +173,7 @@ class PageCompactor:
         evidence = Evidence.of([(0, draft.page, draft.passages)])
         distinct = {same_words(each): each for each in reversed(complete) if not is_babble(each)}
         kept = [each for each in complete if distinct.get(same_words(each)) is each]
-        kept = [each for each in kept if supporting(claim(each, evidence.ordinary), evidence).pages]
+        kept = [each for each in kept if supporting(each, evidence, self._journal.call.question).pages]
         dropped = [each for each in sentences if not any(each is one for one in kept)]
         if dropped:
             self._journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})

@@ -49,8 +49,8 @@ class Selection(Struct, frozen=True):
     chosen: tuple[Ranked, ...]
 
     def by_page(self) -> Iterator[tuple[int, list[int]]]:
-        """Each page's index with its passages in page order, the page with the best passage first."""
-        for draft in dict.fromkeys(each.draft for each in self.chosen):
+        """Each page's index with its passages, in the order of the pages and of their text."""
+        for draft in sorted({each.draft for each in self.chosen}):
             yield draft, sorted(each.passage for each in self.chosen if each.draft == draft)
 
     def without_last(self) -> Selection:

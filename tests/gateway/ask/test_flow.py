@@ -155,10 +155,26 @@ async def test_an_invented_answer_is_replaced() -> None:
 
 
 async def test_an_answer_over_its_limit_says_so() -> None:
-    asked = Asked(Model(["Befunge"], f"{ANSWER} " * 30), befunge_wiki(), answer_tokens=16)
+    asked = Asked(Model(["Befunge"], f"{ANSWER} And more " * 30), befunge_wiki(), answer_tokens=16)
     result = await asked.ask(QUESTION)
     assert result.answer.endswith("…")
     assert asked.records[0].details["check"]["cut"]
+
+
+async def test_an_answer_that_repeats_itself_ends() -> None:
+    """The generation is cancelled, the repetition cut, and the record says so."""
+    model = Model(["Befunge"], f"{ANSWER} " * 47)
+    asked = Asked(model, befunge_wiki())
+    result = await asked.ask(QUESTION)
+    assert result.answer == f"{ANSWER} [1]"
+    (record,) = asked.records
+    assert record.details["check"]["repeated"] == [ANSWER] * 3
+    assert record.details["check"]["stopped"] and not record.details["check"]["cut"]
+    generation = record.generations[-1]
+    assert (generation.step, generation.finish_reason) == ("answer", "repetition")
+    assert len(generation.output) < 6 * len(ANSWER)
+    assert 0 < result.budget.answer_tokens < 6 * len(ANSWER.split())
+    assert model.running == 0
 
 
 async def test_pages_that_fail_are_skipped() -> None:

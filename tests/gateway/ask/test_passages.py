@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from gateway.ask.background.draft import PageDraft, RetrievedPage, draft_page, render_page
 from gateway.ask.background.fit import Costs, choose
 from gateway.ask.background.rank import rank
-from gateway.ask.checking.evidence import claim
 from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, text_units
 from gateway.ask.text.words import content_words
 from gateway.wiki.source import Page, Section
@@ -216,4 +215,5 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         "# " * 90_000,
     ):
         assert text_units(text)
-        assert claim(text) == claim(text)
+        evidence = Evidence.of([(1, page("T", text), [Passage(0, text)])])
+        assert not supporting(text[:1000], evidence, text[:1000]).together
