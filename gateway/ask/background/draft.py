@@ -60,11 +60,14 @@ def title_line(n: int, page: Page) -> str:
 
 
 def _lines(n: int, paths: Sequence[tuple[str, ...]], shown: Sequence[Passage]) -> Iterator[str]:
-    """A section's first passage carries its headings, and a table's first row the header."""
+    """A section's first passage carries its headings, and a table's first row the header.
+
+    The marker of code stands on a line of its own, where it cannot look like a part of it.
+    """
     before = Passage(-1, "")
     for passage in shown:
         is_new = passage.section != before.section
-        text = f"{passage.text} [{n}]"
+        text = passage.text + ("\n" if passage.code else " ") + f"[{n}]"
         if passage.header and (is_new or passage.header != before.header) and passage.text != passage.header:
             text = f"{passage.header}\n{text}"
         if is_new and paths[passage.section]:

@@ -24,6 +24,8 @@ _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
 _LIST_ITEM = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]")
 _CELLS = " | "
+# A line that other lines follow, but no code.
+_SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
 # The first row of a table with this many columns is its header, never a statement of its own.
 _COLUMNS_WITH_HEADER = 3
 
@@ -45,6 +47,7 @@ class Passage(Struct, frozen=True):
     section: int
     text: str
     header: str = ""
+    code: bool = False
 
 
 def estimated_tokens(text: str) -> int:
@@ -64,9 +67,9 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
             found += [Passage(section, row.text, header) for row in rows[first:]]
         else:
             whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
-            found += [
-                Passage(section, part) for part in group(rows, _LONGEST_LIST * limit if whole else limit)
-            ]
+            for text in group(rows, _LONGEST_LIST * limit if whole else limit):
+                code = kind == "code" and not _SHORT_SENTENCE.fullmatch(text.rpartition("\n")[2])
+                found.append(Passage(section, text, code=code))
     return found
 
 

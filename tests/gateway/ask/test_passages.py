@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gateway.ask.background.draft import PageDraft, RetrievedPage, draft_page, render_page
 from gateway.ask.background.fit import Costs, choose
 from gateway.ask.background.rank import rank
+from gateway.ask.checking.evidence import Evidence, supporting
 from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, text_units
 from gateway.ask.text.words import content_words
 from gateway.wiki.source import Page, Section
@@ -66,9 +67,9 @@ def test_the_format() -> None:
         "History: The language was made. [3]\n"
         "It is\told. [3]\n"
         "History / Countdown: This program counts down to one. [3]\n"
-        "9>:.1-:v\n ^     _@ [3]\n"
-        "Loop:\n9>v\n\n ^< [3]\n"
-        "Short: &&+.@ [3]\n"
+        "9>:.1-:v\n ^     _@\n[3]\n"
+        "Loop:\n9>v\n\n ^<\n[3]\n"
+        "Short:\n&&+.@\n[3]\n"
         "Versions:\nYear | Name | Author\n1993 | 93 | Pressey [3]\n"
         "1998 | 98 | Cats Eye [3]"
     )
