@@ -77,11 +77,12 @@ class Retrieval:
             for term, searched in {question: results[0], **kept}.items():
                 self._report(term, searched)
             finders = _ranked(question, results[0], kept)
+            sections = {ref.title: ref.section for ref in results[0].refs["text"]}
             with self._journal.timed("fetch"):
                 for title in list(finders)[: self._limit]:
                     fetches[title] = asyncio.create_task(self._fetch(title))
                 fetched = [(title, finders[title], await task) for title, task in fetches.items()]
-            return Found(self._usable(fetched), list(kept))
+            return Found(self._usable(fetched, sections), list(kept))
         finally:
             await stop([own, *searches, *fetches.values()])
 
@@ -119,7 +120,9 @@ class Retrieval:
             self._reported.add(searched.problem)
             self._journal.skip(term, searched.problem)
 
-    def _usable(self, fetched: list[tuple[str, str, Page | str]]) -> list[RetrievedPage]:
+    def _usable(
+        self, fetched: list[tuple[str, str, Page | str]], sections: Mapping[str, int | None]
+    ) -> list[RetrievedPage]:
         usable: dict[str, RetrievedPage] = {}
         sketches: dict[str, bytes] = {}
         for title, finder, page in fetched:
@@ -134,7 +137,7 @@ class Retrieval:
                     self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
                     continue
                 sketches[page.title] = found
-                usable[page.title] = RetrievedPage(page, finder)
+                usable[page.title] = RetrievedPage(page, finder, sections.get(title))
         return list(usable.values())
 
     async def _search(self, term: str) -> _Searched:

@@ -11,10 +11,14 @@ from gateway.wiki.source import Page
 
 
 class RetrievedPage(Struct, frozen=True):
-    """A fetched page and the search that found it first: a term, or the question."""
+    """A fetched page and the search that found it first: a term, or the question.
+
+    ``section`` is the index of the section that is nearest to the question by meaning, if that is known.
+    """
 
     page: Page
     term: str
+    section: int | None = None
 
 
 class PageDraft(Struct, frozen=True):
@@ -22,6 +26,7 @@ class PageDraft(Struct, frozen=True):
 
     page: Page
     term: str
+    section: int | None  # as in RetrievedPage
     passages: list[Passage]
     paths: list[tuple[str, ...]]
 
@@ -34,7 +39,7 @@ def draft_page(found: RetrievedPage, passage_tokens: int) -> PageDraft:
         for index, section in enumerate(sections)
         for passage in cut_section(index, section.text, passage_tokens)
     ]
-    return PageDraft(found.page, found.term, passages, section_paths(found.page))
+    return PageDraft(found.page, found.term, found.section, passages, section_paths(found.page))
 
 
 def section_paths(page: Page) -> list[tuple[str, ...]]:

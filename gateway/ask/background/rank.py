@@ -1,4 +1,4 @@
-"""The passages of all found pages, ranked by the question's words. Pure functions.
+"""The passages of all found pages, ranked by the question's words and by meaning. Pure functions.
 
 A passage counts as its page's title, its headings, a table's header and its text, so that no passage has to repeat
 them (BM25: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework", 2009).
@@ -24,6 +24,8 @@ _TERM_WEIGHT = 0.3
 # A passage gains this share of its better neighbour's score, and a lead scores at least this share of the page's best.
 
 _NEIGHBOUR_SHARE, _LEAD_SHARE = 0.2, 0.8
+# A section that is nearest to the question by meaning gains this share of the best score.
+_NEAR_SHARE = 0.4
 # What each place among the found pages costs a page's passages.
 _PLACE = 0.05
 _SIMILAR = 0.75  # difflib ratio from which a word counts as a title's word, misspelt
@@ -49,7 +51,7 @@ _CUES = (
 
 
 class Ranked(Struct, frozen=True):
-    """A passage, by the indices of its draft and in it. ``score`` is 0 if it shares no word with the query."""
+    """A passage, by the indices of its draft and in it. ``score`` is 0 if nothing of it matches the query."""
 
     draft: int
     passage: int
@@ -62,9 +64,15 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     titles = [content_words(draft.page.title) for draft in drafts]
     cues = [name for name, asks, _ in _CUES if asks.search(question)]
     query = _query(question, terms, {word for page in texts for words in page for word in words}, titles)
+    scored = _bm25(texts, query, cues)
+    best = max((score for scores in scored for score in scores), default=0.0) or 1.0
     ranked: list[Ranked] = []
-    for number, scores in enumerate(_bm25(texts, query, cues)):
-        raised = _with_neighbours(drafts[number], scores)
+    for number, scores in enumerate(scored):
+        near = [passage.section == drafts[number].section for passage in drafts[number].passages]
+        raised = [
+            score + _NEAR_SHARE * best * is_near
+            for score, is_near in zip(_with_neighbours(drafts[number], scores), near, strict=True)
+        ]
         if raised:
             raised[0] = max(raised[0], _LEAD_SHARE * max(raised))
         ranked += [

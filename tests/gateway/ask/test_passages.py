@@ -163,6 +163,16 @@ def test_a_term_helps_where_the_question_has_other_words() -> None:
     assert best("¿Qué es?", *pages, terms=("pictures",)) == ("B", Passage(0, "Pictures are programs."))
 
 
+def test_the_nearest_section_by_meaning_gains() -> None:
+    made = page("Boat", "A boat is old.", ("Making", "Planks are bent."), ("Use", "A boat floats."))
+    for section, text in ((None, "A boat floats."), (1, "Planks are bent.")):
+        drafts = [draft_page(RetrievedPage(made, "", section), 40)]
+        first = rank(drafts, "How does one float, or build a ship?" if section is None else "Wie baut man?")[
+            0
+        ]
+        assert drafts[0].passages[first.passage].text == text
+
+
 def test_an_identifier_is_one_word() -> None:
     """Its parts say nothing by themselves: FILL_PIT is neither to fill nor a pit."""
     assert content_words("The FILL_PIT flag.") == ["fill_pit", "flag"]
