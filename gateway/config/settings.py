@@ -118,7 +118,7 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     pages: Annotated[int, Meta(ge=0, le=20)] = 0
     # Pages are cut into passages of about this size; else 120.
     passage_tokens: Annotated[int, Meta(ge=0)] = 0
-    # No page is added to a prompt with less space, and a question that leaves less is refused.
+    # A question that leaves less space for pages is refused.
     min_space_tokens: Tokens = 100
     max_question_bytes: Positive = 4096
     deadline_seconds: Timeout = 300.0

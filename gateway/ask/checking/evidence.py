@@ -30,11 +30,14 @@ from gateway.ask.text.words import (
 from gateway.wiki.source import Page
 
 _LEAST_SHARE = 0.5
+# Of the question's words, for a claim that has only names and numbers.
+_LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
 _LEAST_WEIGHT = 2
 ITEM_NUMBER = re.compile(r"\A\s*(?:[0-9]{1,3}[.)]|[-*•])\s")
 # A sentence that begins so speaks of what the one before names.
 _REFERS = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those)\b", re.I)
+_PARENTHESES = re.compile(r"\([^()]*\)")
 _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
 _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
@@ -73,10 +76,14 @@ class Statement(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """The pages of the prompt; ``ordinary`` stems occur in lower case in some of them."""
+    """The pages of the prompt; ``ordinary`` stems occur in lower case in some of them.
+
+    ``titles`` are the stems of each page's title, without a part in parentheses.
+    """
 
     passages: list[EvidencePassage]
     statements: list[Statement]
+    titles: list[frozenset[str]]
     ordinary: frozenset[str]
     urls: dict[int, str]
 
@@ -85,10 +92,12 @@ class Evidence(Struct, frozen=True):
         """Build evidence from numbered pages and passages of each."""
         passages: list[EvidencePassage] = []
         statements: list[Statement] = []
+        titles: list[frozenset[str]] = []
         urls: dict[int, str] = {}
         ordinary: set[str] = set()
         for n, page, parts in pages:
             urls[n] = page.url
+            titles.append(_meaning(content_words(_PARENTHESES.sub("", page.title))))
             for part in parts:
                 passages.append(EvidencePassage(n, part.section, part.text))
                 ordinary |= lower_case_stems(part.text)
@@ -100,7 +109,7 @@ class Evidence(Struct, frozen=True):
                     Statement(n, part.section, words, context | before)
                     for words, before in _statements(part.text)
                 )
-        return cls(passages, statements, frozenset(ordinary), urls)
+        return cls(passages, statements, titles, frozenset(ordinary), urls)
 
 
 class Support(Struct, frozen=True):
@@ -157,13 +166,17 @@ def _subject(clause: str, claimed: Features) -> frozenset[str]:
 
 
 def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int, Support]:
-    relation = _relation(claimed)
+    relation, least = _relation(claimed), _LEAST_SHARE
     required = claimed.names | claimed.numbers
+    words = _meaning(claimed.words)
     if not relation:
         if not required or not (claimed.names or asked.words):
             return {}
-        relation = _relation(asked) - _meaning(claimed.words)
+        relation, least = _relation(asked) - words, _LEAST_SHARE_ASKED
         required |= asked.names | asked.numbers
+        words |= _meaning(asked.words)
+    # A claim that names a page is about that page.
+    required = required.union(*(title for title in evidence.titles if title <= words))
     found: dict[int, Support] = {}
     for statement in evidence.statements:
         every = statement.words | statement.context
@@ -175,10 +188,9 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
         if not _meaning(claimed.words) & (statement.words - statement.context):
             continue  # a title, a heading or a table's header says nothing by itself
         matched = len(relation & every)
-        if matched < _LEAST_SHARE * len(relation) or matched + 2 * len(required) < _LEAST_WEIGHT:
+        if matched < least * len(relation) or matched + 2 * len(required) < _LEAST_WEIGHT:
             continue
-        words = relation | required
-        share = len(words & every) / len(words)
+        share = len((relation | required) & every) / len(relation | required)
         if statement.n not in found or share > found[statement.n].share:
             found[statement.n] = Support(share, statement.section)
     return found

@@ -99,6 +99,9 @@ PRIZES = page(
 )
 
 
+TOOLS = [page("fmt", "It fills lines."), page("pr", "The default width of a line is 72.")]
+
+
 @pytest.mark.parametrize(
     ("answer", "question", "supported"),
     [
@@ -116,6 +119,10 @@ PRIZES = page(
         ("Ann Lee moved to Rome in 2011.", "", False),
         ("Ann Lee wrote the Silver Pen.", "", False),
         ("The Sea has 3 pages.", "", False),
+        # about another page of the prompt
+        ("The default width of fmt is 72.", "", False),
+        ("The default width of pr is 72.", "", True),
+        ("72.", "What is the default width of fmt?", False),
         # a number without what it counts
         ("The answer is: 3", "", False),
         ("The answer is: 3", "How many prizes did Ann Lee win?", False),
@@ -126,9 +133,9 @@ PRIZES = page(
     ],
 )
 def test_name_number_and_relation_stand_together(answer: str, question: str, supported: bool) -> None:
-    checker = AnswerChecker(evidence_of([PRIZES]), question)
+    checker = AnswerChecker(evidence_of([PRIZES, *TOOLS]), question)
     shown = checker.feed(answer) + checker.end()
-    assert (shown == f"{answer} [1]") == supported, shown
+    assert (shown in (f"{answer} [1]", f"{answer} [3]")) == supported, shown
     assert supported or shown == REFUSAL
 
 
