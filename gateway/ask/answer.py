@@ -46,16 +46,17 @@ async def write_answer(
         **({"in_part": in_part} if in_part else {}),
         **({} if seconds is None else {"seconds": round(seconds, 1)}),
     )
-    checker = AnswerChecker(background.evidence())
+    checker = AnswerChecker(background.evidence(), journal.call.question)
 
     def show(text: str) -> None:
         if text:
             journal.answer += text
             journal.emit(AnswerDelta(text))
 
-    def on_text(text: str) -> None:
+    def on_text(text: str) -> bool:
         journal.mark("first_token")
         show(checker.feed(text))
+        return checker.looping
 
     values = {"background": background.text, "question": journal.call.question}
     with journal.timed("answer"):
@@ -68,15 +69,16 @@ async def write_answer(
         "unsupported": checker.unsupported,
         "corrected": checker.corrected,
         "cut": generated.cut,
+        "repeated": checker.repeated,
+        "stopped": generated.stopped,
         "replaced": checker.answer == REFUSAL and generated.text.strip() != REFUSAL,
     }
-    finished = generated.finished
     return Answer(
         checker.answer,
         _citations(background, checker.cited),
         generated.cut,
-        finished.completion_tokens,
-        finished.cached_tokens,
+        generated.completion_tokens,
+        generated.cached_tokens,
     )
 
 

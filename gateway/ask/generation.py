@@ -14,21 +14,21 @@ from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, LoadProgress
 from gateway.models.prompts import Prompt
 from gateway.telemetry.generations import GenerationRecorder, text_of
-from model_host.protocol import Delta, Finished, Lane, Message, Prefill, Queued, Started
+from model_host.protocol import Delta, Lane, Message, Prefill, Queued, Started
 
+# Finish reason in the record of a generation that its reader stopped.
+STOPPED = "repetition"
 _LANES: tuple[Lane, ...] = ("interactive", "retrieval", "background")
 
 
 class Generated(Struct, frozen=True):
-    """The raw text and how the generation ended."""
+    """The raw text, its tokens, and how the generation ended: ``cut`` by the token limit, ``stopped`` by its reader."""
 
     text: str
-    finished: Finished
-
-    @property
-    def cut(self) -> bool:
-        """Whether the token limit ended it."""
-        return self.finished.reason == "length"
+    completion_tokens: int
+    cached_tokens: int
+    cut: bool = False
+    stopped: bool = False
 
 
 class Model:
@@ -65,29 +65,39 @@ class Model:
         *,
         shared: Collection[str] = (),
         max_tokens: int,
-        on_text: Callable[[str], None] | None = None,
+        on_text: Callable[[str], bool] | None = None,
     ) -> Generated:
-        """Run a prompt; ``on_text`` gets each piece of text. Raises what the inference raises."""
+        """Run a prompt; ``on_text`` gets each piece of text and returns whether to stop.
+
+        Raises what the inference raises.
+        """
         call = self._call(step, prompt, prompt.render(shared=shared, **values), max_tokens)
         flat = [msgspec.structs.replace(message, content=text_of(message)) for message in call.messages or []]
         recorder = GenerationRecorder(call, step, prompt=prompt, variables=values, messages=flat)
-        unfinished = "cancelled"
+        unfinished, cached = "cancelled", 0
         try:
             # Implementations are generators; closing one is what cancels its generation.
             async with aclosing(self._inference.generate(call)) as stream:
                 async for event in stream:
                     recorder.see(event)
-                    if isinstance(event, Delta) and on_text is not None:
-                        on_text(event.text)
+                    if isinstance(event, Started):
+                        cached = event.cached_tokens
+                    if isinstance(event, Delta) and on_text is not None and on_text(event.text):
+                        unfinished = STOPPED
+                        break
                     self._report(step, event)
         except HearthError as error:
             unfinished = error.code
             raise
         finally:
             self._journal.generations.append(recorder.record(unfinished))
-        if recorder.finished is None:
+        text, end = recorder.text, recorder.finished
+        if end is not None:
+            return Generated(text, end.completion_tokens, end.cached_tokens, end.reason == "length")
+        if unfinished != STOPPED:
             raise HearthError("the model ended a generation without a final event")
-        return Generated(recorder.text, recorder.finished)
+        (tokens,) = await self.count([text])
+        return Generated(text, tokens, cached, stopped=True)
 
     def _call(self, step: str, prompt: Prompt, messages: list[Message], max_tokens: int) -> GenerateCall:
         asked = self._journal.call

@@ -8,7 +8,7 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import AskSettings
 from gateway.models.catalog import FlowDefaults
 
-_PAGES = 3
+_PAGES = 5
 _PASSAGE_TOKENS = 120
 _MOST_ANSWER_TOKENS = 1024
 # No useful answer is possible below these.
@@ -17,7 +17,7 @@ _LEAST_ANSWER_TOKENS = 16
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits in tokens, except ``pages`` (per term) and ``compaction_words`` (0: no cap).
+    """Limits in tokens, except ``pages`` (in all) and ``compaction_words`` (0: no cap).
 
     ``reason`` says where ``prompt`` is from. Time lowers ``prompt`` and ``answer``, unless the settings fix them.
     """

@@ -1,21 +1,28 @@
-"""From search terms to pages, with concurrent searches and fetches whose results keep a fixed order."""
+"""From the question and its search terms to pages, with concurrent searches and fetches in a fixed order."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import structlog
 
 from gateway.ask.background.draft import RetrievedPage
 from gateway.ask.journal import Journal
+from gateway.ask.text.words import content_words
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError
+from gateway.base.ranking import fuse
 from gateway.wiki.sketch import alike, sketch
 from gateway.wiki.source import Hits, Page, PageRef, WikiSource
 
 _FETCHES_AT_ONCE = 4
+# Of each search. Fewer pages are fetched: those that several searches place well.
+_HITS = 20
+# How much the rankings count. The text search with the whole question is the best one, and models write bad terms.
+_TITLES, _TERMS = 0.9, 0.6
+_K = 2  # of the fusion: the first places of a ranking count clearly more than the following ones
 
 log = structlog.get_logger(__name__)
 
@@ -23,56 +30,88 @@ Search = Callable[[str, int], Awaitable[list[PageRef] | Hits]]
 
 
 class _Searched(NamedTuple):
-    """The result of a term's searches; ``failed`` holds the errors by kind of search."""
+    """The results of a term's searches, and their errors, by kind of search."""
 
-    refs: list[PageRef]
+    refs: dict[str, list[PageRef]]
     failed: dict[str, Exception]
     problem: str | None
     note: str | None
 
 
-class Retrieval:
-    """Finds the pages for one question. ``timeout`` is in seconds, for each search and each page."""
+class Found(NamedTuple):
+    """The pages for a question, best first, and the terms that helped to find them."""
 
-    def __init__(self, wiki: WikiSource, journal: Journal, pages_per_term: int, timeout: float) -> None:
+    pages: list[RetrievedPage]
+    terms: list[str]
+
+
+class Retrieval:
+    """Finds the pages for one question, at most ``pages``. ``timeout`` is in seconds, for each search and each page."""
+
+    def __init__(self, wiki: WikiSource, journal: Journal, pages: int, timeout: float) -> None:
         self._wiki = wiki
         self._journal = journal
-        self._limit = pages_per_term
+        self._limit = pages
         self._timeout = timeout
         self._kinds: dict[str, Search] = {"title": wiki.search_titles, "text": wiki.search_text}
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
-        self._reported: set[str] = set()  # problems that all terms may share
+        self._reported: set[str] = set()  # problems that all searches may share
 
-    async def run(self, terms: list[str]) -> list[RetrievedPage]:
-        """Return distinct pages by term, then by rank. A fetch starts as soon as its term's search has ended.
+    async def run(self, question: str, proposed: Awaitable[list[str]]) -> Found:
+        """Search with the question at once, with the proposed terms once they are there, and fetch the best pages.
 
-        A page or search that fails is reported in ``skipped``. Raises HearthError if every search failed.
+        A term that shares no word with the question or with a title that it finds is dropped. A page or search that
+        fails is reported in ``skipped``. Raises HearthError if every search failed, and whatever ``proposed`` raises.
         """
-        searches = [asyncio.create_task(self._search(term)) for term in terms]
-        fetches: dict[str, tuple[int, asyncio.Task[Page | str]]] = {}
-        problems: list[Exception] = []
+        own = asyncio.create_task(self._search(question))
+        fetches: dict[str, asyncio.Task[Page | str]] = {}
+        searches: list[asyncio.Task[_Searched]] = []
         try:
+            terms = await proposed
+            searches += [asyncio.create_task(self._search(term)) for term in terms]
             with self._journal.timed("search"):
-                for index, search in enumerate(searches):
-                    searched = await search
-                    problems += self._report(terms[index], searched)
-                    for ref in searched.refs:
-                        if ref.title not in fetches:
-                            fetches[ref.title] = index, asyncio.create_task(self._fetch(ref.title))
-            if terms and len(problems) == len(self._kinds) * len(terms):
-                raise _unreachable(problems[0])
+                results = [await task for task in (own, *searches)]
+            kept = self._related(question, terms, results[1:])
+            if all(len(each.failed) == len(self._kinds) for each in [results[0], *kept.values()]):
+                raise _unreachable(next(iter(results[0].failed.values())))
+            for term, searched in {question: results[0], **kept}.items():
+                self._report(term, searched)
+            finders = _ranked(question, results[0], kept)
+            sections = {ref.title: ref.section for ref in results[0].refs["text"]}
             with self._journal.timed("fetch"):
-                return self._usable([(title, term, await task) for title, (term, task) in fetches.items()])
+                for title in list(finders)[: self._limit]:
+                    fetches[title] = asyncio.create_task(self._fetch(title))
+                fetched = [(title, finders[title], await task) for title, task in fetches.items()]
+            return Found(self._usable(fetched, sections), list(kept))
         finally:
-            await stop([*searches, *(task for _, task in fetches.values())])
+            await stop([own, *searches, *fetches.values()])
 
-    def _report(self, term: str, searched: _Searched) -> list[Exception]:
-        """Report what was found and what failed, each problem once, and return the errors."""
+    def _related(
+        self, question: str, terms: Sequence[str], results: Sequence[_Searched]
+    ) -> dict[str, _Searched]:
+        """Keep the terms that have something to do with the question, with their results."""
+        asked = _telling(question)
+        kept: dict[str, _Searched] = {}
+        dropped: list[str] = []
+        for term, searched in zip(terms, results, strict=True):
+            words = _telling(term)
+            titles = (_telling(ref.title) for ref in searched.refs["title"])
+            if words & asked or any(words & title for title in titles):
+                kept[term] = searched
+            else:
+                dropped.append(term)
+        self._journal.stage("terms", terms=list(kept), **({"dropped": dropped} if dropped else {}))
+        self._journal.details["search"] = {"terms": list(kept), "dropped": dropped}
+        return kept
+
+    def _report(self, term: str, searched: _Searched) -> None:
+        """Report what was found and what failed, each problem once."""
         remarks = {"without": searched.problem, "note": searched.note}
+        titles = [ref.title for refs in searched.refs.values() for ref in refs]
         self._journal.stage(
             "search",
             term=term,
-            pages=[ref.title for ref in searched.refs],
+            pages=list(dict.fromkeys(titles))[: self._limit],
             **{name: text for name, text in remarks.items() if text},
         )
         for kind, error in searched.failed.items():
@@ -80,12 +119,13 @@ class Retrieval:
         if searched.problem is not None and searched.problem not in self._reported:
             self._reported.add(searched.problem)
             self._journal.skip(term, searched.problem)
-        return list(searched.failed.values())
 
-    def _usable(self, fetched: list[tuple[str, int, Page | str]]) -> list[RetrievedPage]:
+    def _usable(
+        self, fetched: list[tuple[str, str, Page | str]], sections: Mapping[str, int | None]
+    ) -> list[RetrievedPage]:
         usable: dict[str, RetrievedPage] = {}
         sketches: dict[str, bytes] = {}
-        for title, term, page in fetched:
+        for title, finder, page in fetched:
             if isinstance(page, str):
                 self._journal.skip(title, page)
             elif not any(section.text.strip() for section in page.sections):
@@ -97,26 +137,23 @@ class Retrieval:
                     self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
                     continue
                 sketches[page.title] = found
-                usable[page.title] = RetrievedPage(page, term)
+                usable[page.title] = RetrievedPage(page, finder, sections.get(title))
         return list(usable.values())
 
     async def _search(self, term: str) -> _Searched:
-        """Find the best pages by title; the last place goes to the best further page by text, if any."""
+        if not content_words(term):  # "What is it?" would find the pages with the most common words
+            return _Searched({kind: [] for kind in self._kinds}, {}, None, None)
         results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
         named = dict(zip(self._kinds, results, strict=True))
         failed = {kind: result for kind, result in named.items() if isinstance(result, Exception)}
-        by_title, by_text = (result if isinstance(result, Hits) else Hits([]) for result in results)
-        titles = list({ref.title: ref for ref in by_title.refs}.values())
-        known = {ref.title for ref in titles}
-        texts = list({ref.title: ref for ref in by_text.refs if ref.title not in known}.values())
-        places = self._limit - 1 if texts and self._limit > 1 else self._limit
-        refs = [*titles[:places], *texts][: self._limit]
-        return _Searched(refs, failed, by_text.problem, by_text.note)
+        hits = {kind: result if isinstance(result, Hits) else Hits([]) for kind, result in named.items()}
+        refs = {kind: found.refs for kind, found in hits.items()}
+        return _Searched(refs, failed, hits["text"].problem, hits["text"].note)
 
     async def _searched(self, search: Search, term: str) -> Hits | Exception:
         try:
             async with asyncio.timeout(self._timeout):
-                found = await search(term, self._limit)
+                found = await search(term, _HITS)
                 return found if isinstance(found, Hits) else Hits(found)
         except Exception as error:
             return error
@@ -139,6 +176,25 @@ class Retrieval:
             return error.message
         log.error("the wiki failed unexpectedly", what=what, exc_info=error)
         return "an internal error; the server's log has it"
+
+
+def _ranked(question: str, own: _Searched, by_term: Mapping[str, _Searched]) -> dict[str, str]:
+    """Fuse all rankings to titles, best first, each with the search that found it first."""
+    finders: dict[str, str] = {}
+    rankings: list[list[str]] = []
+    for finder, searched in {question: own, **by_term}.items():
+        for kind in ("text", "title"):
+            rankings.append([ref.title for ref in searched.refs[kind]])
+            for title in rankings[-1]:
+                finders.setdefault(title, finder)
+    proposed = [title for title, _ in fuse(rankings[2:])]
+    fused = fuse([*rankings[:2], proposed], _K, (1.0, _TITLES, _TERMS))
+    return {title: finders[title] for title, _ in fused}
+
+
+def _telling(text: str) -> set[str]:
+    """The stems that tell what a text is about: no stop words and no numbers."""
+    return {word for word in content_words(text) if not word.isdigit()}
 
 
 def _unreachable(error: Exception) -> HearthError:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from gateway.ask.answer import Answer, write_answer
 from gateway.ask.background.background import Background, BackgroundBuilder
 from gateway.ask.background.compact import CompactionCache, PageCompactor
-from gateway.ask.background.draft import RetrievedPage, draft_pages
+from gateway.ask.background.draft import draft_page
 from gateway.ask.budget import (
     EXPECTED_TERMS_TOKENS,
     LEAST_PAGE_TOKENS,
@@ -21,8 +21,8 @@ from gateway.ask.budget import (
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
-from gateway.ask.retrieve import Retrieval
-from gateway.ask.terms import Terms, choose_terms, generate_terms
+from gateway.ask.retrieve import Found, Retrieval
+from gateway.ask.terms import propose_terms
 from gateway.ask.types import AskResult, Budget, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
@@ -78,10 +78,9 @@ class QuestionRun:
         bare, asking = await self._check_question(prompt, limits)
         length = parts.answer_length.expected(limits)
         self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
-        terms = await self._terms(asking)
-        found = await Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout).run(terms.terms)
+        found = await self._found(limits, asking)
         plan = self._clock.plan(limits, bare, length)
-        background = await self._background(found, terms.terms, prompt, limits, plan, info.fingerprint)
+        background = await self._background(found, prompt, limits, plan, info.fingerprint)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
         answer = await write_answer(self._model, journal, prompt, background, longest, seconds)
@@ -90,7 +89,7 @@ class QuestionRun:
         if answer.cut and longest < limits.answer:
             journal.skip("the rest of the answer", f"ask.target_seconds allows it {longest} tokens")
         await self._model.settle()
-        return self._result(terms, background, answer, plan, longest)
+        return self._result(found.terms, background, answer, plan, longest)
 
     async def _load(self) -> ModelInfo:
         """Wait for the model, started if need be, and report its progress as stages."""
@@ -128,39 +127,33 @@ class QuestionRun:
             )
         return bare, asking
 
-    async def _terms(self, prompt_tokens: int) -> Terms:
-        """The terms to search; without the model where asking it would leave no time for an answer."""
+    async def _found(self, limits: Limits, asking: int) -> Found:
+        """Search with the question while the model writes its terms, for which it reads ``asking`` tokens."""
+        parts, journal = self._parts, self._journal
+        retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
+        terms = asyncio.create_task(self._terms(asking))
+        try:
+            return await retrieval.run(journal.call.question, terms)
+        finally:
+            await stop([terms])
+
+    async def _terms(self, asking: int) -> list[str]:
+        """The model's terms; none where asking it would leave no time for an answer."""
         journal = self._journal
         journal.stage("terms")
-        without = choose_terms([], journal.call.question)
-        late = self._clock.refusal(prompt_tokens, EXPECTED_TERMS_TOKENS) if without.terms else ""
-        if late:
+        if late := self._clock.refusal(asking, EXPECTED_TERMS_TOKENS):
             journal.skip("search terms of the model", late)
+            return []
         with journal.timed("terms"):
-            terms = (
-                without
-                if late
-                else await generate_terms(
-                    self._model,
-                    self._parts.prompts.get("search_terms"),
-                    self._parts.settings.subject,
-                    journal.call.question,
-                )
+            return await propose_terms(
+                self._model,
+                self._parts.prompts.get("search_terms"),
+                self._parts.settings.subject,
+                journal.call.question,
             )
-        journal.stage(
-            "terms", terms=terms.terms, **({} if terms.source == "model" else {"from": terms.source})
-        )
-        journal.details["search"] = msgspec.to_builtins(terms)
-        return terms
 
     async def _background(
-        self,
-        found: list[RetrievedPage],
-        terms: list[str],
-        prompt: Prompt,
-        limits: Limits,
-        plan: PromptPlan,
-        fingerprint: str,
+        self, found: Found, prompt: Prompt, limits: Limits, plan: PromptPlan, fingerprint: str
     ) -> Background:
         parts, journal = self._parts, self._journal
         summary_prompt = parts.prompts.get("compact_article")
@@ -169,10 +162,10 @@ class QuestionRun:
         )
         within = msgspec.structs.replace(limits, prompt=plan.tokens)
         builder = BackgroundBuilder(self._model, journal, prompt, within, compactor)
-        return await builder.build(await draft_pages(found, self._model.count, limits.passage), terms)
+        return await builder.build([draft_page(each, limits.passage) for each in found.pages], found.terms)
 
     def _result(
-        self, terms: Terms, background: Background, answer: Answer, plan: PromptPlan, longest: int
+        self, terms: list[str], background: Background, answer: Answer, plan: PromptPlan, longest: int
     ) -> AskResult:
         journal, parts = self._journal, self._parts
         budget = Budget(
@@ -193,7 +186,7 @@ class QuestionRun:
             id=journal.call.id,
             answer=answer.text,
             citations=answer.citations,
-            search_terms=terms.terms,
+            search_terms=terms,
             skipped=[Skipped(visible(each.title), visible(each.reason)) for each in journal.skipped],
             budget=budget,
             timings=journal.timings(),

@@ -12,15 +12,15 @@ T = TypeVar("T", bound=Hashable)
 K = 60
 
 
-def fuse(rankings: Sequence[Sequence[T]], k: int = K) -> list[tuple[T, float]]:
-    """Reciprocal rank fusion: items with the sum of 1 / (k + rank) over all rankings, best first; ranks count from 1.
+def fuse(rankings: Sequence[Sequence[T]], k: int = K, weights: Sequence[float] = ()) -> list[tuple[T, float]]:
+    """Reciprocal rank fusion: items by the sum of weight / (k + rank) over all rankings, best first; ranks start at 1.
 
-    Only ranks matter, so scores of different kinds (BM25, cosine) need not be comparable. The first rank of a repeated
-    item counts; ties keep the order of the rankings. G. Cormack, C. Clarke, S. Büttcher, "Reciprocal rank fusion
-    outperforms Condorcet and individual rank learning methods", SIGIR 2009.
+    ``weights`` are 1 by default. Only ranks matter, so scores of different kinds (BM25, cosine) need not be comparable.
+    The first rank of a repeated item counts; ties keep the order of the rankings. G. Cormack, C. Clarke, S. Büttcher,
+    "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009.
     """
     scores: defaultdict[T, float] = defaultdict(float)
-    for ranking in rankings:
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, item in enumerate(dict.fromkeys(ranking), 1):
-            scores[item] += 1.0 / (k + rank)
+            scores[item] += weight / (k + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -114,11 +114,11 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     prompt_tokens: Annotated[int, Meta(ge=0)] = 0
     # Maximum tokens of the answer; else a quarter of the context, at most 1024.
     answer_tokens: Annotated[int, Meta(ge=0)] = 0
-    # Pages for each search term; else 3.
+    # Pages that are read for a question, of which the best passages are shown; else 5.
     pages: Annotated[int, Meta(ge=0, le=20)] = 0
     # Approximate size of the passages of a page; else 120.
     passage_tokens: Annotated[int, Meta(ge=0)] = 0
-    # A prompt with less space gets no further page; a question that leaves less is rejected.
+    # A question that leaves less space for pages is rejected.
     min_space_tokens: Tokens = 100
     max_question_bytes: Positive = 4096
     deadline_seconds: Timeout = 300.0

@@ -14,7 +14,6 @@ from msgspec import Struct
 from gateway.ask.flow import AskFlow
 from gateway.ask.journal import Journal
 from gateway.ask.retrieve import Retrieval
-from gateway.ask.terms import key_terms
 from gateway.ask.types import AnswerDone, AskCall, AskResult
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, NotFoundError
 from gateway.evaluation.questions import Question, has_fact
@@ -22,7 +21,7 @@ from gateway.evaluation.score import Row, Tokens, rank, score, total_by_step
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Page, WikiSource
 
-_PAGES_A_TERM = 3
+_PAGES = 3
 _SECONDS = 60.0
 # After this many failures in a row, the questions are not the cause.
 _MOST_FAILURES = 5
@@ -107,7 +106,7 @@ class Evaluator:
 
     async def _retrieved(self, question: Question) -> Row:
         """Score retrieval by the question's own words."""
-        own = await self._found(key_terms(question.text))
+        own = await self._found(question.text, [])
         return Row(
             id=question.id,
             category=question.category,
@@ -119,7 +118,7 @@ class Evaluator:
 
     async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
         asked = await asker.ask(question.text)
-        by_terms = await self._found(asked.result.search_terms)
+        by_terms = await self._found(question.text, asked.result.search_terms)
         row = score(row, question, asked.result, await self._cited(asked.result), by_terms)
         if asked.pages is not None:
             row = msgspec.structs.replace(
@@ -129,11 +128,15 @@ class Evaluator:
             )
         return msgspec.structs.replace(row, asked=True, tokens=asked.tokens)
 
-    async def _found(self, terms: list[str]) -> list[str]:
-        """List the titles that the flow's retrieval finds for these terms, in its order."""
-        journal = Journal(AskCall(id="evaluation", question=" ".join(terms)))
-        found = await Retrieval(self.wiki, journal, _PAGES_A_TERM, _SECONDS).run(terms)
-        return [each.page.title for each in found]
+    async def _found(self, question: str, terms: list[str]) -> list[str]:
+        """List the titles that the flow's retrieval finds, in its order."""
+
+        async def proposed() -> list[str]:
+            return terms
+
+        journal = Journal(AskCall(id="evaluation", question=question))
+        found = await Retrieval(self.wiki, journal, _PAGES, _SECONDS).run(question, proposed())
+        return [each.page.title for each in found.pages]
 
     async def _cited(self, result: AskResult) -> dict[str, Page]:
         """Fetch the cited pages that the wiki has."""

@@ -48,7 +48,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
 
 
 class PageRecord(Struct, frozen=True, kw_only=True):
-    """A page that went into a prompt: ``how`` is whole, sections, summary or truncated."""
+    """A page that went into a prompt: ``how`` is whole, passages or summary."""
 
     title: str
     revision: int

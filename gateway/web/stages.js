@@ -3,7 +3,7 @@
 const STAGES = new Map(Object.entries({
   queued: (detail) => (detail.position === undefined ? startText(detail) : queueText(detail)),
   loading: (detail) => loadingText(detail),
-  terms: ({ terms }) => (terms ? `Search terms: ${terms.join(", ")}` : "Choosing search terms"),
+  terms: ({ terms }) => (terms ? `Search terms: ${terms.join(", ") || "those of the question"}` : "Choosing search terms"),
   search: ({ term, pages, without, note }) => {
     const remarks = [without, note].filter(Boolean).map((text) => ` (${text})`);
     return `Searching “${term}”: ${pages.join(", ") || "nothing found"}${remarks.join("")}`;

@@ -9,10 +9,14 @@ from msgspec import Struct
 
 
 class PageRef(Struct, frozen=True):
-    """A search hit. ``title`` is that of the page, never of a redirect; better matches score higher."""
+    """A search hit. ``title`` is that of the page, never of a redirect; better matches score higher.
+
+    ``section`` is the index of the section that is nearest by meaning, if vectors were compared.
+    """
 
     title: str
     score: float
+    section: int | None = None
 
 
 class Hits(Struct, frozen=True):

@@ -91,7 +91,7 @@ def test_a_random_model_never_gets_its_babble_out(start_server: StartServer) -> 
     server = start_server()
     answer = server.client.post("/ask", json={"question": "Who created Befunge?"}).json()
     assert answer["answer"] == "The wiki does not say."
-    assert 1 <= len(answer["search_terms"]) <= 3
+    assert len(answer["search_terms"]) <= 3
 
 
 def open_stream(server: Server, tokens: int, words: int) -> socket.socket:

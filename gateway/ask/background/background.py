@@ -1,22 +1,20 @@
-"""The background of an answer prompt: pages fitted into the token budget, summarized where needed."""
+"""The background of an answer prompt: the best passages of the found pages that fit the token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
-import msgspec
 from msgspec import Struct
 
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
-from gateway.ask.background.fit import How, Room, Show, Summarize, plan
+from gateway.ask.background.fit import Costs, How, Selection, choose, overflowing
+from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
 from gateway.ask.text.passages import Passage
-from gateway.base.aio import side_by_side
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import PageRecord
 from gateway.wiki.source import Page
@@ -26,7 +24,7 @@ class UsedPage(Struct, frozen=True):
     """A page in the background: the passages ``shown`` there, and all of the page's ``own`` passages."""
 
     page: Page
-    term: int
+    term: str
     how: How
     shown: list[Passage]
     own: list[Passage]
@@ -41,8 +39,11 @@ class Background(Struct, frozen=True):
     tokens: int
 
     def evidence(self) -> Evidence:
-        """Evidence from the pages' own text, even where a summary is shown."""
-        return Evidence.of((n, used.page, used.own) for n, used in enumerate(self.pages, 1))
+        """Evidence from the passages shown; for a summary, from the page's own text."""
+        return Evidence.of(
+            (n, used.page, used.own if used.how == "summary" else used.shown)
+            for n, used in enumerate(self.pages, 1)
+        )
 
 
 class BackgroundBuilder:
@@ -56,83 +57,86 @@ class BackgroundBuilder:
         self._prompt = prompt
         self._limits = limits
         self._compactor = compactor
-        self._used: list[UsedPage] = []
 
-    async def build(self, drafts: list[PageDraft], terms: list[str]) -> Background:
-        """Plan, summarize and count until no page or no space is left. The prompt never exceeds its limit."""
-        question = self._journal.call.question
-        queries = [f"{question} {term}" for term in terms]
-        base = await self._count()
-        used, waiting = base, drafts
-        while waiting:
-            room = Room(
-                empty=max(0, self._limits.prompt - base),
-                left=max(0, self._limits.prompt - used),
-                min_space=self._limits.min_space,
-                most_words=self._limits.compaction_words,
-                most_summary=self._limits.answer,
-            )
-            planned = plan(waiting, queries, room)
-            if not planned.steps:
+    async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
+        """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
+        ranked = rank(drafts, self._journal.call.question, terms)
+        space = self._limits.prompt - await self._count([])
+        costs = await self._costs(drafts, ranked, space)
+        selection = choose(drafts, ranked, costs, space)
+        summary: list[Passage] = []
+        task = overflowing(drafts, ranked, selection, space, self._limits)
+        if task is not None:
+            with self._journal.timed("compact"):
+                summary = await self._compactor.run(task)
+            if summary:
+                selection = choose(drafts, ranked, costs, space - task.tokens)
+        while True:
+            pages = self._pages(drafts, selection, summary, task.draft if task else None)
+            tokens = await self._count(pages)
+            if tokens <= self._limits.prompt or not pages:
                 break
-            await self._take(planned.steps, queries)
-            used = await self._shrink()
-            waiting = planned.waiting
-        for draft in waiting:
-            self._journal.skip(draft.page.title, "no space left in the prompt")
-        tokens = await self._model.count(self._blocks())
-        for page, count in zip(self._used, tokens, strict=True):
+            # Costs are counted line by line, which can be slightly too low.
+            selection = selection.without_last()
+            summary = summary if selection.chosen else []
+        self._report_left_out(drafts, selection, pages)
+        return await self._finished(pages, tokens)
+
+    async def _costs(self, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Costs:
+        """Count the lines of the best passages, several times as many as fit, in one call."""
+        costs = Costs.of(drafts, ranked, space)
+        texts = list(costs.tokens)
+        costs.tokens.update(zip(texts, await self._model.count(texts), strict=True))
+        return costs
+
+    def _pages(
+        self,
+        drafts: Sequence[PageDraft],
+        selection: Selection,
+        summary: Sequence[Passage],
+        summarized: PageDraft | None,
+    ) -> list[UsedPage]:
+        found = []
+        for number, indices in selection.by_page():
+            draft = drafts[number]
+            how: How = "whole" if len(indices) == len(draft.passages) else "passages"
+            shown = [draft.passages[index] for index in indices]
+            if summary and draft is summarized:
+                shown, how = [*shown, *summary], "summary"
+            found.append(UsedPage(draft.page, draft.term, how, shown, draft.passages))
+        return found
+
+    def _report_left_out(
+        self, drafts: Sequence[PageDraft], selection: Selection, pages: Sequence[UsedPage]
+    ) -> None:
+        used = {page.page.title: page for page in pages}
+        for draft in drafts:
+            title = draft.page.title
+            if title not in used:
+                self._journal.skip(title, "no space left in the prompt for passages that match less well")
+            elif used[title].how != "whole":
+                left_out = len(draft.passages) - sum(p in draft.passages for p in used[title].shown)
+                self._journal.note("left_out", {"title": title, "passages": left_out})
+
+    async def _finished(self, pages: list[UsedPage], tokens: int) -> Background:
+        blocks = _blocks(pages)
+        counts = await self._model.count(blocks)
+        for used, count in zip(pages, counts, strict=True):
             record = PageRecord(
-                title=page.page.title,
-                revision=page.page.revision,
-                term=terms[page.term],
-                how=page.how,
+                title=used.page.title,
+                revision=used.page.revision,
+                term=used.term,
+                how=used.how,
                 tokens=count,
             )
             self._journal.pages.append(record)
-        return Background(self._used, "\n\n".join(self._blocks()), used, sum(tokens))
+        return Background(pages, "\n\n".join(blocks), tokens, sum(counts))
 
-    async def _take(self, steps: Sequence[Show | Summarize], queries: Sequence[str]) -> None:
-        """Carry out a plan, with all summaries made concurrently."""
-        first = len(self._used) + 1
-        long = {n: step for n, step in enumerate(steps, first) if isinstance(step, Summarize)}
-        with self._journal.timed("compact") if long else nullcontext():
-            done = await side_by_side(
-                self._compactor.run(step, queries[step.draft.term], n) for n, step in long.items()
-            )
-        summaries = dict(zip(long, done, strict=True))
-        for n, step in enumerate(steps, first):
-            draft = step.draft
-            if isinstance(step, Summarize):
-                shown, how = summaries[n].passages, summaries[n].how
-                if not shown:
-                    self._journal.skip(draft.page.title, summaries[n].reason)
-                    continue
-            else:
-                shown, how = [draft.passages[index] for index in step.selection.passages], step.how
-                if left_out := list(step.selection.left_out):
-                    remark = {"title": draft.page.title, "sections": left_out, "cut": step.selection.cut}
-                    self._journal.note("left_out", remark)
-            self._used.append(UsedPage(draft.page, draft.term, how, shown, draft.passages))
-
-    async def _shrink(self) -> int:
-        """Drop passages from the end while the prompt exceeds its limit: estimates can be slightly too low."""
-        tokens = await self._count()
-        while tokens > self._limits.prompt and self._used:
-            last = self._used[-1]
-            self._journal.note("left_out", {"title": last.page.title, "passages": 1})
-            if len(last.shown) > 1:
-                self._used[-1] = msgspec.structs.replace(last, shown=last.shown[:-1], how="truncated")
-            else:
-                self._used.pop()
-                self._journal.skip(last.page.title, "no space left in the prompt")
-            tokens = await self._count()
-        return tokens
-
-    async def _count(self) -> int:
-        """Count the tokens of the answer prompt with the pages used so far."""
-        values = {"background": "\n\n".join(self._blocks()), "question": self._journal.call.question}
+    async def _count(self, pages: Sequence[UsedPage]) -> int:
+        """Count the tokens of the answer prompt with these pages."""
+        values = {"background": "\n\n".join(_blocks(pages)), "question": self._journal.call.question}
         return await self._model.count_prompt(self._prompt.render(shared=("background",), **values))
 
-    def _blocks(self) -> list[str]:
-        return [render_page(n, used.page, used.shown) for n, used in enumerate(self._used, 1)]
+
+def _blocks(pages: Sequence[UsedPage]) -> list[str]:
+    return [render_page(n, used.page, used.shown) for n, used in enumerate(pages, 1)]

@@ -1,4 +1,4 @@
-"""Summaries of pages that do not fit, made by the model for the question and cached."""
+"""Summaries of pages with more matching passages than fit, made by the model for the question and cached."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
-from gateway.ask.background.draft import PageDraft, passage_line
-from gateway.ask.background.fit import How, Summarize
-from gateway.ask.background.sections import pick_passages
+from gateway.ask.background.draft import PageDraft
+from gateway.ask.background.fit import Summarize
 from gateway.ask.budget import QuestionClock
-from gateway.ask.checking.evidence import Evidence, claim, supporting
+from gateway.ask.checking.evidence import Evidence, supporting
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
-from gateway.ask.text.passages import Passage, TextUnit, group
+from gateway.ask.text.passages import Passage, estimated_tokens
 from gateway.ask.text.sentences import split_units
+from gateway.ask.text.words import is_babble, same_words
 from gateway.base.errors import HearthError
 from gateway.models.prompts import Prompt
 from gateway.store.compactions import get_compaction, put_compaction, touch_compaction
@@ -28,6 +26,7 @@ _NOTHING = "nothing relevant"
 # Room to finish the last sentence; sentences that do not fit are cut afterwards.
 _SLACK = 1.25
 _LEAST_OUTPUT = 32
+_MARKER = 8  # tokens of a line's marker and end
 
 
 class CompactionCache:
@@ -55,18 +54,6 @@ def compaction_key(parts: Sequence[str]) -> bytes:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=24).digest()
 
 
-class PageSummary(Struct, frozen=True):
-    """The passages shown instead of the page, and how they were made; ``reason`` says why there are none."""
-
-    passages: list[Passage]
-    how: How
-    reason: str = ""
-
-
-class _NoTimeError(HearthError):
-    """A summary was not begun because it would not end in time."""
-
-
 class PageCompactor:
     """Summarizes pages for one question. ``fingerprint`` identifies the model's weights."""
 
@@ -82,64 +69,60 @@ class PageCompactor:
     ) -> None:
         self._model = model
         self._clock = clock
-        self._refused = False  # a summary, for lack of time
         self._journal = journal
         self._prompt = prompt
         self._limits = limits
         self._cache = cache if fingerprint else None  # another model's summaries must not be found
         self._fingerprint = fingerprint
 
-    async def run(self, step: Summarize, query: str, n: int) -> PageSummary:
-        """Summarize the page, check the summary against the page, and cut it to the step's tokens.
+    async def run(self, step: Summarize) -> list[Passage]:
+        """Summarize, check the summary against the page, and cut it to the step's tokens.
 
-        Falls back to the passages that match ``query`` best if the model fails or writes nothing that the page
-        supports. ``n`` is the page's number in the background, needed to count its lines.
+        Returns nothing, with a remark in the record, if the summary fails, has nothing that the page supports, or is
+        neither cached nor possible in time.
         """
+        title = step.draft.page.title
         try:
             output, finished = await self._summary(step)
-        except _NoTimeError as error:
-            return self._extract(step, query, error.message)
+            if output.strip().strip(".!").casefold() == _NOTHING:
+                raise HearthError("the model found nothing relevant")
+            kept = self._supported(step.draft, [unit.body for unit in split_units(output)], finished)
+            if not kept:
+                raise HearthError("it says nothing that the page supports")
         except HearthError as error:
-            return self._extract(step, query, f"the summary failed: {error.message}")
-        if output.strip().strip(".!").casefold() == _NOTHING:
-            return PageSummary([], "summary", "nothing relevant")
-        kept = self._supported(step.draft, [unit.body for unit in split_units(output)], finished)
-        if not kept:
-            return self._extract(step, query, "the summary says nothing that the page supports")
-        return await self._fitted(step, query, n, kept)
+            self._journal.note("summary_left_out", {"title": title, "reason": error.message})
+            return []
+        return await self._fitted(step, kept)
 
     async def _summary(self, step: Summarize) -> tuple[str, bool]:
         """Return the raw summary and whether the model finished it.
 
-        Passages over the prompt limit are left out of its source, which the journal notes.
+        Passages over the prompt limit are left out of its source, which the journal notes. Raises HearthError if no
+        passage fits, or if the model would need too long.
         """
-        chosen = list(step.selection.passages)
-        while True:
-            values = self._values(step, chosen)
-            tokens = await self._model.count_prompt(self._prompt.render(**values))
-            if tokens <= self._limits.prompt or not chosen:
-                break
+        title, chosen = step.draft.page.title, list(step.passages)
+        values = self._values(step, chosen)
+        while chosen and (tokens := await self._prompt_tokens(values)) > self._limits.prompt:
             excess = tokens - self._limits.prompt
             while excess > 0 and chosen:
-                excess -= step.draft.costs[chosen.pop()]
+                excess -= estimated_tokens(step.draft.passages[chosen.pop()].text)
+            values = self._values(step, chosen)
         if not chosen:
             raise HearthError("no passage of the page fits the prompt")
-        if left_out := len(step.draft.passages) - len(chosen):
-            remark = {"title": step.draft.page.title, "passages": left_out, "of": "the summary's source"}
-            self._journal.note("left_out", remark)
-        longest = max(_LEAST_OUTPUT, int((step.tokens - step.draft.head) * _SLACK))
+        if left_out := len(step.passages) - len(chosen):
+            self._journal.note(
+                "left_out", {"title": title, "passages": left_out, "of": "the summary's source"}
+            )
         key = self._key(step, values)
         known = await self._cache.get(key) if self._cache else None
+        self._journal.stage("compact", title=title, words=step.words, **({"cached": True} if known else {}))
         if known is not None:
-            self._journal.stage("compact", title=step.draft.page.title, words=step.words, cached=True)
-            self._journal.note("summary_cached", step.draft.page.title)
+            self._journal.note("summary_cached", title)
             return known, True
+        longest = max(_LEAST_OUTPUT, int(step.tokens * _SLACK))
         if late := self._clock.refusal(tokens, longest):
-            if not self._refused:
-                self._refused = True
-                self._journal.skip("page summaries", f"{late}: passages are used instead")
-            raise _NoTimeError(f"no time for a summary: {late}")
-        self._journal.stage("compact", title=step.draft.page.title, words=step.words)
+            self._journal.skip("page summaries", f"{late}: passages are used instead")
+            raise HearthError(late)
         generated = await self._model.generate(
             "compact",
             self._prompt,
@@ -150,6 +133,9 @@ class PageCompactor:
         if self._cache is not None and not generated.cut and generated.text.strip():
             await self._cache.put(key, generated.text)
         return generated.text, not generated.cut
+
+    async def _prompt_tokens(self, values: Mapping[str, str]) -> int:
+        return await self._model.count_prompt(self._prompt.render(**values))
 
     def _key(self, step: Summarize, values: Mapping[str, str]) -> bytes:
         """Key the summary by all that it depends on; white space and case of the question do not matter.
@@ -179,47 +165,31 @@ class PageCompactor:
             "question": self._journal.call.question,
             "words": str(step.words),
             "title": step.draft.page.title,
-            "text": article_text(step.draft, chosen),
+            "text": article_text(step.draft, sorted(chosen)),
         }
 
     def _supported(self, draft: PageDraft, sentences: list[str], finished: bool) -> list[str]:
-        """Keep the sentences that the page's own text supports, and drop an unfinished last one."""
+        """Keep the sentences that the page's own text supports, once each, and drop an unfinished last one."""
         complete = sentences if finished else sentences[:-1]
         evidence = Evidence.of([(0, draft.page, draft.passages)])
-        kept = [each for each in complete if supporting(claim(each, evidence.ordinary), evidence).pages]
-        dropped = [each for each in sentences if each not in kept]
+        distinct = {same_words(each): each for each in reversed(complete) if not is_babble(each)}
+        kept = [each for each in complete if distinct.get(same_words(each)) is each]
+        kept = [each for each in kept if supporting(each, evidence, self._journal.call.question).pages]
+        dropped = [each for each in sentences if not any(each is one for one in kept)]
         if dropped:
             self._journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})
         return kept
 
-    async def _fitted(self, step: Summarize, query: str, n: int, kept: list[str]) -> PageSummary:
-        """Show as many sentences of the summary as the step's tokens hold."""
+    async def _fitted(self, step: Summarize, kept: list[str]) -> list[Passage]:
+        """Show as many sentences of the summary as the step's tokens hold, as a passage without a heading."""
         counts = await self._model.count([f" {sentence}" for sentence in kept])
-        space = step.tokens - step.draft.head
         fitting = len(kept)
-        while fitting:
-            if sum(counts[:fitting]) <= space:
-                units = [(TextUnit(kept[i], False), counts[i]) for i in range(fitting)]
-                # A heading names one section, but a summary covers several, so none is shown.
-                shown = [Passage(0, p.text, False, False) for p in group(0, units, self._limits.passage)]
-                lines = await self._model.count([passage_line(n, "", passage) + "\n" for passage in shown])
-                if sum(lines) <= space:
-                    break
+        while fitting and sum(counts[:fitting]) + _MARKER > step.tokens:
             fitting -= 1
-        if not fitting:
-            return self._extract(step, query, "the summary is longer than the space left")
         if fitting < len(kept):
             left_out = {"title": step.draft.page.title, "sentences": kept[fitting:]}
             self._journal.note("summary_cut", left_out)
-        return PageSummary(shown, "summary")
-
-    def _extract(self, step: Summarize, query: str, reason: str) -> PageSummary:
-        picked = pick_passages(step.draft, query, step.tokens)
-        self._journal.note("summary_replaced", {"title": step.draft.page.title, "reason": reason})
-        chosen = [step.draft.passages[index] for index in picked.passages]
-        if not chosen:
-            return PageSummary([], "passages", f"{reason}, and no passage fits the space left")
-        return PageSummary(chosen, "passages")
+        return [Passage(0, " ".join(kept[:fitting]))] if fitting else []
 
 
 def article_text(draft: PageDraft, chosen: Sequence[int]) -> str:

@@ -1,95 +1,87 @@
-"""Fetched pages as a prompt shows them: passages as lines, each with its token count."""
+"""Fetched pages as a prompt shows them: passages as lines with their headings."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from gateway.ask.text.passages import Passage, cut_long, group, text_units
+from gateway.ask.text.passages import Passage, cut_section
 from gateway.wiki.source import Page
-
-_LIST_OR_TABLE = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]|.* \| ")
-
-# Counts the tokens of each text.
-CountTexts = Callable[[list[str]], Awaitable[list[int]]]
 
 
 class RetrievedPage(Struct, frozen=True):
-    """A fetched page and the index of the first search term that found it."""
+    """A fetched page and the search that found it first: a term, or the question.
 
-    page: Page
-    term: int
-
-
-class PageDraft(Struct, frozen=True, kw_only=True):
-    """A page cut into passages. ``costs`` are tokens per passage, with its line break and marker.
-
-    ``head`` is the cost of the header line and the empty line before it.
+    ``section`` is the index of the section that is nearest to the question by meaning, if that is known.
     """
 
     page: Page
-    term: int
+    term: str
+    section: int | None = None
+
+
+class PageDraft(Struct, frozen=True):
+    """A page cut into passages. ``paths`` are the headings that lead to each section, the outermost first."""
+
+    page: Page
+    term: str
+    section: int | None  # as in RetrievedPage
     passages: list[Passage]
-    costs: list[int]
-    head: int
-
-    @property
-    def whole(self) -> int:
-        """Tokens of the page if every passage is shown."""
-        return self.head + sum(self.costs)
+    paths: list[tuple[str, ...]]
 
 
-def passage_line(n: int, heading: str, passage: Passage) -> str:
-    """Render a passage for the background; a section's first one carries the heading.
+def draft_page(found: RetrievedPage, passage_tokens: int) -> PageDraft:
+    """Cut a page into passages of about this many tokens."""
+    sections = found.page.sections
+    passages = [
+        passage
+        for index, section in enumerate(sections)
+        for passage in cut_section(index, section.text, passage_tokens)
+    ]
+    return PageDraft(found.page, found.term, found.section, passages, section_paths(found.page))
+
+
+def section_paths(page: Page) -> list[tuple[str, ...]]:
+    """The headings above each section and its own; the lead has none."""
+    paths: list[tuple[str, ...]] = []
+    above: list[tuple[int, str]] = []
+    for section in page.sections:
+        above = [(level, heading) for level, heading in above if level < section.level]
+        if section.heading:
+            above.append((section.level, section.heading))
+        paths.append(tuple(heading for _, heading in above))
+    return paths
+
+
+def render_page(n: int, page: Page, shown: Sequence[Passage]) -> str:
+    """Render passages, in page order, as one block of the background."""
+    paths = section_paths(page)
+    return "\n".join([title_line(n, page), *_lines(n, paths, shown)])
+
+
+def title_line(n: int, page: Page) -> str:
+    return f"[{n}] {page.title}"
+
+
+def _lines(n: int, paths: Sequence[tuple[str, ...]], shown: Sequence[Passage]) -> Iterator[str]:
+    """A section's first passage carries its headings, and a table's first row the header.
 
     The marker of code stands on a line of its own, where it cannot look like a part of it.
     """
-    code = passage.verbatim and not _LIST_OR_TABLE.match(passage.text.rpartition("\n")[2])
-    text = passage.text + ("\n" if code else " ") + f"[{n}]"
-    if not passage.first or not heading:
-        return text
-    return f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
+    before = Passage(-1, "")
+    for passage in shown:
+        is_new = passage.section != before.section
+        text = passage.text + ("\n" if passage.code else " ") + f"[{n}]"
+        if passage.header and (is_new or passage.header != before.header) and passage.text != passage.header:
+            text = f"{passage.header}\n{text}"
+        if is_new and paths[passage.section]:
+            heading = heading_text(paths[passage.section])
+            yield f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
+        else:
+            yield text
+        before = passage
 
 
-def render_page(n: int, page: Page, passages: Sequence[Passage]) -> str:
-    """Render a page as one block of the background."""
-    return "\n".join(_page_lines(n, page, passages))
-
-
-def _page_lines(n: int, page: Page, passages: Sequence[Passage]) -> list[str]:
-    lines = [passage_line(n, page.sections[passage.section].heading, passage) for passage in passages]
-    return [f"[{n}] {page.title}", *lines]
-
-
-async def draft_pages(
-    found: Sequence[RetrievedPage], count: CountTexts, passage_tokens: int
-) -> list[PageDraft]:
-    """Cut the pages into passages and count their tokens, with two calls of ``count`` for all of them.
-
-    Lines are numbered by the pages' positions; a page that follows a skipped one ends up with a smaller number.
-    """
-    units = [[text_units(section.text) for section in each.page.sections] for each in found]
-    counts = iter(await count([unit.text for page in units for section in page for unit in section]))
-    cut: list[list[Passage]] = []
-    lines: list[str] = []
-    for n, (each, page) in enumerate(zip(found, units, strict=True), 1):
-        passages: list[Passage] = []
-        for index, section in enumerate(page):
-            sized = cut_long(section, [next(counts) for _ in section], passage_tokens)
-            passages += group(index, sized, passage_tokens)
-        cut.append(passages)
-        header, *rest = _page_lines(n, each.page, passages)
-        lines += [f"\n{header}\n", *(line + "\n" for line in rest)]
-    costs = iter(await count(lines))
-    return [
-        PageDraft(
-            page=each.page,
-            term=each.term,
-            passages=passages,
-            head=next(costs),
-            costs=[next(costs) for _ in passages],
-        )
-        for each, passages in zip(found, cut, strict=True)
-    ]
+def heading_text(path: Sequence[str]) -> str:
+    return " / ".join(path)

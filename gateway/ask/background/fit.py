@@ -1,113 +1,121 @@
-"""The plan for the background: which pages go in whole, in part, or summarized. Pure functions."""
+"""Which passages go into the space, and which page needs a summary. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, Self
 
 from msgspec import Struct
 
-from gateway.ask.background.draft import PageDraft
-from gateway.ask.background.sections import Selection, everything, pick_sections
+from gateway.ask.background.draft import PageDraft, heading_text, title_line
+from gateway.ask.background.rank import Ranked
+from gateway.ask.limits import Limits
+from gateway.ask.text.passages import estimated_tokens
 
+# Passages below this share of the best score are left out even where there is space.
+_LEAST_SHARE = 0.2
+# Passages are counted up to this many times the space, by estimate: some do not fit and make room for later ones.
+_COUNTED = 3
+# A page is summarized if its passages of this share of the best score fill the space this many times.
+_GOOD_SHARE, _OVERFLOW = 0.5, 3
+# The part of the space that a summary may have.
+_SUMMARY_PART = 3
 _LEAST_WORDS = 20
 
-How = Literal["whole", "sections", "truncated", "summary", "passages"]
+How = Literal["whole", "passages", "summary"]
+# Identifies a line that is shown once however many passages need it: a title, a heading, a table's header.
+_Key = tuple[object, ...]
 
 
-class Room(Struct, frozen=True, kw_only=True):
-    """Space for the background in tokens.
+class Costs(Struct, frozen=True):
+    """Tokens by line of the background."""
 
-    ``empty`` is the space in a prompt without any page, ``left`` the space left now. No page is added to less
-    than ``min_space``. A summary has at most ``most_words`` words (0: no cap) and ``most_summary`` tokens.
-    """
+    tokens: dict[str, int]
 
-    empty: int
-    left: int
-    min_space: int
-    most_words: int = 0
-    most_summary: int = 1 << 30
+    @classmethod
+    def of(cls, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Self:
+        """The lines of the best passages, with estimated tokens."""
+        tokens: dict[str, int] = {}
+        for each in ranked:
+            if sum(tokens.values()) > _COUNTED * space:
+                break
+            tokens |= {text: estimated_tokens(text) for _, text in _lines(drafts, each)}
+        return cls(tokens)
 
 
-class Show(Struct, frozen=True):
-    """Show these passages unchanged."""
+class Selection(Struct, frozen=True):
+    """The chosen passages, best first."""
 
-    draft: PageDraft
-    selection: Selection
-    how: How
+    chosen: tuple[Ranked, ...]
+
+    def by_page(self) -> Iterator[tuple[int, list[int]]]:
+        """Each page's index with its passages, in the order of the pages and of their text."""
+        for draft in sorted({each.draft for each in self.chosen}):
+            yield draft, sorted(each.passage for each in self.chosen if each.draft == draft)
+
+    def without_last(self) -> Selection:
+        return Selection(self.chosen[:-1])
 
 
 class Summarize(Struct, frozen=True):
-    """Summarize these passages in ``words`` words; header and summary may take ``tokens`` tokens."""
+    """Summarize these passages of a page, best first, in ``words`` words and at most ``tokens`` tokens."""
 
     draft: PageDraft
-    selection: Selection
+    passages: list[int]
     words: int
     tokens: int
 
 
-class FitPlan(Struct, frozen=True):
-    """The steps to take now, and the pages that fit only if a summary turns out shorter than planned."""
+def choose(drafts: Sequence[PageDraft], ranked: Sequence[Ranked], costs: Costs, space: int) -> Selection:
+    """Choose the best passages that fit ``space`` tokens; if none matches, the first ones of the pages."""
+    least = _LEAST_SHARE * ranked[0].score if ranked else 0.0
+    chosen: list[Ranked] = []
+    shown: set[_Key] = set()
+    for each in ranked:
+        lines = dict(_lines(drafts, each))
+        if each.score < least or not costs.tokens.keys() >= set(lines.values()):
+            break
+        cost = sum(costs.tokens[text] for key, text in lines.items() if key not in shown)
+        if cost <= space:
+            chosen.append(each)
+            shown |= lines.keys()
+            space -= cost
+    return Selection(tuple(chosen))
 
-    steps: list[Show | Summarize]
-    waiting: list[PageDraft]
+
+def _lines(drafts: Sequence[PageDraft], each: Ranked) -> Iterator[tuple[_Key, str]]:
+    """The lines that showing a passage needs, each with its key."""
+    draft = drafts[each.draft]
+    passage = draft.passages[each.passage]
+    place = (each.draft, passage.section)
+    yield (each.draft,), f"\n{title_line(1, draft.page)}\n"
+    if draft.paths[passage.section]:
+        yield place, f"{heading_text(draft.paths[passage.section])}:\n"
+    if passage.header:
+        yield (*place, passage.header), f"{passage.header}\n"
+    yield (*place, each.passage, passage.text), f"{passage.text} [1]\n"
 
 
-def plan(drafts: Sequence[PageDraft], queries: Sequence[str], room: Room) -> FitPlan:
-    """Assign the space to the pages in order. ``queries`` are by term.
+def overflowing(
+    drafts: Sequence[PageDraft], ranked: Sequence[Ranked], selection: Selection, space: int, limits: Limits
+) -> Summarize | None:
+    """The page whose passages match the question about equally well and are too many, such as for an overview.
 
-    A page goes in whole if it fits. A page too long even for an empty prompt is cut to the sections that match
-    its term's query. A page that still does not fit is summarized, in half of the space while more pages follow.
-    Each later term has up to an equal share of the prompt reserved for its first page, so that the pages of one
-    term do not crowd out another's.
+    Its summary is made of those that were not chosen, and stands beside the chosen ones.
     """
-    steps: list[Show | Summarize] = []
-    waiting: list[PageDraft] = []
-    left = room.left
-    for index, draft in enumerate(drafts):
-        if left < room.min_space:
-            waiting.append(draft)
-            continue
-        reserved = _reserved(draft, drafts[index + 1 :], room.empty // max(1, len(queries)))
-        space = max(left - reserved, room.min_space)
-        step = _place(draft, queries[draft.term], room, space, last=index + 1 == len(drafts))
-        if step is None:
-            waiting.append(draft)
-            continue
-        steps.append(step)
-        left -= step.selection.tokens if isinstance(step, Show) else step.tokens
-    return FitPlan(steps, waiting)
-
-
-def _reserved(draft: PageDraft, following: Sequence[PageDraft], share: int) -> int:
-    first_of: dict[int, int] = {}
-    for other in following:
-        if other.term > draft.term:
-            first_of.setdefault(other.term, min(other.whole, share))
-    return sum(first_of.values())
-
-
-def _place(draft: PageDraft, query: str, room: Room, space: int, last: bool) -> Show | Summarize | None:
-    if draft.whole <= space:
-        return Show(draft, everything(draft), "whole")
-    selected = everything(draft)
-    if draft.whole > room.empty:
-        selected = pick_sections(draft, query, room.empty)
-        if not selected.passages:
-            return None
-        if selected.tokens <= space:
-            return Show(draft, selected, "truncated" if selected.cut else "sections")
-    if draft.head >= space:
+    if not ranked or not selection.chosen or ranked[0].score <= 0.0:
         return None
-    return _summary_step(draft, selected, room, space if last else max(space // 2, room.min_space))
-
-
-def _summary_step(draft: PageDraft, selected: Selection, room: Room, space: int) -> Summarize:
-    """Ask for the words that ``space`` tokens hold at the page's own tokens per word, at least 20."""
-    words = sum(len(draft.passages[index].text.split()) for index in selected.passages)
-    per_word = max(0.1, (selected.tokens - draft.head) / max(1, words))
-    wanted = int(min(space - draft.head, room.most_summary) / per_word)
-    if room.most_words:
-        wanted = min(wanted, room.most_words)
-    wanted = max(wanted, _LEAST_WORDS)
-    return Summarize(draft, selected, wanted, min(space, draft.head + int(wanted * per_word) + 1))
+    number, best = ranked[0].draft, ranked[0].score
+    draft = drafts[number]
+    good = [each for each in ranked if each.draft == number and each.score >= _GOOD_SHARE * best]
+    texts = {each.passage: draft.passages[each.passage].text for each in good}
+    if sum(map(estimated_tokens, texts.values())) <= _OVERFLOW * space:
+        return None
+    chosen = {each.passage for each in selection.chosen if each.draft == number}
+    left = [index for index in texts if index not in chosen]
+    tokens = min(space // _SUMMARY_PART, limits.answer)
+    per_word = max(
+        1.0, sum(map(estimated_tokens, texts.values())) / max(1, len(" ".join(texts.values()).split()))
+    )
+    words = max(_LEAST_WORDS, int(tokens / per_word))
+    return Summarize(draft, left, min(words, limits.compaction_words or words), tokens)

@@ -15,13 +15,15 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.clean import without_links, without_markup
-from gateway.ask.checking.evidence import Backing, Evidence, Support, claim, supporting
+from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.text.sentences import MARKER, Splitter, Unit
-from gateway.ask.text.words import is_babble
+from gateway.ask.text.words import content_words, is_babble, same_words
 from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
 
+# Repeated sentences after which an answer ends.
+_MOST_REPEATED = 3
 _LEAST_CODE = 3  # characters of a line of code that identify its source
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
@@ -45,13 +47,16 @@ class Checked(Struct, frozen=True):
 
 
 class AnswerChecker:
-    """Checks an answer while it is generated."""
+    """Checks an answer while it is generated, and cuts its repetitions. ``question`` is what it answers."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: Evidence, question: str = "") -> None:
         self._evidence = evidence
+        self._question = question
         self._splitter = Splitter()
         self._held: list[str] | None = []  # None once a supported sentence was emitted
+        self._said: set[str] = set()
         self.unsupported: list[str] = []
+        self.repeated: list[str] = []
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
@@ -60,8 +65,19 @@ class AnswerChecker:
         """Add raw text and return the checked text that may be shown now."""
         return "".join(map(self._show, self._splitter.feed(visible(text))))
 
+    @property
+    def looping(self) -> bool:
+        """Whether the answer only repeats itself, so that nothing new can be expected."""
+        return len(self.repeated) >= _MOST_REPEATED or is_babble(self._splitter.pending)
+
     def end(self, cut: bool = False) -> str:
-        """Return the rest of the checked text. An answer ``cut`` by the token limit ends in an ellipsis."""
+        """Return the rest of the checked text. An answer ``cut`` by the token limit ends in an ellipsis.
+
+        Of an answer that repeats itself, the unfinished sentence is dropped.
+        """
+        if self.looping:
+            self._splitter = Splitter()
+            cut = False
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
@@ -72,7 +88,10 @@ class AnswerChecker:
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
-        checked = check_unit(unit, self._evidence)
+        if self._repeats(unit):
+            self.repeated.append(unit.body)
+            return ""
+        checked = check_unit(unit, self._evidence, self._question)
         self.corrected += checked.changed
         if checked.verdict == "unsupported":
             self.unsupported.append(unit.body)
@@ -91,13 +110,22 @@ class AnswerChecker:
         self.answer += text
         return text
 
+    def _repeats(self, unit: Unit) -> bool:
+        """Whether a sentence was there before; lines of code and single words may come again."""
+        key = same_words(bare_claim(unit.body))
+        if unit.code or " " not in key:
+            return False
+        known = key in self._said
+        self._said.add(key)
+        return known
+
 
 def is_refusal(text: str) -> bool:
     """Whether a sentence says that the wiki has no answer."""
     return _REFUSAL.match(text.strip()) is not None
 
 
-def check_unit(unit: Unit, evidence: Evidence) -> Checked:
+def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
     """Check one sentence or one line of code."""
     if unit.code:
         return _check_code(unit, evidence)
@@ -106,10 +134,9 @@ def check_unit(unit: Unit, evidence: Evidence) -> Checked:
         return Checked("", "neutral", changed=bool(marked))
     if is_refusal(bare):
         return Checked(bare, "refusal", changed=bool(marked))
-    claimed = claim(bare, evidence.ordinary)
-    found = Backing() if is_babble(bare) else supporting(claimed, evidence)
+    found = Backing() if is_babble(bare) else supporting(bare, evidence, question)
     if not found.pages:
-        verdict: Verdict = "unsupported" if claimed.words else "neutral"
+        verdict: Verdict = "unsupported" if content_words(bare) else "neutral"
         return Checked(bare, verdict, changed=bool(marked))
     chosen = _citable(found, marked)
     pages = {n: found.pages[n] for n in chosen}
@@ -130,7 +157,7 @@ def _check_code(unit: Unit, evidence: Evidence) -> Checked:
     """A line of code is supported if a page contains it verbatim; it gets no marker."""
     line = unit.body.strip("`").strip()
     if len(line) >= _LEAST_CODE:
-        for source in evidence.sources:
+        for source in evidence.passages:
             if line in source.text:
                 return Checked(unit.body, "supported", {source.n: Support(1.0, source.section)})
     return Checked(unit.body, "neutral")

@@ -1,65 +1,115 @@
 """Evidence: the wiki's pages in a form that claims can be compared with.
 
-A passage supports a claim if it contains every number and name of the claim and at least half of the claim's
-content words, names and numbers counting double. Its section's heading and its page's title count as its words.
-This finds invented names, dates and subjects; it cannot tell a statement from its negation.
+A page supports a claim if one statement of it, a sentence or a line, holds together what the claim says: every number,
+every name, and at least half of the other words. The page's title, the headings and a table's header may supply names
+and words, but not everything. A claim that is only a name or a number ("In 1993.") is read with the question's words. A
+claim of several clauses may have a statement for each. This finds invented names, dates and subjects, and parts of a
+page that do not belong together; it cannot tell a statement from its negation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Self
 
 from msgspec import Struct
 
-from gateway.ask.text.passages import Passage
+from gateway.ask.text.passages import Passage, text_units
 from gateway.ask.text.sentences import MARKER
-from gateway.ask.text.words import Features, content_words, features, lower_case_stems
+from gateway.ask.text.words import (
+    Features,
+    content_words,
+    features,
+    is_stop_word,
+    lower_case_stems,
+    tokens,
+)
+from gateway.base.stems import stem
 from gateway.wiki.source import Page
 
 _LEAST_SHARE = 0.5
-# A claim must share more than one ordinary word with its source.
-_LEAST_WEIGHT = 2.0
-_MOST_TOGETHER = 3
-_ITEM_NUMBER = re.compile(r"\A\s*[0-9]{1,3}[.)]\s")
+# Of the question's words, for a claim that has only names and numbers.
+_LEAST_SHARE_ASKED = 0.75
+# A claim must share more than one ordinary word with its source; names and numbers count double.
+_LEAST_WEIGHT = 2
+ITEM_NUMBER = re.compile(r"\A\s*(?:[0-9]{1,3}[.)]|[-*•])\s")
+# A sentence that begins so speaks of what the one before names.
+_REFERS = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those)\b", re.I)
 _PARENTHESES = re.compile(r"\([^()]*\)")
+_CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
+# "A language by Chris Pressey" says that he made it; "described by" says what it says.
+_BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
+# Words about answering, not about the subject.
+_ABOUT_ANSWERS = frozenset(
+    map(stem, ("answer", "question", "correct", "according", "background", "wiki", "many"))
+)
+# Verbs that say the same of a work, by one of their stems.
+_SAME_AS = {
+    stem(word): stem(words.split()[0])
+    for words in (
+        "create created creator invent invented inventor design designed designer make made maker develop developed "
+        "developer write wrote written writer author authored devise devised build built conceive conceived",
+        "release released publish published appear appeared introduce introduced launch launched",
+        "win won winner winning",
+    )
+    for word in words.split()
+}
 
 
 class EvidencePassage(Struct, frozen=True):
-    """One passage of page ``n``; ``words`` are its stems with those of title and heading."""
+    """The text of a passage of page ``n``."""
+
+    n: int
+    section: int
+    text: str
+
+
+class Statement(Struct, frozen=True):
+    """A sentence or line of page ``n``: the stems of its own ``words``, and those of what stands above it."""
 
     n: int
     section: int
     words: frozenset[str]
-    text: str
+    context: frozenset[str]
 
 
 class Evidence(Struct, frozen=True):
-    """Passages of the pages in the prompt; ``ordinary`` stems occur in lower case in some of them."""
+    """The pages of the prompt; ``ordinary`` stems occur in lower case in some of them.
 
-    sources: list[EvidencePassage]
-    titles: dict[int, frozenset[str]]  # stems of each page's title, without a part in parentheses
+    ``titles`` are the stems of each page's title, without a part in parentheses.
+    """
+
+    passages: list[EvidencePassage]
+    statements: list[Statement]
+    titles: list[frozenset[str]]
     ordinary: frozenset[str]
     urls: dict[int, str]
 
     @classmethod
     def of(cls, pages: Iterable[tuple[int, Page, Sequence[Passage]]]) -> Self:
-        """Build evidence from numbered pages and the passages that they are cut into."""
-        sources: list[EvidencePassage] = []
-        titles: dict[int, frozenset[str]] = {}
+        """Build evidence from numbered pages and passages of each."""
+        passages: list[EvidencePassage] = []
+        statements: list[Statement] = []
+        titles: list[frozenset[str]] = []
         urls: dict[int, str] = {}
         ordinary: set[str] = set()
-        for n, page, passages in pages:
-            title = frozenset(content_words(page.title))
-            titles[n] = frozenset(content_words(_PARENTHESES.sub("", page.title))) or title
+        for n, page, parts in pages:
             urls[n] = page.url
-            for passage in passages:
-                heading = page.sections[passage.section].heading
-                words = features(f"{heading}\n{passage.text}").words | title
-                sources.append(EvidencePassage(n, passage.section, words, passage.text))
-                ordinary |= lower_case_stems(passage.text)
-        return cls(sources, titles, frozenset(ordinary), urls)
+            titles.append(_meaning(content_words(_PARENTHESES.sub("", page.title))))
+            for part in parts:
+                passages.append(EvidencePassage(n, part.section, part.text))
+                ordinary |= lower_case_stems(part.text)
+                above = f"{page.title}\n{page.sections[part.section].heading}"
+                if part.header != part.text:
+                    above += f"\n{part.header}"
+                context = _meaning(content_words(above))
+                statements += (
+                    Statement(n, part.section, words, context | before)
+                    for words, before in _statements(part.text)
+                )
+        return cls(passages, statements, titles, frozenset(ordinary), urls)
 
 
 class Support(Struct, frozen=True):
@@ -76,65 +126,97 @@ class Backing(Struct, frozen=True):
     together: bool = False
 
 
-def claim(text: str, ordinary: frozenset[str] = frozenset()) -> Features:
-    """Extract what a sentence claims, ignoring its markers and the number of a list item."""
-    return features(_ITEM_NUMBER.sub("", MARKER.sub(" ", text), count=1), ordinary)
+def bare_claim(text: str) -> str:
+    """A sentence without its markers and the sign of a list item."""
+    return ITEM_NUMBER.sub("", MARKER.sub(" ", text), count=1)
 
 
-def supporting(claimed: Features, evidence: Evidence) -> Backing:
-    """Find the pages of which one passage supports the claim, or else pages that support it together.
-
-    Up to three passages can support a claim together if they come from one page, or if the claim names every
-    page involved, as a comparison does.
-    """
-    found: dict[int, Support] = {}
-    for source in evidence.sources:
-        share = _share(claimed, source.words)
-        if _enough(claimed, source.words) and (source.n not in found or share > found[source.n].share):
-            found[source.n] = Support(share, source.section)
-    return Backing(found) if found else _together(claimed, evidence)
-
-
-def _together(claimed: Features, evidence: Evidence) -> Backing:
-    named = {n for n, title in evidence.titles.items() if title <= claimed.words}
-    pools = [{n} for n in evidence.titles] + ([named] if len(named) > 1 else [])
-    for pool in pools:
-        chosen = _cover(claimed, [source for source in evidence.sources if source.n in pool])
-        if chosen:
-            pages = {s.n: Support(_share(claimed, s.words), s.section) for s in reversed(chosen)}
-            return Backing(dict(sorted(pages.items())), together=True)
-    return Backing()
+def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
+    """Find the pages of which a statement supports the sentence, or else those that support its clauses."""
+    asked = _claim(question, evidence)
+    found = _backed(_claim(bare_claim(text), evidence), asked, evidence)
+    if found:
+        return Backing(found)
+    clauses = _CLAUSES.split(bare_claim(text))
+    parts = [_claim(clause, evidence) for clause in clauses]
+    if len(parts) < 2 or not all(_relation(part) for part in parts):
+        return Backing()
+    subject = _subject(clauses[0], parts[0])
+    pages: dict[int, Support] = {}
+    for part in parts:
+        if not part.names:  # "… and has 80 columns" is about the same subject
+            part = Features(part.words | subject, subject, part.numbers)
+        backed = _backed(part, asked, evidence)
+        if not backed:
+            return Backing()
+        n = max(backed, key=lambda page: (page in pages, backed[page].share, -page))
+        pages.setdefault(n, backed[n])
+    return Backing(dict(sorted(pages.items())), together=True)
 
 
-def _cover(claimed: Features, sources: Sequence[EvidencePassage]) -> list[EvidencePassage]:
-    """Choose up to three passages greedily until they support the claim; [] if they do not."""
-    covered: frozenset[str] = frozenset()
-    chosen: list[EvidencePassage] = []
-    while sources and len(chosen) < _MOST_TOGETHER:
-        best = max(sources, key=lambda source: _weight(claimed, covered | source.words))
-        if _weight(claimed, covered | best.words) <= _weight(claimed, covered):
-            return []
-        chosen.append(best)
-        covered |= best.words
-        if _enough(claimed, covered):
-            return chosen
-    return []
+def _claim(text: str, evidence: Evidence) -> Features:
+    found = features(text, evidence.ordinary)
+    return Features(found.words | _authorship(text), found.names, found.numbers)
 
 
-def _enough(claimed: Features, words: frozenset[str]) -> bool:
+def _subject(clause: str, claimed: Features) -> frozenset[str]:
+    """The names before the first other word."""
+    stems = (stem(token) for token in tokens(clause) if not is_stop_word(token))
+    return frozenset(takewhile(lambda word: word in claimed.names | claimed.numbers, stems)) & claimed.names
+
+
+def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int, Support]:
+    relation, least = _relation(claimed), _LEAST_SHARE
     required = claimed.names | claimed.numbers
-    return (
-        required <= words
-        and _weight(claimed, words) >= _LEAST_WEIGHT
-        and _share(claimed, words) >= _LEAST_SHARE
-    )
+    words = _meaning(claimed.words)
+    if not relation:
+        if not required or not (claimed.names or asked.words):
+            return {}
+        relation, least = _relation(asked) - words, _LEAST_SHARE_ASKED
+        required |= asked.names | asked.numbers
+        words |= _meaning(asked.words)
+    # A claim that names a page is about that page.
+    required = required.union(*(title for title in evidence.titles if title <= words))
+    found: dict[int, Support] = {}
+    for statement in evidence.statements:
+        every = statement.words | statement.context
+        if (
+            not claimed.numbers <= statement.words | (statement.context - claimed.words)
+            or not required <= every
+        ):
+            continue
+        if not _meaning(claimed.words) & (statement.words - statement.context):
+            continue  # a title, a heading or a table's header says nothing by itself
+        matched = len(relation & every)
+        if matched < least * len(relation) or matched + 2 * len(required) < _LEAST_WEIGHT:
+            continue
+        share = len((relation | required) & every) / len(relation | required)
+        if statement.n not in found or share > found[statement.n].share:
+            found[statement.n] = Support(share, statement.section)
+    return found
 
 
-def _share(claimed: Features, words: frozenset[str]) -> float:
-    total = _weight(claimed, claimed.words)
-    return _weight(claimed, words) / total if total else 0.0
+def _relation(claimed: Features) -> frozenset[str]:
+    """What a claim says beside its names and numbers."""
+    return _meaning(claimed.words - claimed.names - claimed.numbers) - _ABOUT_ANSWERS
 
 
-def _weight(claimed: Features, words: frozenset[str]) -> float:
-    doubled = claimed.names | claimed.numbers
-    return float(len(claimed.words & words) + len(doubled & words))
+def _statements(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """The words of each statement, and the names that it takes from the one before."""
+    before: frozenset[str] = frozenset()
+    for unit in text_units(text):
+        found = features(unit.text)
+        yield (
+            _meaning(found.words | _authorship(unit.text)),
+            before if _REFERS.match(unit.text) else frozenset(),
+        )
+        before = found.names
+
+
+def _authorship(text: str) -> frozenset[str]:
+    return frozenset({stem("created")} if _BY.search(text) else ())
+
+
+def _meaning(words: Iterable[str]) -> frozenset[str]:
+    """The words, with one for all that say the same."""
+    return frozenset(_SAME_AS.get(word, word) for word in words)

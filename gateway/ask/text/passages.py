@@ -1,12 +1,15 @@
-"""Cuts page text into passages, the units that are shown, cited, dropped and checked against.
+"""Cuts page text into passages, the units that are ranked, shown, cited and checked against.
 
-Prose is cut between sentences. Code, tables and lists are cut between lines and keep their white space.
+Prose is cut between sentences, code between lines, and a table between rows, each with the table's header. A list
+stays whole unless it is long. Code, tables and lists keep their white space.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal
 
 from msgspec import Struct
 
@@ -14,31 +17,64 @@ from gateway.ask.text.sentences import sentences
 
 # A sentence or line is cut inside only if it exceeds the passage size by this factor.
 _LONGEST = 3
+# A list is cut only if it exceeds the passage size by this factor.
+_LONGEST_LIST = 2
+_BYTES_A_TOKEN = 4  # of English
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
-_LIST_ITEM = re.compile(r"(?:[-*#•]|\d+[.)])[ \t]")
+_LIST_ITEM = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]")
+_CELLS = " | "
+# A line that other lines follow, but no code.
+_SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
+# The first row of a table with this many columns is its header, never a statement of its own.
+_COLUMNS_WITH_HEADER = 3
+
+Kind = Literal["prose", "list", "table", "code"]
 
 
 class TextUnit(Struct, frozen=True):
-    """A sentence or a line. ``gap`` counts the line breaks before a verbatim line; ``new`` begins a paragraph."""
+    """A sentence or a line. ``gap`` counts the line breaks before a line; ``new`` begins a paragraph."""
 
     text: str
-    verbatim: bool
+    kind: Kind
     gap: int = 1
     new: bool = False
 
 
 class Passage(Struct, frozen=True):
-    """A piece of a section. ``section`` is its index in the page; ``first`` marks a section's first passage."""
+    """A piece of a section, by its index in the page. ``header`` is the first row of the table that it is a row of."""
 
     section: int
     text: str
-    verbatim: bool
-    first: bool
+    header: str = ""
+    code: bool = False
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate the tokens of a text without the model's tokenizer."""
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN)
+
+
+def cut_section(section: int, text: str, limit: int) -> list[Passage]:
+    """Cut the text of the section with this index into passages of about ``limit`` tokens."""
+    units = [piece for unit in text_units(text) for piece in _cut_long(unit, limit)]
+    found: list[Passage] = []
+    for kind, run in groupby(units, key=lambda unit: unit.kind):
+        rows = list(run)
+        if kind == "table" and len(rows) > 1:
+            header = rows[0].text
+            first = header.count(_CELLS) + 1 >= _COLUMNS_WITH_HEADER
+            found += [Passage(section, row.text, header) for row in rows[first:]]
+        else:
+            whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
+            for text in group(rows, _LONGEST_LIST * limit if whole else limit):
+                code = kind == "code" and not _SHORT_SENTENCE.fullmatch(text.rpartition("\n")[2])
+                found.append(Passage(section, text, code=code))
+    return found
 
 
 def text_units(text: str) -> list[TextUnit]:
-    """Split a section's text into sentences of prose and verbatim lines."""
+    """Split a section's text into sentences of prose and lines of lists, tables and code."""
     units: list[TextUnit] = []
     gap, new = 1, True
     lines = text.split("\n")
@@ -48,38 +84,42 @@ def text_units(text: str) -> list[TextUnit]:
             continue
         if new and _is_prose(line, alone=index + 1 == len(lines) or not lines[index + 1].strip()):
             found = sentences(line)
-            units += [TextUnit(each, False, 1, not number) for number, each in enumerate(found)]
+            units += [TextUnit(each, "prose", 1, not number) for number, each in enumerate(found)]
         else:
-            units.append(TextUnit(line, True, gap, new))
+            units.append(TextUnit(line, _line_kind(line), gap, new))
         gap, new = 1, False
     return units
 
 
 def _is_prose(line: str, alone: bool) -> bool:
     """Whether a line is a paragraph; one that other lines follow must also end like a sentence."""
-    if line[0].isspace() or _LIST_ITEM.match(line) or " | " in line:
+    if line[0].isspace() or _LIST_ITEM.match(line) or _CELLS in line:
         return False
     if len(_PROSE_WORD.findall(line)) < _LEAST_PROSE_WORDS:
         return False
     return alone or line.rstrip()[-1] in ".:!?…\"'”)"
 
 
-def cut_long(units: Sequence[TextUnit], counts: Sequence[int], limit: int) -> list[tuple[TextUnit, int]]:
-    """Pair units with their token counts, and cut those far over ``limit`` tokens into pieces of about that size.
+def _line_kind(line: str) -> Kind:
+    if _LIST_ITEM.match(line):
+        return "list"
+    return "table" if _CELLS in line else "code"
 
-    The counts of pieces are estimates. The pieces joined are the unit.
-    """
-    found: list[tuple[TextUnit, int]] = []
-    for unit, count in zip(units, counts, strict=True):
-        if count <= _LONGEST * limit:
-            found.append((unit, count))
-            continue
-        pieces = _cut(unit.text, max(1, len(unit.text) * limit // count))
-        share = -(-count // len(pieces))
-        first, *rest = (TextUnit(piece, unit.verbatim, 1, True) for piece in pieces)
-        found.append((TextUnit(first.text, unit.verbatim, unit.gap, unit.new), share))
-        found += [(piece, share) for piece in rest]
-    return found
+
+def _size(unit: TextUnit) -> int:
+    return estimated_tokens(unit.text) + 1
+
+
+def _cut_long(unit: TextUnit, limit: int) -> list[TextUnit]:
+    """Cut a unit far over ``limit`` tokens into pieces of about that size. The pieces joined are the unit."""
+    tokens = estimated_tokens(unit.text)
+    if tokens <= _LONGEST * limit:
+        return [unit]
+    first, *rest = _cut(unit.text, max(1, len(unit.text) * limit // tokens))
+    return [
+        TextUnit(first, unit.kind, unit.gap, unit.new),
+        *(TextUnit(piece, unit.kind, 1, True) for piece in rest),
+    ]
 
 
 def _cut(text: str, size: int) -> list[str]:
@@ -93,27 +133,21 @@ def _cut(text: str, size: int) -> list[str]:
     return [*pieces, text]
 
 
-def group(section: int, units: Sequence[tuple[TextUnit, int]], limit: int) -> list[Passage]:
-    """Group units into passages of about ``limit`` tokens, apart by paragraph and by prose or verbatim."""
-    passages: list[Passage] = []
+def group(units: Sequence[TextUnit], limit: int) -> Iterator[str]:
+    """Join units of one kind to texts of about ``limit`` tokens; a paragraph of prose begins a new text."""
     current: list[TextUnit] = []
     size = 0
-    for unit, count in units:
-        splits = current and (current[-1].verbatim != unit.verbatim or (unit.new and not unit.verbatim))
-        if current and (size + count > limit or splits):
-            passages.append(_passage(section, current, not passages))
+    for unit in units:
+        if current and (size + _size(unit) > limit or (unit.new and unit.kind == "prose")):
+            yield _joined(current)
             current, size = [], 0
         current.append(unit)
-        size += count
+        size += _size(unit)
     if current:
-        passages.append(_passage(section, current, not passages))
-    return passages
+        yield _joined(current)
 
 
-def _passage(section: int, units: list[TextUnit], first: bool) -> Passage:
-    verbatim = units[0].verbatim
-    if verbatim:
-        text = units[0].text + "".join("\n" * unit.gap + unit.text for unit in units[1:])
-    else:
-        text = " ".join(" ".join(unit.text.split()) for unit in units)
-    return Passage(section, text, verbatim, first)
+def _joined(units: Sequence[TextUnit]) -> str:
+    if units[0].kind == "prose":
+        return " ".join(" ".join(unit.text.split()) for unit in units)
+    return units[0].text + "".join("\n" * unit.gap + unit.text for unit in units[1:])

@@ -10,8 +10,10 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS
 
-# Letters and digits, or a run of at least two symbols as in ``><>``.
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?|[^\w\s]{2,}")
+# Letters and digits, joined by underscores as in ``FILL_PIT``, a run of symbols as in ``><>``, or a symbol by itself.
+_TOKEN = re.compile(
+    r"[^\W_]+(?:_+[^\W_]+)*(?:['’][^\W\d_]+)?|[^\w\s]{2,}|(?<![^\s\"'`(])[^\w\s|](?![^\s\"'`),.?])"
+)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _PLAIN_PUNCTUATION = frozenset(".,;:!?'\"()[]{}…–—-*`’‘“”")
@@ -95,6 +97,11 @@ def _is_name(token: str, first: bool, following: str, ordinary: Collection[str])
     if following.casefold() not in _AFTER_SUBJECT and not following[:1].isupper():
         return False
     return stem(token) not in ordinary
+
+
+def same_words(text: str) -> str:
+    """A key under which sentences are equal that differ only in case, spacing and punctuation."""
+    return " ".join(token.casefold() for token in tokens(text))
 
 
 def is_babble(text: str) -> bool:

@@ -54,7 +54,7 @@ def _text(name: str, detail: dict[str, Any]) -> str:
         case "loading", {"fraction": fraction}:
             return f"loading the model: {fraction:.0%}"
         case "terms", {"terms": terms}:
-            return f"search terms: {', '.join(terms)}"
+            return f"search terms: {', '.join(terms) or 'those of the question'}"
         case "terms", _:
             return "looking for search terms"
         case "search", {"term": term, "pages": pages}:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.learning.statements import NEGATION, Statement, stems
+from gateway.memory.learning.statements import NEGATION, QuotedStatement, stems
 
 
 class _Relation(Struct, frozen=True):
@@ -174,7 +174,7 @@ _STATE_WORDS: dict[str, re.Pattern[str]] = {
 _SHARED_PREFIX = 5
 
 
-def fact_follows(key: str, text: str, said: Statement) -> bool:
+def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     """Whether the fact ``text`` under ``key`` follows from what a user said about themselves or asked for."""
     if not _about_the_writer(said, text, key):
         return False
@@ -190,7 +190,7 @@ def fact_follows(key: str, text: str, said: Statement) -> bool:
     return any(_known(word, clause, expressed) for word in words)
 
 
-def taken_back(key: str, said: Statement) -> bool:
+def taken_back(key: str, said: QuotedStatement) -> bool:
     """Whether the statement takes a known fact back: it is about the key, and denies or corrects it."""
     if not (said.negated or _TAKEN_BACK.search(said.clause)):
         return False
@@ -198,7 +198,7 @@ def taken_back(key: str, said: Statement) -> bool:
     return any(_known(word, clause, expressed) for word in stems(key))
 
 
-def task_follows(title: str, said: Statement) -> bool:
+def task_follows(title: str, said: QuotedStatement) -> bool:
     """Whether somebody asked for the task in the statement."""
     if not _REQUEST.search(said.sentence) or _REFUSED.search(said.sentence):
         return False
@@ -206,7 +206,7 @@ def task_follows(title: str, said: Statement) -> bool:
     return all(_known(word, spoken, ()) for word in stems(title))
 
 
-def state_follows(state: str, task: str, title: str, said: Statement) -> bool:
+def state_follows(state: str, task: str, title: str, said: QuotedStatement) -> bool:
     """Whether the statement names the task, by its id or title, and says that its state is ``state`` now."""
     expressed = _STATE_WORDS[state]
     if not expressed.search(said.sentence):
@@ -221,7 +221,7 @@ def state_follows(state: str, task: str, title: str, said: Statement) -> bool:
     return bool(words) and sum(_in(word, spoken) for word in words) * 2 > len(words)
 
 
-def _about_the_writer(said: Statement, text: str, key: str) -> bool:
+def _about_the_writer(said: QuotedStatement, text: str, key: str) -> bool:
     clause = said.clause
     if _THIRD_PERSON.search(clause):
         return bool(_INSTRUCTION.search(clause)) and not re.search(r"\b(?:he|she|they)\b", clause, re.I)

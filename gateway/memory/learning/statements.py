@@ -36,7 +36,7 @@ NEGATION = re.compile(
 )
 
 
-class Statement(Struct, frozen=True):
+class QuotedStatement(Struct, frozen=True):
     """``clause`` holds the quote and is part of ``sentence``; ``before`` is the sentence up to the clause."""
 
     clause: str
@@ -52,7 +52,7 @@ class Statement(Struct, frozen=True):
         return frozenset(stems(self.clause))
 
 
-def statement(text: str, quote: str, *, requests: bool = False) -> Statement | None:
+def statement(text: str, quote: str, *, requests: bool = False) -> QuotedStatement | None:
     """The first statement of ``text`` that contains ``quote``, ignoring spaces and case; None if there is none.
 
     With ``requests``, a polite question ("Can you note that …?") counts too.
@@ -74,7 +74,7 @@ def stems(text: str) -> Iterator[str]:
     return (stem(word) for word in _WORD.findall(text.replace("_", " ")))
 
 
-def _in_sentence(sentence: str, wanted: str, requests: bool) -> Statement | None:
+def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement | None:
     polite = requests and _POLITE.search(sentence)
     asks = sentence.rstrip("\"'”)").endswith("?")
     rest = sentence[polite.end() :] if polite else sentence
@@ -86,7 +86,7 @@ def _in_sentence(sentence: str, wanted: str, requests: bool) -> Statement | None
     cuts = [0, *(match.start() for match in _CLAUSE.finditer(sentence)), len(sentence)]
     begin = max(cut for cut in cuts if cut <= at)
     end = min(cut for cut in cuts if cut >= min(at + len(wanted), len(sentence)))
-    return Statement(sentence[begin:end], sentence, sentence[:begin])
+    return QuotedStatement(sentence[begin:end], sentence, sentence[:begin])
 
 
 def _plain(text: str) -> str:

@@ -101,6 +101,12 @@ def sweep_vectors(connection: apsw.Connection, tables: PageTables) -> bool:
     return True
 
 
+class NearHit(TextHit, frozen=True):
+    """A page found by a vector; ``section`` is the index of the section with the nearest passage."""
+
+    section: int
+
+
 def pages_near(
     connection: apsw.Connection,
     tables: PageTables,
@@ -108,7 +114,7 @@ def pages_near(
     vector: bytes,
     limit: int,
     max_distance: float,
-) -> list[TextHit] | None:
+) -> list[NearHit] | None:
     """Pages with a passage near the vector, nearest first; ``rank`` is the cosine distance, from 0 to 2.
 
     None when the stored vectors are of another space.
@@ -118,9 +124,10 @@ def pages_near(
         return None
     use_extension(connection)
     return load_all(
-        TextHit,
+        NearHit,
         connection.execute(
-            "SELECT pages.title, min(found.distance), pages.sketch FROM "
+            # SQLite takes the section from the row with the smallest distance.
+            "SELECT pages.title, min(found.distance), pages.sketch, passages.section FROM "
             f"(SELECT passage, distance FROM {tables.vectors} WHERE vector MATCH ? AND k = ?) AS found "
             f"JOIN {tables.passages} AS passages ON passages.id = found.passage "
             f"JOIN {tables.pages} AS pages ON pages.id = passages.page "

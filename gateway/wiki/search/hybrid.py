@@ -58,6 +58,8 @@ class HybridSearch:
         refs = await self._meaning.database.read(
             lambda c: distinct(((title, score, self._sketch_of(c, title)) for title, score in fused), limit)
         )
+        sections = {ref.title: ref.section for ref in near.refs}
+        refs = [PageRef(ref.title, ref.score, sections.get(ref.title)) for ref in refs]
         return Hits(refs, near.problem, near.note)
 
     async def _words(self, term: str, limit: int) -> Hits:

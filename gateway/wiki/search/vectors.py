@@ -86,7 +86,7 @@ class Meaning:
         if found is None:
             self._queries.stale()
             return Hits([], "the embedding model changed, and all vectors are made again")
-        return Hits([PageRef(hit.title, 1.0 - hit.rank) for hit in found], note=self._note())
+        return Hits([PageRef(hit.title, 1.0 - hit.rank, hit.section) for hit in found], note=self._note())
 
     def _note(self) -> str | None:
         count = self._progress()

@@ -16,6 +16,7 @@ from gateway.config.settings import AskSettings
 from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import load_prompts
+from gateway.store import fts
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Hits, Page, PageRef, Section, Site
 from tests.gateway.api.scripted import ScriptedInference
@@ -91,6 +92,8 @@ class MemoryWiki:
         self.note: str | None = None
         self.slow: dict[str, float] = {}
         self.name = "esoteric programming languages"
+        self.searches: list[str] = []
+        self.searched = asyncio.Event()
         self.fetching = 0
         self.most_fetching = 0
         self.stopped: list[str] = []
@@ -98,12 +101,15 @@ class MemoryWiki:
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
         if "title" in self.broken_searches:
             raise self.broken_searches["title"]
-        return [PageRef(t, 1.0) for t in self.pages if term.casefold() in t.casefold()][:limit]
+        found = [t for t in self.pages if term.casefold() in t.casefold() or t.casefold() in term.casefold()]
+        return [PageRef(t, 1.0) for t in found][:limit]
 
     async def search_text(self, term: str, limit: int) -> Hits:
+        self.searches.append(term)
+        self.searched.set()
         if "text" in self.broken_searches:
             raise self.broken_searches["text"]
-        words = term.casefold().split()
+        words = fts.words(term)
         texts = {t: " ".join(s.text for s in p.sections).casefold() for t, p in self.pages.items()}
         found = [PageRef(t, 0.5) for t, text in texts.items() if any(w in text for w in words)][:limit]
         return Hits(found, self.problem, self.note)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.ask.background.draft import RetrievedPage, draft_page
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker, is_refusal
 from gateway.ask.checking.evidence import Evidence
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
-from tests.gateway.ask.test_passages import sync_draft
 
 PAGES = [
     page("Befunge", *BEFUNGE),
@@ -23,7 +23,9 @@ PAGES = [
 
 
 def evidence_of(pages: list[Page]) -> Evidence:
-    return Evidence.of((n, each, sync_draft(each).passages) for n, each in enumerate(pages, 1))
+    return Evidence.of(
+        (n, each, draft_page(RetrievedPage(each, ""), 12).passages) for n, each in enumerate(pages, 1)
+    )
 
 
 EVIDENCE = evidence_of(PAGES)
@@ -50,10 +52,10 @@ def checked_as_a_whole(text: str, evidence: Evidence) -> str:
         ("Chris Pressey created Befunge [9].", "Chris Pressey created Befunge. [1]"),
         ("Piet programs are pictures [1, 2].", "Piet programs are pictures. [2]"),
         ("Piet programs are pictures [[9]2].", "Piet programs are pictures. [2]"),
-        # from several passages of a page, and from two pages that are both named
+        # from a statement for each clause, of one page and from two pages that are both named
         (
-            "Befunge, from 1993, has 80 columns and was a typing error by Curtis Coleman.",
-            "Befunge, from 1993, has 80 columns and was a typing error by Curtis Coleman. [1]",
+            "Befunge was created in 1993 and its playfield is 80 columns wide.",
+            "Befunge was created in 1993 and its playfield is 80 columns wide. [1]",
         ),
         (
             "Befunge is by Chris Pressey, and Piet was named by David Morgan-Mar.",
@@ -85,6 +87,76 @@ def test_answers(answer: str, checked: str | None) -> None:
     assert checked_as_a_whole(answer, EVIDENCE) == (answer if checked is None else checked)
 
 
+PRIZES = page(
+    "Ann Lee",
+    "Ann Lee is a writer. In 2008, she moved to Rome. Her rival Bo Ray won the Golden Rose.",
+    (
+        "Prizes",
+        "Ann Lee won the Silver Pen in 2011.\n\nYear | Prize | Work\n2011 | Silver Pen | The Sea\n"
+        "2013 | Red Hat | Sand",
+    ),
+    ("Works", "Work | Pages\nThe Sea | 210\nSand | 3"),
+)
+
+
+TOOLS = [page("fmt", "It fills lines."), page("pr", "The default width of a line is 72.")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "supported"),
+    [
+        ("Ann Lee won the Silver Pen in 2011.", "", True),
+        ("She won the Silver Pen in 2011.", "", True),
+        ("In 2008, she moved to Rome.", "Where did she move?", True),
+        ("In 2011.", "When did Ann Lee win the Silver Pen?", True),
+        ("Sand has 3 pages.", "", True),
+        ("The answer is: 3", "How many pages has Sand?", True),
+        ("The Silver Pen.", "Which prize did Ann Lee win in 2011?", True),
+        # name, number and relation come from different statements
+        ("In 2008, Ann Lee won the Golden Rose.", "", False),
+        ("In 2008, Ann Lee won the Silver Pen.", "", False),
+        ("Bo Ray moved to Rome in 2008.", "", False),
+        ("Ann Lee moved to Rome in 2011.", "", False),
+        ("Ann Lee wrote the Silver Pen.", "", False),
+        ("The Sea has 3 pages.", "", False),
+        # about another page of the prompt
+        ("The default width of fmt is 72.", "", False),
+        ("The default width of pr is 72.", "", True),
+        ("72.", "What is the default width of fmt?", False),
+        # a number without what it counts
+        ("The answer is: 3", "", False),
+        ("The answer is: 3", "How many prizes did Ann Lee win?", False),
+        ("3", "How many rivals has Ann Lee?", False),
+        # the header of a table
+        ("Year | Prize | Work", "Which prize did Ann Lee win?", False),
+        ("Work Pages", "How many pages has The Sea?", False),
+    ],
+)
+def test_name_number_and_relation_stand_together(answer: str, question: str, supported: bool) -> None:
+    checker = AnswerChecker(evidence_of([PRIZES, *TOOLS]), question)
+    shown = checker.feed(answer) + checker.end()
+    assert (shown in (f"{answer} [1]", f"{answer} [3]")) == supported, shown
+    assert supported or shown == REFUSAL
+
+
+def test_repetitions_are_cut() -> None:
+    fact = "Chris Pressey created Befunge."
+    checker = AnswerChecker(EVIDENCE)
+    shown = checker.feed(f"{fact} Piet programs are pictures. {fact} [2] piet programs are pictures! ")
+    assert not checker.looping
+    shown += checker.feed(f"1. {fact} And so on")
+    assert checker.looping
+    shown += checker.end(cut=True)
+    assert shown == f"{fact} [1] Piet programs are pictures. [2]"
+    assert len(checker.repeated) == 3
+    babble = AnswerChecker(EVIDENCE)
+    babble.feed(f"{fact} It is very very very very very very")
+    assert babble.looping
+    # Lines of code may be equal.
+    code = '```\n"!dlroW">:#,_@\nx\nx y z\nx y z\nx y z\nx y z\nx y z\n```'
+    assert checked_as_a_whole(code, EVIDENCE) == code
+
+
 def test_layout_is_kept() -> None:
     answer = "- Chris Pressey created Befunge.\n- It has 25 rows.\n\nThat is all."
     assert checked_as_a_whole(answer, EVIDENCE) == (
@@ -103,7 +175,7 @@ def test_what_is_reported() -> None:
     )
     assert checker.unsupported == ["Many people adore it.", "It is loved by nobody…"]
     assert checker.corrected == 1
-    assert EVIDENCE.sources[0].section == 0
+    assert EVIDENCE.passages[0].section == 0
     assert PAGES[0].sections[checker.cited[1].section].heading == "Playfield"
 
 

@@ -16,7 +16,7 @@ from gateway.base.errors import (
     ModelUnavailableError,
     PromptTooLongError,
 )
-from gateway.inference.interface import HostHealth
+from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth
 from model_host.protocol import TextPart
 from tests.gateway.ask.helpers import BEFUNGE, PIET, Asked, MemoryWiki, Model, page, step_of
 
@@ -41,7 +41,10 @@ async def test_a_question_is_answered_with_its_source() -> None:
     assert set(result.timings) >= {"loading", "terms", "search", "fetch", "answer", "first_token", "total"}
     names = [event.stage for event in asked.events if isinstance(event, Stage)]
     assert list(dict.fromkeys(names)) == ["queued", "terms", "search", "fetch", "answer", "check"]
-    assert asked.stages("search") == [{"term": "Befunge", "pages": ["Befunge"]}]
+    assert asked.stages("search") == [
+        {"term": QUESTION, "pages": ["Befunge"]},
+        {"term": "Befunge", "pages": ["Befunge"]},
+    ]
     assert asked.stages("check") == [{"unsupported": 0, "corrected": 1}]
 
 
@@ -104,25 +107,51 @@ async def test_the_record_tells_everything() -> None:
     assert record.generations[1].messages == [{"role": "user", "content": model.prompts("answer")[0]}]
     assert record.generations[1].completion_tokens > 0
     assert [(p.title, p.revision, p.term, p.how) for p in record.pages] == [
-        ("Befunge", 7, "Befunge", "whole")
+        ("Befunge", 7, QUESTION, "passages")
     ]
     assert record.pages[0].tokens > 0
     assert record.details["check"]["unsupported"] == ["I adore it."]
     assert record.details["budget"]["prompt_tokens"] == result.budget.prompt_tokens
 
 
-async def test_bad_terms_fall_back_to_key_words() -> None:
-    for output in ("", '["', '["zq"', "[1]"):
-        asked = Asked(Model(output, ANSWER), befunge_wiki())
-        result = await asked.ask(QUESTION)
-        assert "Befunge" in result.search_terms
-        assert "key words" in asked.stages("terms")[-1]["from"]
-        assert "key words" in asked.records[0].details["search"]["source"]
-        assert result.answer == f"{ANSWER} [1]"
+@pytest.mark.parametrize(
+    ("output", "kept", "dropped"),
+    [
+        ("", [], []),
+        ('["', [], []),
+        ("[1]", [], []),
+        ('["them", "2003", "zq", "./search/tabletop-games/2023/02/11/"]', [], ["them", "2003", "zq"]),
+        ('["Befunge author", "Piet", "painters"]', ["Befunge author", "Piet"], ["painters"]),
+    ],
+)
+async def test_bad_terms_do_no_harm(output: str, kept: list[str], dropped: list[str]) -> None:
+    """The question's own words are searched in any case; a term must share a word with it or with a title."""
+    asked = Asked(Model(output, ANSWER), befunge_wiki())
+    result = await asked.ask("Who created Befunge in 1993?")
+    assert result.answer == f"{ANSWER} [1]"
+    assert result.search_terms == kept
+    assert asked.records[0].details["search"] == {"terms": kept, "dropped": dropped}
+    assert asked.stages("terms")[-1] == {"terms": kept} | ({"dropped": dropped} if dropped else {})
+    assert asked.records[0].pages[0].title == "Befunge"
+
+
+async def test_the_question_is_searched_while_the_terms_are_written() -> None:
+    wiki = befunge_wiki()
+
+    class Waiting(Model):
+        async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
+            if step_of(call) == "terms":
+                await wiki.searched.wait()
+            async for event in super().generate(call):
+                yield event
+
+    async with asyncio.timeout(30):
+        await Asked(Waiting(["Befunge"], ANSWER), wiki).ask(QUESTION)
+    assert wiki.searches == [QUESTION, "Befunge"]
 
 
 async def test_no_page_means_no_invention() -> None:
-    for terms, question in ((["Malbolge"], "Who created Malbolge?"), ("[]", "what is it?")):
+    for terms, question in ((["Malbolge"], "Whose is Malbolge?"), ("[]", "what is it?")):
         model = Model(terms, "Ben Olmstead created it in 1998.")
         asked = Asked(model, befunge_wiki())
         result = await asked.ask(question)
@@ -142,10 +171,26 @@ async def test_an_invented_answer_is_replaced() -> None:
 
 
 async def test_an_answer_over_its_limit_says_so() -> None:
-    asked = Asked(Model(["Befunge"], f"{ANSWER} " * 30), befunge_wiki(), answer_tokens=16)
+    asked = Asked(Model(["Befunge"], f"{ANSWER} And more " * 30), befunge_wiki(), answer_tokens=16)
     result = await asked.ask(QUESTION)
     assert result.answer.endswith("…")
     assert asked.records[0].details["check"]["cut"]
+
+
+async def test_an_answer_that_repeats_itself_ends() -> None:
+    """The generation is cancelled, the repetition cut, and the record says so."""
+    model = Model(["Befunge"], f"{ANSWER} " * 47)
+    asked = Asked(model, befunge_wiki())
+    result = await asked.ask(QUESTION)
+    assert result.answer == f"{ANSWER} [1]"
+    (record,) = asked.records
+    assert record.details["check"]["repeated"] == [ANSWER] * 3
+    assert record.details["check"]["stopped"] and not record.details["check"]["cut"]
+    generation = record.generations[-1]
+    assert (generation.step, generation.finish_reason) == ("answer", "repetition")
+    assert len(generation.output) < 6 * len(ANSWER)
+    assert 0 < result.budget.answer_tokens < 6 * len(ANSWER.split())
+    assert model.running == 0
 
 
 async def test_pages_that_fail_are_skipped() -> None:
@@ -157,12 +202,12 @@ async def test_pages_that_fail_are_skipped() -> None:
     wiki.slow = {"Befunge 2": 3.0}
     asked = Asked(Model(["Befunge"], ANSWER), wiki, pages=5, fetch_timeout=0.1)
     result = await asked.ask(QUESTION)
-    assert [(each.title, each.reason) for each in result.skipped] == [
-        ("Befunge 0", "gone away"),
-        ("Befunge 1", "an internal error; the server's log has it"),
-        ("Befunge 2", "no reply within 0.1 seconds"),
-        ("Befunge", "the page is empty"),
-    ]
+    assert {each.title: each.reason for each in result.skipped} == {
+        "Befunge 0": "gone away",
+        "Befunge 1": "an internal error; the server's log has it",
+        "Befunge 2": "no reply within 0.1 seconds",
+        "Befunge": "the page is empty",
+    }
     assert [each.title for each in result.citations] == ["Befunge 3"]
     assert wiki.most_fetching <= 4
 
@@ -173,7 +218,10 @@ async def test_searches_that_fail() -> None:
     asked = Asked(Model(["Befunge"], ANSWER), wiki)
     result = await asked.ask(QUESTION)
     assert result.answer == f"{ANSWER} [1]"
-    assert [each.reason for each in result.skipped] == ["the title search failed: titles are down"]
+    assert [(each.title, each.reason) for each in result.skipped] == [
+        (QUESTION, "the title search failed: titles are down"),
+        ("Befunge", "the title search failed: titles are down"),
+    ]
     wiki.broken_searches["text"] = HearthError("text is down")
     with pytest.raises(HearthError, match="titles are down") as caught:
         await asked.ask(QUESTION)
@@ -187,23 +235,25 @@ async def test_what_a_search_did_without_is_told_once() -> None:
     asked = Asked(Model(["Befunge", "Pressey"], ANSWER), wiki)
     result = await asked.ask(QUESTION)
     assert result.answer == f"{ANSWER} [1]"
-    assert [(each.title, each.reason) for each in result.skipped] == [("Befunge", wiki.problem)]
+    assert [(each.title, each.reason) for each in result.skipped] == [(QUESTION, wiki.problem)]
     assert [(stage["without"], stage["note"]) for stage in asked.stages("search")] == [
         (wiki.problem, wiki.note)
-    ] * 2
+    ] * 2  # no title and not the question has `Pressey`
     assert asked.records[0].details["skipped"][0]["reason"] == wiki.problem
     wiki.problem = wiki.note = None
     assert (await asked.ask(QUESTION)).skipped == []
     assert set(asked.stages("search")[0]) == {"term", "pages"}
 
 
-async def test_the_text_search_has_a_place_of_its_own() -> None:
+async def test_the_number_of_pages_is_limited_in_all() -> None:
     wiki = MemoryWiki(
-        *(page(f"Befunge {n}", "Something.") for n in range(4)), page("Zoo", "A befunge lives here.")
+        *(page(f"Befunge {n}", f"Something of {n}.") for n in range(4)), page("Zoo", "A befunge lives here.")
     )
-    asked = Asked(Model(["Befunge"], ""), wiki, pages=3)
+    asked = Asked(Model(["Befunge 3", "Befunge 2", "Befunge 1"], ""), wiki, pages=3)
     await asked.ask(QUESTION)
-    assert asked.stages("search")[0]["pages"] == ["Befunge 0", "Befunge 1", "Zoo"]
+    assert len(asked.stages("fetch")) == 3
+    # The best of each search: of the question's text search, and of the terms.
+    assert {"Zoo", "Befunge 3"} <= {stage["title"] for stage in asked.stages("fetch")}
 
 
 async def test_a_copy_under_another_title_is_skipped() -> None:
@@ -222,7 +272,6 @@ async def test_no_page_twice_and_a_fixed_order() -> None:
     asked = Asked(model, wiki)
     await asked.ask("What do Befunge by Chris Pressey and Piet share?")
     assert [page.title for page in asked.records[0].pages] == ["Befunge", "Piet"]
-    assert [page.term for page in asked.records[0].pages] == ["Befunge", "Piet"]
 
 
 async def test_questions_that_do_not_fit() -> None:

@@ -110,6 +110,18 @@ async def test_the_same_text_is_nearest(setup: Setup) -> None:
     assert await titles(wiki, "") == await titles(wiki, "  ") == await titles(wiki, "boat", 0) == []
 
 
+@pytest.mark.parametrize("search", ["vectors", "both"])
+async def test_a_hit_names_its_nearest_section(setup: Setup, search: str) -> None:
+    wiki = setup.wiki(search)
+    for term, section in (
+        ("Petrol burns in the engine and turns wheels.", 1),
+        ("A car drives on a road.", 0),
+    ):
+        first = (await wiki.search_text(term, 5)).refs[0]
+        assert (first.title, first.section) == ("Car", section)
+    assert [ref.section for ref in (await setup.wiki("text").search_text("car", 5)).refs] == [None]
+
+
 async def test_each_mode_works_alone(setup: Setup) -> None:
     await setup.put(Ferry="A ship carries passengers over the sea.")  # has no vector yet
     by_words, by_vectors, both = (setup.wiki(mode) for mode in ("text", "vectors", "both"))
