@@ -120,6 +120,13 @@ class HostHealth(Struct, frozen=True, kw_only=True):
         str, int | float
     ] = {}  # last counters reported by the host: kv_used, decode_tokens_per_second, …
 
+    def reading_seconds(self, progress: Prefill) -> float | None:
+        """Estimate how long a running request still reads its prompt; None if the speed is not known."""
+        if self.speed is None:
+            return None
+        shared = self.speed.shared(max(1, self.foreground))
+        return round(shared.seconds(progress.total - progress.done, 0, cached=progress.done), 1)
+
 
 class Inference(Protocol):
     """A served model. Errors are :class:`gateway.base.errors.HearthError` subclasses."""

@@ -21,6 +21,7 @@ from gateway.memory.events import (
     MessageAccepted,
     PostCall,
     PostEvent,
+    Reading,
     TextDelta,
     Waiting,
 )
@@ -82,7 +83,10 @@ def _whole(accepted: MessageAccepted, done: Done) -> PostReply:
 
 
 async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``delta``; ``done`` or ``error``."""
+    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``reading``, ``delta``.
+
+    The last one is ``done`` or ``error``.
+    """
     try:
         accepted: MessageAccepted | None = None
         async for event in relay:
@@ -96,6 +100,8 @@ async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[byt
                     yield sse(event, "loading")
                 case Waiting():
                     yield sse(event, "queued")
+                case Reading():
+                    yield sse(event, "reading")
                 case Compacting():
                     yield sse(event, "compacting")
                 case BudgetKnown(report):

@@ -92,7 +92,7 @@ class Talk:
     def _send(self, name: str, line: _Line) -> dict[str, Any]:
         """Send a line and show the reply as it comes; returns the ``done`` event. Raises HearthError."""
         body = {"text": line.text, "id": line.id, "stream": True, **self._limit}
-        shown = False
+        shown = reading = False
         with self.client.stream(f"/v1/conversations/{name}/messages", body) as events:
             for kind, data in events:
                 if kind == "error":
@@ -105,7 +105,9 @@ class Talk:
                     return dict(data)
                 self._accepted = self._accepted or kind == "accepted"
                 shown = shown or kind == "delta"
-                _show(kind, data)
+                if kind != "reading" or not reading:  # the first one has the estimate
+                    _show(kind, data)
+                reading = reading or kind == "reading"
         raise HearthError("the server ended the reply early", status=503)
 
 
@@ -130,6 +132,8 @@ def _show(event: str, data: dict[str, Any]) -> None:
             say(f"[waiting: {data['reason']}]", err=True)
         case "queued" if data.get("wait_seconds"):
             say(f"[waiting: place {data['position']}, about {data['wait_seconds']:.0f} s]", err=True)
+        case "reading" if data.get("seconds_left"):
+            say(f"[reading {data['total']} tokens, about {data['seconds_left']:.0f} s]", err=True)
         case "compacting":
             say(f"[compacting {data['tokens']} tokens of history first]", err=True)
         case "loading" if data.get("fraction") == 0:
