@@ -51,7 +51,7 @@ class Waiting(Struct, frozen=True):
     wait_seconds: float | None
 
 
-class Reading(Struct, frozen=True):
+class Prefilling(Struct, frozen=True):
     """``done`` of ``total`` prompt tokens are read; ``seconds_left`` is an estimate, None if unknown."""
 
     done: int
@@ -86,4 +86,6 @@ class Done(Struct, frozen=True):
     compaction: Literal["none", "queued"]
 
 
-PostEvent = Held | MessageAccepted | Loading | Waiting | Reading | Compacting | BudgetKnown | TextDelta | Done
+PostEvent = (
+    Held | MessageAccepted | Loading | Waiting | Prefilling | Compacting | BudgetKnown | TextDelta | Done
+)

@@ -33,7 +33,7 @@ from gateway.memory.events import (
     MessageAccepted,
     PostCall,
     PostEvent,
-    Reading,
+    Prefilling,
     TextDelta,
     Waiting,
 )
@@ -258,7 +258,7 @@ class Conversations:
                         yield Waiting(event.position, event.wait_seconds)
                     elif isinstance(event, Prefill):
                         left = parts.inference.health().reading_seconds(event)
-                        yield Reading(event.done, event.total, left)
+                        yield Prefilling(event.done, event.total, left)
                     elif isinstance(event, Finished):
                         end = event
         finally:

@@ -21,7 +21,7 @@ from gateway.memory.events import (
     MessageAccepted,
     PostCall,
     PostEvent,
-    Reading,
+    Prefilling,
     TextDelta,
     Waiting,
 )
@@ -100,7 +100,7 @@ async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[byt
                     yield sse(event, "loading")
                 case Waiting():
                     yield sse(event, "queued")
-                case Reading():
+                case Prefilling():
                     yield sse(event, "reading")
                 case Compacting():
                     yield sse(event, "compacting")

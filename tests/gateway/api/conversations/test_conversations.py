@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,8 +13,7 @@ import pytest
 from gateway.base.errors import ModelUnavailableError
 from gateway.base.resources import bundled
 from gateway.config.settings import Settings
-from gateway.inference.interface import GenerateCall, HostHealth
-from gateway.inference.speed import Speed
+from gateway.inference.interface import GenerateCall
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
 
@@ -165,18 +163,6 @@ async def test_events_of_a_reply(server: LiveServer, inference: ScriptedInferenc
         async with client.stream("POST", url, json={"text": "Hi", "stream": True}) as reply:
             body = (await reply.aread()).decode()
     assert re.findall(r"event: (\w+)", body) == ["accepted", "budget", "delta", "delta", "delta", "done"]
-
-
-async def test_progress_while_a_long_prompt_is_read(server: LiveServer, inference: ScriptedInference) -> None:
-    inference.state = HostHealth(state="ready", speed=Speed(100.0, 10.0))
-    inference.reads = [(300, 900), (600, 900)]
-    async with _http(server) as client:
-        url = f"/v1/conversations/{await start(client)}/messages"
-        async with client.stream("POST", url, json={"text": "Hi", "stream": True}) as reply:
-            body = (await reply.aread()).decode()
-    first, second = (json.loads(data) for data in re.findall(r"event: reading\r?\ndata: (.+)", body))
-    assert (first["done"], first["total"], second["done"]) == (300, 900, 600)
-    assert first["seconds_left"] > 6.0 > second["seconds_left"] > 3.0
 
 
 def _http(server: LiveServer) -> Any:
