@@ -23,7 +23,7 @@ LEAST_PAGE_TOKENS = 300
 _BARE_TOKENS = 100
 # Of the request for search terms, and of an answer of one to three sentences until this server has written some.
 EXPECTED_TERMS_TOKENS = 24
-EXPECTED_ANSWER_TOKENS = 80
+EXPECTED_ANSWER_TOKENS = 60
 # Prompts are planned for this share of the target, because estimates are as often too low as too high.
 _PLANNED = 0.9
 # An answer ends when the question is estimated to have taken this many times the target, but not before it has the
@@ -155,7 +155,7 @@ class QuestionClock:
         seconds = self.seconds(read, written)
         if not self.target or seconds is None:
             return ""
-        left = max(0.0, _PLANNED * self.target - self.spent - self._reserved)
+        left = max(0.0, self.target - self.spent - self._reserved)
         if seconds <= left:
             self._reserved += seconds
             return ""

@@ -120,9 +120,7 @@ class Model:
         elif isinstance(event, Queued):
             self._journal.stage("queued", position=event.position, wait_seconds=event.wait_seconds)
         elif isinstance(event, Prefill):
-            health = self._inference.health()
-            speed = health.speed and health.speed.shared(max(1, health.foreground))
-            left = speed and round(speed.seconds(event.total - event.done, 0, cached=event.done), 1)
+            left = self._inference.health().reading_seconds(event)
             self._journal.stage("reading", step=step, done=event.done, total=event.total, seconds_left=left)
         elif isinstance(event, Started) and event.queue_seconds >= 1.0:
             self._journal.note("queued_seconds", round(event.queue_seconds, 3))

@@ -115,6 +115,13 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     # The last counters from the host: kv_used, decode_tokens_per_second, …
     stats: dict[str, int | float] = {}
 
+    def reading_seconds(self, progress: Prefill) -> float | None:
+        """Estimate how long a running request still reads its prompt; None if the speed is not known."""
+        if self.speed is None:
+            return None
+        shared = self.speed.shared(max(1, self.foreground))
+        return round(shared.seconds(progress.total - progress.done, 0, cached=progress.done), 1)
+
 
 class Inference(Protocol):
     """A served model. Errors are :class:`gateway.base.errors.HearthError` subclasses."""

@@ -16,8 +16,8 @@ from model_host.protocol import Finished
 # The depth at which a token takes twice as long as the first one. SmolLM2-135M in Q4_1 on one core reads 227 tokens a
 # second at depth 0, 170 at 1,280 and 117 at 3,840 (CPU time, 2026-11-22). Larger models slow down later.
 DEPTH = 4000.0
-# The averages follow the last tokens: about ten questions.
-READING_WINDOW, WRITING_WINDOW = 4000.0, 500.0
+# The averages follow the last tokens: about five questions.
+READING_WINDOW, WRITING_WINDOW = 2000.0, 300.0
 # Shorter ones say more about the cost of a request than about speed.
 _LEAST_READ, _LEAST_WRITTEN = 48, 8
 # The weight of the first load's measurement in tokens: about one question.

@@ -51,6 +51,14 @@ class Waiting(Struct, frozen=True):
     wait_seconds: float | None
 
 
+class Prefilling(Struct, frozen=True):
+    """``done`` of ``total`` prompt tokens are read; ``seconds_left`` is an estimate, None if unknown."""
+
+    done: int
+    total: int
+    seconds_left: float | None
+
+
 class Compacting(Struct, frozen=True):
     """The history is compacted before this message can be answered."""
 
@@ -78,4 +86,6 @@ class Done(Struct, frozen=True):
     compaction: Literal["none", "queued"]
 
 
-PostEvent = Held | MessageAccepted | Loading | Waiting | Compacting | BudgetKnown | TextDelta | Done
+PostEvent = (
+    Held | MessageAccepted | Loading | Waiting | Prefilling | Compacting | BudgetKnown | TextDelta | Done
+)

@@ -32,6 +32,7 @@ from gateway.memory.events import (
     MessageAccepted,
     PostCall,
     PostEvent,
+    Prefilling,
     TextDelta,
     Waiting,
 )
@@ -59,7 +60,7 @@ from gateway.store.memory.messages import (
     reply_to,
 )
 from gateway.store.memory.summaries import add_summary
-from model_host.protocol import Delta, Finished, Queued
+from model_host.protocol import Delta, Finished, Prefill, Queued
 
 log = structlog.get_logger(__name__)
 
@@ -256,6 +257,9 @@ class Conversations:
                         yield Loading(event.fraction)
                     elif isinstance(event, Queued):
                         yield Waiting(event.position, event.wait_seconds)
+                    elif isinstance(event, Prefill):
+                        left = parts.inference.health().reading_seconds(event)
+                        yield Prefilling(event.done, event.total, left)
                     elif isinstance(event, Finished):
                         end = event
         finally:

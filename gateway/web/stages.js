@@ -11,7 +11,7 @@ const STAGES = new Map(Object.entries({
   fetch: ({ title }) => `Reading ${title}`,
   compact: ({ title, words }) => `Summarizing ${title} in ${words} words`,
   answer: ({ pages, note, seconds }) => (pages ? `Answering from ${pages.join(", ")}${about(seconds)}` : `Answering: ${note}`),
-  reading: ({ done, total, seconds_left: left }) => `Prompt: ${done} of ${total} tokens read${left >= 1 ? `, about ${Math.ceil(left)} s left` : ""}`,
+  reading: (detail) => readingText(detail),
   check: ({ unsupported, corrected }) => {
     const parts = [];
     if (unsupported) parts.push(`${unsupported} ${unsupported === 1 ? "sentence" : "sentences"} without support in the pages`);
@@ -35,5 +35,8 @@ export const replaces = (stage, before) =>
 export function queueText({ position, wait_seconds: seconds }) {
   return `Waiting in the queue: place ${position}` + (seconds ? `, about ${Math.ceil(seconds)} s` : "");
 }
+
+export const readingText = ({ done, total, seconds_left: left }) =>
+  `Prompt: ${done} of ${total} tokens read` + (left >= 1 ? `, about ${Math.ceil(left)} s left` : "");
 
 export const loadingText = ({ fraction }) => `Starting the model: ${Math.round(fraction * 100)} %`;

@@ -6,7 +6,7 @@ import { MessageLog } from "./log.js";
 import { LiveReply, pendingElement } from "./message.js";
 import { followNews } from "./news.js";
 import { problem } from "./problem.js";
-import { loadingText, queueText } from "./stages.js";
+import { loadingText, queueText, readingText } from "./stages.js";
 import { look, setLoading } from "./status.js";
 
 const TITLE_LENGTH = 80;
@@ -131,6 +131,7 @@ export class Talk {
     } else if (event === "delta") keepingEnd(() => live.add(data.text));
     else if (event === "held") this.hold(turn, data);
     else if (event === "queued") live.say(queueText(data));
+    else if (event === "reading") live.say(readingText(data));
     else if (event === "compacting") live.say(`Compacting ${data.tokens} tokens of older messages first…`);
     else if (event === "loading") live.say(loadingText(data));
     else if (event === "budget") this.showBudget(data);

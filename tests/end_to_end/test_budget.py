@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from tests.end_to_end.server import Server
 from tests.end_to_end.test_ask import events
+from tests.gateway.cli.terminal import Terminal
 
 QUESTION = "What is a Turing tarpit?"
 SHORT = {"HEARTH_ASK__TARGET_SECONDS": "8"}  # less than this model needs for all that it might read
@@ -49,6 +51,10 @@ def test_a_prompt_fits_the_time_and_the_reply_says_why(tmp_path: Path, smollm2: 
         assert all(each["done"] < each["total"] == budget["prompt_tokens"] for each in read)
         assert read[0]["seconds_left"] > 0
         assert not stages(told, "compact"), "summaries of long pages would not end in time"
+        terminal = Terminal(dict(os.environ), "ask", "--url", server.url, "Who created Brainfuck?")
+        shown = terminal.wait_for(lambda _: terminal.process.poll() is not None)
+        assert terminal.end() == 0
+        assert re.search(r"\[#+-*\] [\d,]+ of [\d,]+ tokens read, about \d+ s left", shown), shown
         speed = server.health()["host"]["speed"]
         assert speed["reading"] > speed["writing"] > 0
     finally:

@@ -23,6 +23,7 @@ from gateway.memory.events import (
     MessageAccepted,
     PostCall,
     PostEvent,
+    Prefilling,
     TextDelta,
     Waiting,
 )
@@ -33,6 +34,7 @@ _NAMES: dict[type[PostEvent], str] = {
     Held: "held",
     Loading: "loading",
     Waiting: "queued",
+    Prefilling: "reading",
     Compacting: "compacting",
     TextDelta: "delta",
 }
@@ -99,7 +101,10 @@ def _whole(accepted: MessageAccepted | None, done: Done) -> Any:
 
 
 async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``delta``; ``done`` or ``error``."""
+    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``reading``, ``delta``.
+
+    The last one is ``done`` or ``error``.
+    """
     try:
         accepted: MessageAccepted | None = None
         async for event in relay:

@@ -79,7 +79,7 @@ class ChatSession:
 
     def _reply(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Print the reply as it arrives and return the ``done`` event. Raises HearthError."""
-        shown = False
+        shown = reading = False
         with self.client.stream(path, body) as events:
             for kind, data in events:
                 match kind:
@@ -95,6 +95,11 @@ class ChatSession:
                             f"[waiting: place {data['position']}, about {data['wait_seconds']:.0f} s]",
                             err=True,
                         )
+                    case "reading" if (
+                        data.get("seconds_left") and not reading
+                    ):  # the first one has the estimate
+                        reading = True
+                        say(f"[reading {data['total']} tokens, about {data['seconds_left']:.0f} s]", err=True)
                     case "compacting":
                         say(f"[compacting {data['tokens']} tokens of history first]", err=True)
                         if self._news is not None:

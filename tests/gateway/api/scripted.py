@@ -16,7 +16,7 @@ from gateway.inference.interface import (
     LoadProgress,
     ModelInfo,
 )
-from model_host.protocol import Delta, Finished, Message, Started, Tool, ToolDelta
+from model_host.protocol import Delta, Finished, Message, Prefill, Started, Tool, ToolDelta
 
 Script = Callable[[GenerateCall], Sequence[str | Delta | ToolDelta]]
 
@@ -38,6 +38,7 @@ class ScriptedInference:
         self.loading = 0.0
         self.error: Exception | None = None
         self.error_after = 0
+        self.reads: list[tuple[int, int]] = []  # progress of every prompt: tokens done, of all
         self.calls: list[GenerateCall] = []
         self.kept: list[KeepAlive] = []  # what every call said about staying, in order
         self.running = 0
@@ -61,6 +62,8 @@ class ScriptedInference:
                 raise self.error
             prompt = await self.count_prompt(call.messages or [])
             yield Started(call.id, prompt, 2, 0.0)
+            for done, total in self.reads:
+                yield Prefill(call.id, done, total)
             pieces = self.script(call)
             for index, piece in enumerate(pieces, 1):
                 await asyncio.sleep(self.delay)

@@ -18,11 +18,10 @@ from gateway.ask.budget import (
 )
 from gateway.ask.limits import Limits, effective_limits
 from gateway.config.settings import AskSettings
-from gateway.inference.interface import GenerateCall, HostHealth
+from gateway.inference.interface import HostHealth
 from gateway.inference.speed import Speed
 from gateway.models.catalog import FlowDefaults
-from model_host.protocol import Prefill
-from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page, step_of
+from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page
 
 SLOW = Speed(60.0, 10.0)  # 2 billion parameters on a few cores
 SPEEDS = st.builds(Speed, st.floats(1, 20_000), st.floats(0.2, 2000))
@@ -94,13 +93,13 @@ def test_the_catalog_bounds_a_fast_model() -> None:
 
 def test_the_length_of_answers_is_learned() -> None:
     length = AnswerLength()
-    assert length.expected(limits()) == 80
+    assert length.expected(limits()) == 60
     for _ in range(15):
         length.add(200)
         length.add(200)
         length.add(1024)
     assert length.expected(limits()) == 200
-    assert length.expected(limits(answer_tokens=64)) == 64
+    assert length.expected(limits(answer_tokens=50)) == 50
 
 
 def test_what_would_not_end_in_time_is_refused() -> None:
@@ -109,10 +108,10 @@ def test_what_would_not_end_in_time_is_refused() -> None:
     clock.start()
     now = 3.0
     clock.reserve(500, 40)
-    # 20 s at nine tenths, less 3 s spent, and 5.3 + 4.5 s for the answer
-    assert "it would take about 9 s, and 5 s of ask.target_seconds (20 s) are left" in clock.refusal(400, 40)
+    # 20 s, less 3 s spent, and 5.3 + 4.5 s for the answer
+    assert "it would take about 9 s, and 7 s of ask.target_seconds (20 s) are left" in clock.refusal(400, 40)
     assert clock.refusal(200, 20) == ""
-    assert "and 1 s of" in clock.refusal(100, 10), "the time of the one that was begun is set aside"
+    assert "and 3 s of" in clock.refusal(300, 10), "the time of the one that was begun is set aside"
     later = QuestionClock(0.0, lambda: HostHealth(state="ready", speed=Speed(1.0, 1.0)))
     assert later.refusal(10_000, 1000) == "", "no limit by time"
 
@@ -201,16 +200,11 @@ async def test_an_answer_that_goes_on_and_on_ends_in_time() -> None:
 
 
 async def test_progress_while_the_model_reads() -> None:
-    class Reader(Model):
-        async def generate(self, call: GenerateCall) -> Any:
-            async for event in super().generate(call):
-                yield event
-                if type(event).__name__ == "Started" and step_of(call) == "answer":
-                    for done in (100, 300):
-                        yield Prefill(call.id, done, 500)
-
-    asked = Asked(timed(Reader(["Befunge"], "word3"), SLOW), long_pages())
+    model = timed(Model(["Befunge"], "word3"), SLOW)
+    model.reads = [(100, 500), (300, 500)]
+    asked = Asked(model, long_pages())
     await asked.ask(QUESTION)
-    first, second = asked.stages("reading")
+    terms, _, first, second = asked.stages("reading")
+    assert terms["step"] == "terms"
     assert (first["step"], first["done"], first["total"]) == ("answer", 100, 500)
     assert first["seconds_left"] > second["seconds_left"] > 3.0

@@ -93,7 +93,7 @@ def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
     )
     ThreadPlans(tmp_path / "data/threads").put(plan)
     assert (
-        "speed: a question takes about 11 s here with hearth-demo; its prompt may have 400 tokens "
+        "speed: a question takes about 10 s here with hearth-demo; its prompt may have 400 tokens "
         "(the catalog's limit for this model)\n"
     ) in hearth("doctor").stdout
     slower = msgspec.structs.replace(plan, learned=Learned(0, Rate(1000.0, 50.0), Rate(100.0, 50.0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -14,12 +15,13 @@ import msgspec
 import pytest
 
 from gateway.config.settings import Settings
-from gateway.inference.interface import GenerateCall
+from gateway.inference.interface import GenerateCall, HostHealth
+from gateway.inference.speed import Speed
 from gateway.store.db import Database
 from gateway.store.keys import create_key, revoke_key
 from gateway.store.memory.conversations import any_conversation
 from model_host.protocol import Delta, Finished
-from tests.gateway.api.conftest import Client, changed, live, make_key
+from tests.gateway.api.conftest import Client, changed, in_process, live, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
@@ -323,3 +325,15 @@ async def test_no_news_reaches_a_revoked_key(settings: Settings, inference: Pati
             await client.delete(f"/v1/conversations/{name}", headers={"x-api-key": keys[1]})
             await until(news, "error")
             assert [kind for kind, _ in news] == ["state", "error"]
+
+
+async def test_progress_while_a_long_prompt_is_read(settings: Settings) -> None:
+    inference = ScriptedInference(talker)
+    inference.state = HostHealth(state="ready", speed=Speed(100.0, 10.0))
+    inference.reads = [(300, 900), (600, 900)]
+    async with in_process(settings, inference) as client:
+        url = f"/v1/conversations/{await start(client)}/messages"
+        body = (await client.post(url, json={"text": "Hi", "stream": True})).text
+    first, second = (msgspec.json.decode(data) for data in re.findall(r"event: reading\r?\ndata: (.+)", body))
+    assert (first["done"], first["total"], second["done"]) == (300, 900, 600)
+    assert first["seconds_left"] > 6.0 > second["seconds_left"] > 3.0
