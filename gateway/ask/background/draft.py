@@ -10,7 +10,8 @@ from msgspec import Struct
 from gateway.ask.text.passages import Passage, cut_long, group, text_units
 from gateway.wiki.source import Page
 
-_LIST_OR_TABLE = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]|.* \| ")
+# Lines that are no code: items of lists, rows of tables, short sentences.
+_NO_CODE = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t].*|.* \| .*|[^\W\d_][\w\s,'’-]*[.!?:]")
 
 # Counts the tokens of each text.
 CountTexts = Callable[[list[str]], Awaitable[list[int]]]
@@ -46,7 +47,7 @@ def passage_line(n: int, heading: str, passage: Passage) -> str:
 
     The marker of code stands on a line of its own, where it cannot look like a part of it.
     """
-    code = passage.verbatim and not _LIST_OR_TABLE.match(passage.text.rpartition("\n")[2])
+    code = passage.verbatim and not _NO_CODE.fullmatch(passage.text.rpartition("\n")[2])
     text = passage.text + ("\n" if code else " ") + f"[{n}]"
     if not passage.first or not heading:
         return text

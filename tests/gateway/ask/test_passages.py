@@ -66,7 +66,7 @@ def test_the_format() -> None:
         "[3] Befunge\n"
         "Befunge was created by Chris Pressey in 1993. [3]\n"
         "History: The language was made. [3]\n"
-        "It is\told.\n[3]\n"
+        "It is\told. [3]\n"
         "Countdown: This program counts down to one. [3]\n"
         "9>:.1-:v\n ^     _@\n[3]\n"
         "Loop:\n9>v\n\n ^<\n[3]\n"
