@@ -35,7 +35,7 @@ class Judged(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True):
-    """What a passage must have: all of ``needed``, half of all ``words``, and of these one that is not in ``numbers``."""
+    """What a passage must have: all of ``needed``, half of ``words``, and of these one that is not in ``numbers``."""
 
     needed: frozenset[str]
     words: frozenset[str]
