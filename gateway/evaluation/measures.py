@@ -61,10 +61,9 @@ def _fact_recall(rows: Sequence[Row]) -> float | None:
 def _abstention_f1(rows: Sequence[Row]) -> float | None:
     """F1 of refusals as the answer to the questions that the wiki does not answer; failed ones do not count."""
     answered = [row for row in rows if row.asked and row.error is None]
+    wanted = sum(not row.answerable for row in answered)
     right = sum(row.refused and not row.answerable for row in answered)
-    return ratio(
-        2 * right, sum(row.refused for row in answered) + sum(not row.answerable for row in answered)
-    )
+    return ratio(2 * right, sum(row.refused for row in answered) + wanted) if wanted else None
 
 
 def _asked(row: Row) -> bool:

@@ -18,6 +18,7 @@ Table = list[list[str]]
 # Of one type of question, besides the right ones.
 _OF_A_TYPE = ("fact_recall", "citation_precision", "citation_recall", "seconds_p50", "seconds_p95")
 UNKNOWN = "–"
+_LARGE = 100  # a number over this is shown with one decimal place
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -137,11 +138,13 @@ def label(name: str) -> str:
 def cell(value: float | int | None) -> str:
     if value is None:
         return UNKNOWN
-    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3f}" if abs(value) < _LARGE else f"{value:,.1f}"
 
 
 def between(interval: Interval | None) -> str:
-    return f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else ""
+    return f"{cell(interval[0])} to {cell(interval[1])}" if interval else ""
 
 
 def _markdown_table(table: Table) -> str:

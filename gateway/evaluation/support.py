@@ -5,7 +5,7 @@ statement is precise if its passage supports the statement alone, or if the othe
 
 ALCE's judge is a language model; here a rule that needs none: of three sentences
 or lines that stand together on the cited page, with its title and their heading, all numbers and names of the statement
-must be there, and half of its words.
+must be there, and half of its words, one of them no number.
 """
 
 from __future__ import annotations
@@ -35,16 +35,22 @@ class Judged(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True):
-    """What a passage must have: all of ``needed``, and half of all ``words``."""
+    """What a passage must have: all of ``needed``, half of ``words``, and of these one that is not in ``numbers``."""
 
     needed: frozenset[str]
     words: frozenset[str]
+    numbers: frozenset[str]
 
     def missing(self, words: frozenset[str]) -> tuple[int, int]:
         return len(self.needed - words), len(self.words - words)
 
     def supported(self, words: frozenset[str]) -> bool:
-        return self.needed <= words and len(self.words & words) >= _LEAST_SHARE * len(self.words)
+        shared = self.words & words
+        return (
+            self.needed <= words
+            and len(shared) >= _LEAST_SHARE * len(self.words)
+            and not shared <= self.numbers  # "The answer is 3" says nothing about the three of a passage
+        )
 
 
 def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
@@ -71,7 +77,7 @@ def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
 def _claim(sentence: str, ordinary: frozenset[str]) -> _Claim:
     """Numbers, names and other words of a sentence; ``ordinary`` stems are no names."""
     found = features(sentence, ordinary)
-    return _Claim(found.names | found.numbers, found.words)
+    return _Claim(found.names | found.numbers, found.words, found.numbers)
 
 
 def _passages(page: Page) -> Iterator[frozenset[str]]:

@@ -97,6 +97,7 @@ def test_a_summary_counts_what_it_says() -> None:
     assert (of_x["right"], of_x["questions"], of_x["fact_recall"]) == (2, 5, 0.3333)
     assert "| total | 2.000 | 3.000 |" in markdown(run(*rows))
     assert summary([])["answers_right"] is None
+    assert summary(rows[:2])["abstention_f1"] is None  # nothing was to be refused
 
 
 def test_retrieval_alone_has_no_answers_to_be_right() -> None:

@@ -28,6 +28,7 @@ WEIR = Page("Holm weir", 2, "u", [Section("", "", 1, "The weir was finished in 1
         ("The tin mill was built by Ada Voss in 1871. [2]", Judged(1, 0, 1, 0)),  # another page is
         ("The tin mill was built by Ada Voss in 1871. [7]", Judged(1, 0, 1, 0)),  # no page is
         ("Holm had 12 wheels. [1]", Judged(1, 0, 1, 0)),
+        ("The answer is: 1904 [1]", Judged(1, 0, 1, 0)),
         # Both parts stand on the page, but not together.
         ("In 1904 the mill of Ada Voss won the Silver Plate. [1]", Judged(1, 0, 1, 0)),
         ("In the crew, Per Lund was the smith. [1]", Judged(1, 1, 1, 1)),
