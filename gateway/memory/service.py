@@ -78,7 +78,7 @@ class Conversations:
         self._hub = Hub()
         facts = Facts(parts, self._hub)
         tasks = TaskKeeper(parts, self._hub)
-        self._builder = ContextBuilder(parts, [tasks, facts])
+        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer])
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:

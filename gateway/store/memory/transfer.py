@@ -19,7 +19,7 @@ from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
 from gateway.store.memory.tasks import Task, get_task, tasks_named
-from gateway.store.rows import insert, stored
+from gateway.store.rows import exists, insert, stored
 
 VERSION = 1
 # Token count of a text that no model has counted yet.
@@ -91,14 +91,11 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
     conversation = archive.conversation
     if owner is not None:
         conversation = msgspec.structs.replace(conversation, owner=owner)
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (conversation.id,)).get:
+    if _is_here(connection, conversation.id):
         return False
-    known = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (conversation.previous,)
-    ).get
-    add_conversation(
-        connection, conversation if known else msgspec.structs.replace(conversation, previous=None)
-    )
+    if not _is_here(connection, conversation.previous):
+        conversation = msgspec.structs.replace(conversation, previous=None)
+    add_conversation(connection, conversation)
     seqs: dict[int, int] = {}
     for message in archive.messages:
         seqs[message.seq] = _insert_message(connection, message, conversation.id, seqs)
@@ -128,10 +125,8 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
     if owner is not None:
         values["owner"] = owner
     # The source conversation is recorded only if it exists here.
-    known = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (values["conversation"],)
-    ).get
-    values |= {} if known else {"conversation": None}
+    if not _is_here(connection, values["conversation"]):
+        values["conversation"] = None
     values["message"] = None
     if isinstance(source, Fact):
         where, table = ("id = :id AND owner = :owner AND valid_from = :valid_from", "facts")
@@ -146,10 +141,14 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
         where, table = "id = :id AND owner = :owner", "tasks"
         if source.parent is not None:
             _check_parent(connection, source.parent, values["owner"])
-    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {where})", values).get:
+    if exists(connection, f"{table} WHERE {where}", values):
         return False
     insert(connection, table, values)
     return True
+
+
+def _is_here(connection: apsw.Connection, conversation: str | None) -> bool:
+    return exists(connection, "conversations WHERE id = ?", (conversation,))
 
 
 def _check_parent(connection: apsw.Connection, parent: str, owner: str) -> None:
