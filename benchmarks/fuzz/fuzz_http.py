@@ -141,7 +141,6 @@ class Fuzz:
                 pass
 
     def send(self, number: int) -> None:
-        """Send one request and check the reply."""
         chance = random.Random(f"{self._seed}:{number}")
         raw, ends = self._garbage(chance) if chance.random() < 0.125 else self._request(chance)
         try:

@@ -133,5 +133,4 @@ def rows_of(result: Result) -> list[list[str]]:
 
 
 def _number(value: float) -> str:
-    """Format a value with three significant digits."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -46,7 +46,6 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     clock: Callable[[], float] = time.time  # Unix seconds
 
     async def budget(self) -> ContextBudget:
-        """The budget for the loaded model."""
         return make_budget(self.settings, (await self.inference.model_info()).context)
 
     def model(self, conversation: Conversation) -> MemoryModel:

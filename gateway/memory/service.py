@@ -368,6 +368,5 @@ class Conversations:
 
 
 def _shown(call: PostCall, speaker: str, text: str) -> str:
-    """The message as prompts show it."""
     named = call.conversation.kind == "channel" and speaker and call.role == "user"
     return f"{speaker}: {text}" if named else text

@@ -73,8 +73,6 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
 
 
 class StoredRequest(RequestColumns, frozen=True, kw_only=True):
-    """All columns of a request."""
-
     details: dict[str, Any] = {}
     redactions: int = 0  # secrets redacted when the record was stored
     conversation: str = ""  # the record is erased with it, and with those whose text is in the prompts

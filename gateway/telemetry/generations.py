@@ -81,6 +81,5 @@ class GenerationRecorder:
 
 
 def text_of(message: Message) -> str:
-    """The content of a message as one string."""
     content = message.content
     return content if isinstance(content, str) else "".join(part.text for part in content)

@@ -34,8 +34,6 @@ _MAX_PLANS = 1000
 
 
 class HistoryCompactor:
-    """Carries out the planner's plans."""
-
     def __init__(self, parts: MemoryParts, builder: ContextBuilder, hub: Hub) -> None:
         self._parts = parts
         self._builder = builder
@@ -49,7 +47,6 @@ class HistoryCompactor:
         return self._parts.pace.seconds_left(conversation) if conversation in self._open else None
 
     def due(self, context: Context) -> bool:
-        """Whether the planner has a plan."""
         return bool(plan(context.situation))
 
     async def run(

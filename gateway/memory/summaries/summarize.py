@@ -67,12 +67,10 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> list[StoredMessage]:
-        """The messages that did not fail."""
         return [message for message in self.messages if not message.failed]
 
     @property
     def text(self) -> str:
-        """The whole source as text."""
         return "\n".join([*(self.fold_text(fold) for fold in self.folds), dialogue(self.spoken)]).strip()
 
     @staticmethod
@@ -139,7 +137,6 @@ class Summarizer:
         )
 
     async def _picked(self, text: str, most: int, letters: float) -> SummaryDraft:
-        """A stand-in of picked sentences."""
         picked = await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters))
         [tokens] = await self._model.count([picked])
         return SummaryDraft(text=picked, pins=[], tokens=tokens, prompt_name="", prompt_version=0)

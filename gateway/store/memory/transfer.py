@@ -37,20 +37,14 @@ class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversa
 
 
 class FactRow(Struct, frozen=True, tag_field="type", tag="fact"):
-    """One version of a fact."""
-
     fact: Fact
 
 
 class TaskRow(Struct, frozen=True, tag_field="type", tag="task"):
-    """One task."""
-
     task: Task
 
 
 class Header(Struct, frozen=True, tag_field="type", tag="header"):
-    """The first line."""
-
     format: Literal["hearth"]
     version: int
     exported_at: float
