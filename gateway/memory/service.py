@@ -40,6 +40,7 @@ from gateway.memory.hub import Hub, News
 from gateway.memory.learning.facts import Facts
 from gateway.memory.learning.tasks import TaskKeeper
 from gateway.memory.model import Filled
+from gateway.memory.planning.planner import plan
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.conversations import (
@@ -359,7 +360,7 @@ class Conversations:
         """Wake the worker; return whether a compaction is due."""
         context = await self._builder.build(conversation, compacting=True)
         self._worker.wake()
-        return "queued" if self._compactor.due(context) else "none"
+        return "queued" if plan(context.situation) else "none"
 
     async def _compact_job(self, job: Job) -> None:
         conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))

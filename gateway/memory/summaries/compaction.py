@@ -46,9 +46,6 @@ class HistoryCompactor:
         """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
         return self._parts.pace.seconds_left(conversation) if conversation in self._open else None
 
-    def due(self, context: Context) -> bool:
-        return bool(plan(context.situation))
-
     async def run(
         self, conversation: Conversation, *, force: bool = False, tell: Callable[..., None] | None = None
     ) -> int:

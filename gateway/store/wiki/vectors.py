@@ -11,7 +11,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store.rows import exists, load_all, select
-from gateway.store.vectors import PageTables, get_space, make_table, use_extension
+from gateway.store.vectors import PageTables, can_search, make_table, use_extension
 from gateway.store.wiki.search import TextHit
 
 # Passages per search; a page may have several near a query.
@@ -106,10 +106,8 @@ def pages_near(
 
     None when the stored vectors are of another space.
     """
-    known = get_space(connection)
-    if known is None or known.name != space:
+    if not can_search(connection, space):
         return None
-    use_extension(connection)
     return load_all(
         TextHit,
         connection.execute(
