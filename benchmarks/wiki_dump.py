@@ -23,9 +23,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import zstandard
 
@@ -51,8 +51,7 @@ _MEDIAN_BYTES = 3000
 _SIGMA = 0.8
 
 
-@dataclass(frozen=True)
-class WikiPage:
+class WikiPage(NamedTuple):
     """``target`` is set for a redirect."""
 
     title: str

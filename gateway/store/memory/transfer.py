@@ -12,13 +12,13 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError
 from gateway.store.memory.conversations import Conversation, add_conversation, any_conversation
 from gateway.store.memory.facts import Fact, list_facts
 from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
-from gateway.store.memory.tasks import Task, get_task, tasks_named
+from gateway.store.memory.tasks import Task, tasks_named
 from gateway.store.rows import exists, insert, stored
 
 VERSION = 1
@@ -71,7 +71,8 @@ def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
 
 def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRow | TaskRow]:
     """Facts in all versions, then tasks, parents first."""
-    for name in _owners(connection, owner):
+    every = "SELECT owner FROM facts UNION SELECT owner FROM tasks ORDER BY 1"
+    for name in [owner] if owner is not None else [str(row[0]) for row in connection.execute(every)]:
         yield from map(FactRow, reversed(list_facts(connection, name, limit=2**31, ended=True)))
         ids = [str(row[0]) for row in connection.execute("SELECT id FROM tasks WHERE owner = ?", (name,))]
         yield from map(TaskRow, tasks_named(connection, name, ids))
@@ -133,8 +134,12 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
             )
     else:
         where, table = "id = :id AND owner = :owner", "tasks"
-        if source.parent is not None:
-            _check_parent(connection, source.parent, values["owner"])
+        parent = "tasks WHERE id = :parent AND owner = :owner"
+        if source.parent is not None and not exists(connection, parent, values):
+            raise InvalidRequestError(
+                f"the task belongs to `{source.parent[:60]}`, which is neither here nor earlier in the file",
+                param="task.parent",
+            )
     if exists(connection, f"{table} WHERE {where}", values):
         return False
     insert(connection, table, values)
@@ -143,25 +148,6 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
 
 def _is_here(connection: apsw.Connection, conversation: str | None) -> bool:
     return exists(connection, "conversations WHERE id = ?", (conversation,))
-
-
-def _check_parent(connection: apsw.Connection, parent: str, owner: str) -> None:
-    try:
-        get_task(connection, parent, owner)
-    except NotFoundError:
-        raise InvalidRequestError(
-            f"the task belongs to `{parent[:60]}`, which is neither here nor earlier in the file",
-            param="task.parent",
-        ) from None
-
-
-def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:
-    if owner is not None:
-        return [owner]
-    return [
-        str(row[0])
-        for row in connection.execute("SELECT owner FROM facts UNION SELECT owner FROM tasks ORDER BY 1")
-    ]
 
 
 def _insert_message(
