@@ -14,19 +14,18 @@ from gateway.inference.counts import CountCache, batches
 from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
 from gateway.inference.process.failures import request_failure, stopped
 from gateway.inference.process.link import HostLink, encode
-from gateway.inference.process.pending import RequestEvent
 from model_host.protocol import (
     Count,
     Counted,
     Detokenize,
     Detokenized,
-    Embedded,
     Failed,
     Finished,
     Forget,
     Forgotten,
     Generate,
     Message,
+    RequestEvent,
     Tool,
     owner_digest,
 )
@@ -138,7 +137,7 @@ def _only(values: list[T] | None) -> T:
 def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEvent:
     if isinstance(event, Failed):
         raise request_failure(event, {"json_schema": call.schema_field})
-    if isinstance(event, Counted | Detokenized | Embedded | Forgotten):
+    if not isinstance(event, GenerationEvent):
         raise wrong_reply(event)
     if isinstance(event, Finished) and event.reason == "cancelled":
         raise stopped("asked").error  # the reader did not cancel, so the host was stopped

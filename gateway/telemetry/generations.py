@@ -12,15 +12,8 @@ from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
 from model_host.protocol import Delta, Finished, Message, ToolDelta
 
-_MEASURED = (
-    "prompt_tokens",
-    "cached_tokens",
-    "completion_tokens",
-    "queue_seconds",
-    "prefill_seconds",
-    "decode_seconds",
-    "seed",
-)
+# What the host has measured.
+_MEASURED = set(Finished.__struct_fields__) & set(GenerationRecord.__struct_fields__)
 
 
 class GenerationRecorder:

@@ -231,10 +231,8 @@ class Closing(Struct, frozen=True, tag_field="event", tag="closing"):
     id: str
 
 
-Event = (
-    Loading
-    | Ready
-    | Queued
+RequestEvent = (
+    Queued
     | Started
     | Prefill
     | Delta
@@ -244,12 +242,9 @@ Event = (
     | Counted
     | Detokenized
     | Embedded
-    | Cancelled
     | Forgotten
-    | Stats
-    | Pong
-    | Closing
 )
+Event = Loading | Ready | RequestEvent | Cancelled | Stats | Pong | Closing
 TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
 
 _encoder = msgspec.json.Encoder()

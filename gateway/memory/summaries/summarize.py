@@ -21,7 +21,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import extract
-from gateway.memory.summaries.keep import SourceCheck, check, cut_at_sentence
+from gateway.memory.summaries.keep import check, cut_at_sentence
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -262,7 +262,9 @@ class Summarizer:
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
         # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)
-        if compaction.level != "message" and _lost_share(kept) > 1.0 - _LEAST_KEPT:
+        # The share of the source's items that are neither in the text nor pinned to it.
+        lost = len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
+        if compaction.level != "message" and lost > 1.0 - _LEAST_KEPT:
             return f"it lost {len(kept.lost)} names, numbers or identifiers, too many to pin"
         if kept.lost:
             log.warning(
@@ -291,11 +293,6 @@ def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
 def _cost(text: str, letters: float) -> int:
     """Estimated tokens of a text; counting each line with the model would be slow."""
     return int(len(text) / letters) + 2
-
-
-def _lost_share(kept: SourceCheck) -> float:
-    """The share of the source's items that are neither in the summary nor pinned to it."""
-    return len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
 
 
 def spans(messages: Sequence[StoredMessage], folds: Sequence[Summary]) -> tuple[int, int, float, float]:
