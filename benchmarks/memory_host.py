@@ -23,7 +23,6 @@ import statistics
 import time
 from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import httpx2
 
@@ -37,27 +36,18 @@ _FERRY = "The ferry to the island leaves at {} and the ticket costs {} dong, sai
 _MET_SHARE = 0.8  # of a compaction's duration: a message meets it while it reads or writes
 
 
-@dataclass
-class Count:
-    """Prompts, their tokens, and how many of those were cached."""
-
-    prompts: int = 0
-    tokens: int = 0
-    cached: int = 0
-
-    def add(self, tokens: int, cached: int) -> None:
-        self.prompts += 1
-        self.tokens += tokens
-        self.cached += cached
-
-    @property
-    def share(self) -> float:
-        return self.cached / self.tokens if self.tokens else 0.0
+Prompts = list[tuple[int, int]]  # tokens of each prompt, and how many of them were cached
 
 
-def count_cached(server: Server, turns: int, seconds: float) -> tuple[Count, Count, int]:
-    """Count prompts between compactions, those right after one, and summaries."""
-    between, after = Count(), Count()
+def share(prompts: Prompts) -> float:
+    """Return the share of cached tokens."""
+    return sum(cached for _, cached in prompts) / max(1, sum(tokens for tokens, _ in prompts))
+
+
+def count_cached(server: Server, turns: int, seconds: float) -> tuple[Prompts, Prompts, int]:
+    """Return the prompts between compactions, those right after one, and the number of summaries."""
+    between: Prompts = []
+    after: Prompts = []
     end, covered = time.monotonic() + seconds, 0
     with httpx2.Client(base_url=server.url, timeout=300) as client:
         path = f"/v1/conversations/{new_conversation(client)}"
@@ -69,7 +59,7 @@ def count_cached(server: Server, turns: int, seconds: float) -> tuple[Count, Cou
             summaries = client.get(f"{path}/summaries", params={"limit": 1}).raise_for_status().json()["data"]
             newest = summaries[0]["seq"] if summaries else 0
             if turn:  # nothing can be cached for the first prompt
-                (between if newest == covered else after).add(budget["total"], budget["cached_tokens"])
+                (between if newest == covered else after).append((budget["total"], budget["cached_tokens"]))
             covered = newest
         return between, after, len(client.get(f"{path}/summaries", params={"limit": 200}).json()["data"])
 
@@ -161,8 +151,8 @@ def print_cached(server: Server, asked: argparse.Namespace) -> None:
     print("| model | turns | summaries | from the cache | after a compaction | aim |")
     print("|---|---|---|---|---|---|")
     print(
-        f"| {asked.model} | {between.prompts + after.prompts + 1} | {summaries} | {between.share:.3f} "
-        f"| {after.share:.3f} ({after.prompts} prompts) | {CACHED_AIM} |"
+        f"| {asked.model} | {len(between) + len(after) + 1} | {summaries} | {share(between):.3f} "
+        f"| {share(after):.3f} ({len(after)} prompts) | {CACHED_AIM} |"
     )
 
 

@@ -14,8 +14,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,7 +22,7 @@ import msgspec
 from benchmarks.common import command_line
 from gateway.base.supervised import Supervision
 from gateway.config.settings import MemorySettings
-from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive, ModelInfo
+from gateway.inference.interface import GenerateCall, ModelInfo
 from gateway.memory.context import MemoryParts
 from gateway.memory.events import Done, PostCall
 from gateway.memory.service import Conversations
@@ -33,7 +32,8 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation
 from gateway.store.request_log import RequestRecord
 from gateway.telemetry.generations import text_of
-from model_host.protocol import Delta, Finished, Message, Started
+from model_host.protocol import Message
+from tests.gateway.api.scripted import ScriptedInference
 
 PLANTED = 40
 POLICIES: tuple[PolicyName, ...] = ("ceiling", "rounds", "window", "conversations")
@@ -44,34 +44,26 @@ _JOB_SECONDS = 120.0
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 
 
-@dataclass
-class ExtractiveModel:
+class ExtractiveModel(ScriptedInference):
     """The scripted model. It counts its calls and tokens."""
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    largest_prompt: int = 0
-    chance: random.Random = field(default_factory=lambda: random.Random(2))
+    def __init__(self) -> None:
+        super().__init__(self._reply)
+        self.background: list[tuple[int, int]] = []  # tokens read and written by each call
+        self.largest_prompt = 0
+        self._chance = random.Random(2)
 
-    async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
-        text = _joined(call.messages or [])
+    def _reply(self, call: GenerateCall) -> list[str]:
+        text = "\n".join(map(text_of, call.messages or []))
         tokens = len(text) // _CHARACTERS_PER_TOKEN
-        reply = self._summary(text) if call.lane == "background" else _small_talk(self.chance)
+        if call.lane != "background":
+            self.largest_prompt = max(self.largest_prompt, tokens)
+            return [_small_talk(self._chance)]
+        reply = self._summary(text)
         if call.json_schema is not None:
             reply = msgspec.json.encode({"ConversationSummary": reply}).decode()
-        if call.lane == "background":
-            self.calls += 1
-            self.prompt_tokens += tokens
-            self.completion_tokens += len(reply) // _CHARACTERS_PER_TOKEN
-        else:
-            self.largest_prompt = max(self.largest_prompt, tokens)
-        yield Started(call.id, tokens, 0, 0.0)
-        yield Delta(call.id, reply, 1)
-        yield Finished(
-            id=call.id, reason="stop", prompt_tokens=tokens, cached_tokens=0, completion_tokens=len(reply) // 4,
-            queue_seconds=0.0, prefill_seconds=0.0, decode_seconds=0.0, seed=1,
-        )  # fmt: skip
+        self.background.append((tokens, len(reply) // _CHARACTERS_PER_TOKEN))
+        return [reply]
 
     def _summary(self, text: str) -> str:
         """Return the newest sentences with a number, within the words that the prompt allows."""
@@ -88,18 +80,15 @@ class ExtractiveModel:
                 kept.append(said)
         return " ".join(reversed(kept)) or "Nothing of note."
 
-    async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
+    async def count(self, texts: list[str], **_: object) -> list[int]:
         return [len(text) // _CHARACTERS_PER_TOKEN + 1 for text in texts]
 
-    async def count_prompt(self, messages: list[Message], *, keep_alive: KeepAlive = None) -> int:
-        return len(_joined(messages)) // _CHARACTERS_PER_TOKEN + 6 * len(messages)
+    async def count_prompt(self, messages: list[Message], **_: object) -> int:
+        text = "\n".join(map(text_of, messages))
+        return len(text) // _CHARACTERS_PER_TOKEN + 6 * len(messages)
 
-    async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
+    async def model_info(self, **_: object) -> ModelInfo:
         return ModelInfo(name="extractive", n_ctx=16_384, n_ctx_train=16_384, fingerprint="x")
-
-
-def _joined(messages: list[Message]) -> str:
-    return "\n".join(map(text_of, messages))
 
 
 _WORDS = re.findall(
@@ -156,14 +145,15 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
         prompt = "\n".join(block.text for block in context.composition.blocks)
         database.close()
     found = [item in prompt for item in wanted]
+    read, written = map(sum, zip(*model.background, strict=True)) if model.background else (0, 0)
     return [
         policy,
         f"{sum(found)} of {len(wanted)}",
         f"{sum(found[PLANTED // 2 :])} of {len(wanted) // 2}",
-        f"{model.calls}",
-        f"{model.calls / messages:.1%}",
-        f"{model.prompt_tokens:,}",
-        f"{model.completion_tokens:,}",
+        f"{len(model.background)}",
+        f"{len(model.background) / messages:.1%}",
+        f"{read:,}",
+        f"{written:,}",
         f"{model.largest_prompt:,}",
     ]
 

@@ -15,6 +15,7 @@ import tarfile
 from pathlib import Path
 
 from benchmarks.common import ROOT
+from deploy.install import requirement
 
 FOLDER = ROOT / "build" / "peers"
 _PACKAGE = "llama-cpp-python"
@@ -42,7 +43,7 @@ def sources(unpacked: Path | None) -> Path:
     if not found:
         FOLDER.mkdir(parents=True, exist_ok=True)
         lock = FOLDER / "source.lock"
-        lock.write_text(_pinned(), encoding="utf-8")
+        lock.write_text(requirement(ROOT / "requirements.lock", _PACKAGE), encoding="utf-8")
         options = ("--no-deps", "--require-hashes", "--no-binary", _PACKAGE, "-d", str(FOLDER))
         _run(sys.executable, "-m", "pip", "download", *options, "-r", str(lock))
         for archive in FOLDER.glob("llama_cpp_python-*.tar.gz"):
@@ -87,16 +88,6 @@ def model(source: Path, shape: str) -> Path:
         options = ("--shape", shape, "--type", "q4_0", "--vocabulary", str(vocabulary))
         _run(sys.executable, script, str(target), *options)
     return target
-
-
-def _pinned() -> str:
-    """Return the lines of requirements.lock that pin the package."""
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"{_PACKAGE}=="))
-    end = start + 1
-    while lines[end].lstrip().startswith("--hash="):
-        end += 1
-    return "\n".join(lines[start:end]) + "\n"
 
 
 def _run(*command: str) -> None:

@@ -47,14 +47,8 @@ def python_server(
 ) -> Iterator[str]:
     """Yield the address of llama-cpp-python's ``examples/server``."""
     port = _free_port()
-    options = {
-        "path": str(model),
-        "alias": model.stem,
-        "n_ctx": context,
-        "n_seq_max": slots,
-        "kv_unified": True,
-    }
-    options |= {"threads": threads, "threads_batch": threads, "store_logits": False}
+    options = {"path": str(model), "alias": model.stem, "n_ctx": context, "n_seq_max": slots}
+    options |= {"kv_unified": True, "threads": threads, "threads_batch": threads, "store_logits": False}
     config = log.with_suffix(".json")
     config.write_text(json.dumps({"server": {"host": "127.0.0.1", "port": port}, "model": options}))
     program = source / "examples" / "server" / "server.py"

@@ -135,7 +135,6 @@ async def _round(
 
 
 def table(report: BenchmarkReport) -> str:
-    """Format all values as Markdown."""
     ours, *peers = report.results
     head = [ours.label, *(peer.label for peer in peers), *(f"ratio to {peer.label}" for peer in peers)]
     lines = [

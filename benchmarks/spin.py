@@ -93,7 +93,6 @@ def wait_for_quiet(seconds: float = 60.0) -> None:
 
 
 def turn(host: BareHost, loops: int, seed: str) -> tuple[float, ...]:
-    """Measure one row of the table."""
     wait_for_quiet()
     begun, busy, own = time.perf_counter(), busy_seconds(), own_seconds(host)
     alone, alone_prefill = Timeline(host, 0.8), prefill(host, f"{seed} alone")
@@ -133,7 +132,6 @@ def started(model: Path, setting: str, tree: Path | None = None) -> BareHost:
 
 
 def measure(model: Path, settings: list[str], loops: list[int], rounds: int, against: Path | None) -> None:
-    """Print a row for each number of loops and each setting."""
     hosts: dict[str, BareHost] = {}
     rows: dict[tuple[int, str], list[tuple[float, ...]]] = defaultdict(list)
     try:

@@ -57,7 +57,6 @@ def conversation(tokens: int) -> Messages:
 
 
 def measure(model: Path, runs: int, tokens: int, flags: list[str]) -> None:
-    """Print two rows of a table, without the snapshot and with it."""
     history = conversation(tokens)
     with tempfile.TemporaryDirectory() as folder:
         _, reply = run(model, history, Path(folder), flags)

@@ -23,10 +23,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
+from typing import NamedTuple
 
 import zstandard
 
@@ -34,6 +33,7 @@ from benchmarks.common import ROOT, command_line, percentile
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
+from tests.gateway.wiki.dumps.export import HEAD, TAIL, page
 
 Query = tuple[str, str]  # kind, term
 
@@ -50,20 +50,8 @@ _COPY_SHARE = 0.01
 _MEDIAN_BYTES = 3000
 _SIGMA = 0.8
 
-_HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
-  <siteinfo>
-    <sitename>Benchmark</sitename><dbname>benchmark</dbname>
-    <base>https://wiki.example/wiki/Main_Page</base><generator>benchmarks/wiki_dump.py</generator>
-    <namespaces>
-      <namespace key="0" case="first-letter" /><namespace key="1" case="first-letter">Talk</namespace>
-    </namespaces>
-  </siteinfo>
-"""
-_TAIL = "</mediawiki>\n"
 
-
-@dataclass(frozen=True)
-class WikiPage:
+class WikiPage(NamedTuple):
     """``target`` is set for a redirect."""
 
     title: str
@@ -151,26 +139,12 @@ class Wiki:
         return f'\n<syntaxhighlight lang="c">\n{" + ".join(self.words(12))};\n</syntaxhighlight>\n'
 
 
-def xml(pages: Iterator[WikiPage]) -> Iterator[str]:
-    """Yield an export of the pages, one page at a time."""
-    yield _HEAD
-    for number, page in enumerate(pages, 1):
-        redirect = f"    <redirect title={quoteattr(page.target)} />\n" if page.target else ""
-        yield (
-            f"  <page>\n    <title>{escape(page.title)}</title>\n    <ns>0</ns>\n    <id>{number}</id>\n{redirect}"
-            f"    <revision>\n      <id>{number + 1_000_000}</id>\n      <timestamp>2026-01-01T00:00:00Z</timestamp>\n"
-            "      <contributor><username>A</username><id>1</id></contributor>\n"
-            "      <model>wikitext</model>\n      <format>text/x-wiki</format>\n"
-            f'      <text bytes="{len(page.text)}" xml:space="preserve">{escape(page.text)}</text>\n'
-            "    </revision>\n  </page>\n"
-        )
-    yield _TAIL
-
-
 def write_dump(path: Path, pages: int) -> None:
     with path.open("wb") as file, zstandard.ZstdCompressor(level=1).stream_writer(file) as out:
-        for piece in xml(Wiki(pages).pages()):
-            out.write(piece.encode())
+        out.write(HEAD.encode())
+        for number, each in enumerate(Wiki(pages).pages(), 1):
+            out.write(page(each.title, each.text, number, redirect=each.target).encode())
+        out.write(TAIL.encode())
 
 
 def import_dump(dump: Path, data_dir: Path) -> None:

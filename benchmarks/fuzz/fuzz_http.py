@@ -20,9 +20,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, quote_from_bytes, urlencode
 
 from benchmarks.common import command_line, new_server
@@ -107,8 +106,7 @@ GARBAGE: tuple[bytes, ...] = (
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """One method on one path of the OpenAPI document."""
 
     method: str
@@ -141,7 +139,6 @@ class Fuzz:
                 pass
 
     def send(self, number: int) -> None:
-        """Send one request and check the reply."""
         chance = random.Random(f"{self._seed}:{number}")
         raw, ends = self._garbage(chance) if chance.random() < 0.125 else self._request(chance)
         try:

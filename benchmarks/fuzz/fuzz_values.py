@@ -15,22 +15,20 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 
 FUNCTION = {"name": "add", "description": "Adds.", "parameters": SCHEMA}
 TOOL = {"type": "function", "function": FUNCTION}
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": "x"}'}}
+TOOL_TURN = [
+    *HI,
+    {"role": "assistant", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "1"},
+]
+NAMED = {"name": "x", "schema": SCHEMA}
+MESSAGES = {"model": "default", "messages": HI}
 # Valid bodies that schemas alone rarely produce, so that their mutations get far.
 GOOD: dict[str, list[Json]] = {
     "/v1/chat/completions": [
         {"messages": HI, "stream": True, "stream_options": {"include_usage": True}},
         {"messages": HI, "tools": [TOOL], "tool_choice": "required"},
-        {
-            "messages": [
-                *HI,
-                {"role": "assistant", "tool_calls": [CALL]},
-                {"role": "tool", "tool_call_id": "c1", "content": "1"},
-            ]
-        },
-        {
-            "messages": HI,
-            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}},
-        },
+        {"messages": TOOL_TURN},
+        {"messages": HI, "response_format": {"type": "json_schema", "json_schema": NAMED}},
         {"messages": HI, "grammar": 'root ::= "yes" | "no"', "logprobs": True, "top_logprobs": 2, "n": 2},
     ],
     "/v1/completions": [
@@ -39,25 +37,13 @@ GOOD: dict[str, list[Json]] = {
     ],
     "/v1/responses": [
         {"input": "hi", "tools": [{"type": "function", **FUNCTION}], "stream": True},
-        {"input": "hi", "text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA}}},
+        {"input": "hi", "text": {"format": {"type": "json_schema", **NAMED}}},
     ],
     "/v1/messages": [
-        {
-            "model": "default",
-            "messages": HI,
-            "tools": [{"name": "add", "input_schema": SCHEMA}],
-            "tool_choice": {"type": "any"},
-        },
-        {
-            "model": "default",
-            "messages": HI,
-            "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
-        },
+        {**MESSAGES, "tools": [{"name": "add", "input_schema": SCHEMA}], "tool_choice": {"type": "any"}},
+        {**MESSAGES, "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
     ],
-    "/api/chat": [
-        {"model": "default", "messages": HI, "format": SCHEMA},
-        {"model": "default", "messages": HI, "tools": [TOOL]},
-    ],
+    "/api/chat": [{**MESSAGES, "format": SCHEMA}, {**MESSAGES, "tools": [TOOL]}],
     "/api/generate": [{"model": "default", "prompt": "hi", "format": "json", "stream": False}],
     "/ask": [{"question": "Who created Befunge?", "style": "irc"}],
 }
@@ -136,7 +122,6 @@ SCHEMAS: tuple[Json, ...] = (
     {"type": "integer", "minimum": 10**30, "maximum": -(10**30)},
     {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
     {
-        "type": "object",
         "properties": {str(n): {"type": "string"} for n in range(300)},
         "required": [str(n) for n in range(300)],
     },
@@ -158,9 +143,8 @@ def value_of(schema: Json, components: dict[str, Json], chance: random.Random, r
     kind = chance.choice(kind) if isinstance(kind, list) else kind
     match kind:
         case "string":
-            return chance.choice(
-                ["hi", "default", "a b", "T-20261122-01", "2026-11-22", "x" * schema.get("minLength", 1)]
-            )
+            filled = "x" * schema.get("minLength", 1)
+            return chance.choice(["hi", "default", "a b", "T-20261122-01", "2026-11-22", filled])
         case "integer" | "number":
             low = schema.get("minimum", 0)
             return chance.choice([low, low + 1, min(low + 20, schema.get("maximum", 10**6))])
@@ -183,14 +167,12 @@ def nested(chance: random.Random) -> Json:
     """Make a deep value; 100 levels are the limit of a body."""
     made: Json = chance.choice([{}, [], {"type": "string"}, 1])
     for _ in range(chance.choice([3, 30, 90, 99, 100, 101, 300])):
-        made = chance.choice(
-            [[made], {"a": made}, {"items": made}, {"properties": {"a": made}}, {"anyOf": [made]}]
-        )
+        outer = [[made], {"a": made}, {"items": made}, {"properties": {"a": made}}, {"anyOf": [made]}]
+        made = chance.choice(outer)
     return made
 
 
 def hostile(chance: random.Random) -> Json:
-    """Make an unusual value."""
     kinds: list[Callable[[], Json]] = [
         lambda: chance.choice([None, True, False, [], {}, [[]], [None], {"": ""}, [[]] * 3000]),
         lambda: chance.choice(STRINGS),
@@ -214,9 +196,8 @@ def mutated(body: Json, chance: random.Random) -> Json:
             case 0 if isinstance(parent, dict):
                 del parent[key]
             case 1 if isinstance(parent, dict):
-                parent[chance.choice(["", "unknown", "\ud800", "\0", key.upper(), "model", "stream"])] = (
-                    hostile(chance)
-                )
+                name = chance.choice(["", "unknown", "\ud800", "\0", key.upper(), "model", "stream"])
+                parent[name] = hostile(chance)
             case 2 if isinstance(parent, list):
                 parent += [parent[key]] * (200 if len(written(parent[key])) < 1000 else 1)
             case 3:
@@ -240,14 +221,11 @@ def _places(body: Json) -> list[tuple[Any, Any]]:
 def damaged(text: bytes, chance: random.Random) -> bytes:
     """Damage JSON text, or encode it in another way."""
     at = chance.randrange(len(text) + 1)
+    inserted = chance.choice([b"\xff", b"\xed\xa0\x80", b"\0", b"\\ud800", b'"', b"]", b"}"])
     kinds: list[Callable[[], bytes]] = [
         lambda: text[:at],
         lambda: text[:at] + bytes([chance.randrange(256)]) + text[at + 1 :],
-        lambda: (
-            text[:at]
-            + chance.choice([b"\xff", b"\xed\xa0\x80", b"\0", b"\\ud800", b'"', b"]", b"}"])
-            + text[at:]
-        ),
+        lambda: text[:at] + inserted + text[at:],
         lambda: b"\xef\xbb\xbf" + text,
         lambda: text.decode("utf-8", "replace").encode("utf-16"),
         lambda: text + text,

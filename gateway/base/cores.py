@@ -1,12 +1,35 @@
-"""How many processor cores a model host may use here."""
+"""Limits of this machine for processes: control groups, and the number of usable cores."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.base.cgroups import MOUNT, PROC, control_groups
+PROC = Path("/proc/self/cgroup")
+MOUNT = Path("/sys/fs/cgroup")
+
+
+def control_groups(controller: str, proc: Path = PROC, mount: Path = MOUNT) -> Iterator[Path]:
+    """The folders of every group that may limit ``controller`` (v1 and v2), the innermost of each tree first.
+
+    Outer groups limit this process, too. Inside a container the paths may be the host's, so folders may be missing.
+    """
+    try:
+        lines = proc.read_text().splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        # With v1 and v2 side by side, systemd mounts v2 under "unified".
+        roots = (mount / controllers, mount / controller) if controllers else (mount, mount / "unified")
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for root in dict.fromkeys(roots):
+            for depth in range(len(parts), -1, -1):
+                yield root.joinpath(*parts[:depth])
 
 
 def usable_cores(*, proc: Path = PROC, mount: Path = MOUNT) -> int:

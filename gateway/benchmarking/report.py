@@ -16,7 +16,7 @@ from gateway.benchmarking.texts import BenchmarkTexts
 Progress = Callable[[int, Scenario, Target], None]
 
 
-class Series(Struct, frozen=True, kw_only=True):
+class Series(Struct, frozen=True):
     """The values of one metric, in the order of measurement."""
 
     scenario: str
@@ -34,7 +34,7 @@ class Series(Struct, frozen=True, kw_only=True):
         return f"{_number(self.median)} ({_number(min(self.values))} to {_number(max(self.values))})"
 
 
-class Result(Struct, kw_only=True):
+class Result(Struct):
     """One server. ``skipped`` gives the reason by scenario.
 
     ``estimated`` is true if the server does not count the tokens of streams; speeds then count chunks.
@@ -51,20 +51,11 @@ class Result(Struct, kw_only=True):
     @classmethod
     def empty(cls, target: Target, scenarios: Sequence[Scenario]) -> Result:
         series = [
-            Series(
-                scenario=scenario.name, metric=metric.name, unit=metric.unit, better=metric.better, values=[]
-            )
+            Series(scenario.name, metric.name, metric.unit, metric.better, [])
             for scenario in scenarios
             for metric in scenario.metrics
         ]
-        return cls(
-            label=target.label,
-            url=target.url,
-            kind=target.kind,
-            model=target.model,
-            series=series,
-            skipped={},
-        )
+        return cls(target.label, target.url, target.kind, target.model, series, {})
 
     def add(self, scenario: Scenario, measured: Measured) -> None:
         for each in self.series:
@@ -133,5 +124,4 @@ def rows_of(result: Result) -> list[list[str]]:
 
 
 def _number(value: float) -> str:
-    """Format a value with three significant digits."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -12,19 +12,15 @@ from msgspec import Meta, inspect
 from gateway.base.errors import ConfigurationError
 from gateway.config.settings import Settings
 
-
-def _fields() -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for section in msgspec.structs.fields(Settings):
-        if section.name == "data_dir":  # checked as text; the caller makes it a Path
-            found["data_dir"] = Annotated[str, Meta(min_length=1)]
-            continue
-        for field in msgspec.structs.fields(section.type):
-            found[f"{section.name}.{field.name}"] = field.type
-    return found
-
-
-FIELDS: Mapping[str, Any] = _fields()
+FIELDS: Mapping[str, Any] = {
+    "data_dir": Annotated[str, Meta(min_length=1)],  # checked as text; the caller makes it a Path
+    **{
+        f"{section.name}.{field.name}": field.type
+        for section in msgspec.structs.fields(Settings)
+        if section.name != "data_dir"
+        for field in msgspec.structs.fields(section.type)
+    },
+}
 """Type annotations by dotted key, in the order of ``gateway.config.settings``."""
 
 _TRUE = frozenset({"1", "true", "yes", "on"})

@@ -208,8 +208,6 @@ class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole configuration."""
-
     data_dir: Path
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()

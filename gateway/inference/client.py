@@ -9,23 +9,27 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import psutil
 
-from gateway.base.errors import ModelUnavailableError
+from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.config.settings import ModelSettings
-from gateway.inference.interface import HostHealth, ModelInfo
+from gateway.inference.interface import HostHealth, KeepAlive, ModelInfo
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.failures import RETRY_SECONDS, request_failure
 from gateway.inference.process.keepalive import IdleClock, Use
 from gateway.inference.process.launch import Launcher
 from gateway.inference.process.link import HostLink, encode
-from gateway.inference.process.pending import OpenRequest, RequestEvent
+from gateway.inference.process.pending import OpenRequest
 from gateway.inference.process.supervisor import Supervisor
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Count, Detokenize, Embed, Failed, Forget
+
+HostQuery = Count | Detokenize | Forget | Embed
+T = TypeVar("T")
 
 _MAX_ID = 128
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:-]")
@@ -146,25 +150,31 @@ class HostClient:
                 link.expect_end(wire_id, self._settings.stop_grace_seconds)
 
     async def answer(
-        self,
-        link: HostLink,
-        message: Count | Detokenize | Forget | Embed,
-        use: Use,
-        *,
-        cancellable: bool = True,
-    ) -> RequestEvent:
-        """Send ``message`` and return its reply. Raises what the host reports."""
+        self, link: HostLink, message: HostQuery, expected: type[T], use: Use, *, cancellable: bool = True
+    ) -> T:
+        """Send ``message`` and return its reply. Raises what the host reports, HearthError for another reply."""
         line = encode(message)
         async with self.exchange(link, message.id, line, use, cancellable=cancellable) as request:
             event = await request.next_event()
         if isinstance(event, Failed):
             raise request_failure(event)
+        if not isinstance(event, expected):
+            raise wrong_reply(event)
         return event
+
+    async def ask(self, message: HostQuery, expected: type[T], keep_alive: KeepAlive) -> T:
+        """:meth:`answer` of the ready host, which starts when needed."""
+        with self._idle.begin(keep_alive) as use:
+            return await self.answer(await self._supervisor.ensure_ready(), message, expected, use)
 
     def wire_id(self, request_id: str) -> str:
         """A unique ID: the HTTP request's ID and a number."""
         suffix = f":{next(self._numbers)}"
         return _NOT_IN_ID.sub("-", request_id)[: _MAX_ID - len(suffix)] + suffix
+
+
+def wrong_reply(event: object) -> HearthError:
+    return HearthError(f"the model host sent a wrong reply: {event!r:.200}")
 
 
 def model_info(link: HostLink) -> ModelInfo:

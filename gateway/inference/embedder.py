@@ -7,9 +7,9 @@ import re
 import time
 from collections.abc import Callable, Sequence
 
-from gateway.base.errors import ConfigurationError, HearthError, PromptTooLongError
+from gateway.base.errors import ConfigurationError, PromptTooLongError
 from gateway.config.settings import ModelSettings, Settings
-from gateway.inference.client import HostClient
+from gateway.inference.client import HostClient, wrong_reply
 from gateway.inference.counts import batches
 from gateway.inference.embedding import Embedder, Embeddings, TextKind
 from gateway.inference.interface import KeepAlive
@@ -53,11 +53,8 @@ class HostEmbedder(HostClient, Embedder):
         try:
             model = self._resolve()
             status = model.path.stat()
-        except (
-            ConfigurationError,
-            OSError,
-        ):  # the file is gone: its vectors stay valid until there is another one
-            return ""
+        except (ConfigurationError, OSError):
+            return ""  # the file is gone: its vectors stay valid until there is another one
         file = f"{model.path}\0{status.st_size}\0{status.st_mtime_ns}"
         return _digest(f"{file}\0{model.dimensions}\0{model.prompts}")
 
@@ -104,7 +101,7 @@ class HostEmbedder(HostClient, Embedder):
     ) -> Embedded:
         """The answer for one batch. ``first`` is the number of its first text in the call."""
         try:
-            event = await self.answer(link, message, use)
+            event = await self.answer(link, message, Embedded, use)
         except PromptTooLongError as error:
             index = int(error.details.get("index", 0)) + first
             raise PromptTooLongError(
@@ -113,8 +110,8 @@ class HostEmbedder(HostClient, Embedder):
                 param="input",
                 details={**error.details, "index": index},
             ) from None
-        if not isinstance(event, Embedded) or len(event.embeddings) != expected:
-            raise HearthError(f"the model host answered {expected} texts with {event!r:.200}")
+        if len(event.embeddings) != expected:
+            raise wrong_reply(event)
         return event
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.base.errors import HearthError, NotFoundError
+from gateway.base.errors import NotFoundError
 from gateway.inference.interface import HostHealth, KeepAlive
 from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Lane
@@ -77,7 +77,12 @@ class Embedder:
         (``dimensions``, an empty text), ModelUnavailableError, OverloadedError, and NotFoundError without a configured
         model.
         """
-        raise not_configured()
+        raise NotFoundError(
+            "no embedding model is configured: run `hearth pull embeddinggemma`, set `embedding.model` to "
+            "embeddinggemma, and start again",
+            code="embedding_not_configured",
+            param="model",
+        )
 
     def health(self) -> HostHealth | None:
         """The host's current state; does not wake it. None without a configured model."""
@@ -97,16 +102,6 @@ class Embedder:
 
     async def close(self) -> None:
         """Stop the host now."""
-
-
-def not_configured() -> HearthError:
-    """The error for a request for vectors without an embedding model."""
-    return NotFoundError(
-        "no embedding model is configured: run `hearth pull embeddinggemma`, set `embedding.model` to "
-        "embeddinggemma, and start again",
-        code="embedding_not_configured",
-        param="model",
-    )
 
 
 def outline(vectors: Sequence[Sequence[float]]) -> str:

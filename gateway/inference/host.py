@@ -6,33 +6,34 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from gateway.base.errors import HearthError, ModelUnavailableError
-from gateway.inference.client import HostClient, model_info
+from gateway.base.errors import ModelUnavailableError
+from gateway.inference.client import HostClient, model_info, wrong_reply
 from gateway.inference.counts import CountCache, batches
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.inference.process.failures import request_failure, stopped
-from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink, encode
-from gateway.inference.process.pending import RequestEvent
 from gateway.inference.process.speed_meter import SpeedMeter
 from model_host.protocol import (
     Count,
     Counted,
     Detokenize,
     Detokenized,
-    Embedded,
     Failed,
     Finished,
     Forget,
     Forgotten,
     Generate,
     Message,
+    RequestEvent,
     Tool,
     owner_digest,
 )
+
+T = TypeVar("T")
 
 _PIECES_AT_ONCE = 65_536  # tokens whose bytes fit one line of the protocol
 
@@ -85,7 +86,10 @@ class HostInference(HostClient):
                     counts[text] = known
             unknown = [text for text in dict.fromkeys(texts) if text not in counts]
             for batch in batches(unknown):
-                answer = await self._counted(link, Count(id=self.wire_id("count"), texts=batch), use)
+                message = Count(id=self.wire_id("count"), texts=batch)
+                answer = await self.answer(link, message, Counted, use)
+                if len(answer.counts) != len(batch):
+                    raise wrong_reply(answer)
                 for text, count in zip(batch, answer.counts, strict=True):
                     counts[text] = count
                     self._known_counts.put(text, count)
@@ -94,30 +98,25 @@ class HostInference(HostClient):
     async def count_prompt(
         self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
     ) -> int:
-        with self._idle.begin(keep_alive) as use:
-            link = await self._supervisor.ensure_ready()
-            message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))
-            return (await self._counted(link, message, use)).counts[0]
+        message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))
+        return _only((await self.ask(message, Counted, keep_alive)).counts)
 
     async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        with self._idle.begin(keep_alive) as use:
-            link = await self._supervisor.ensure_ready()
-            message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True)
-            answer = await self._counted(link, message, use)
-            if answer.tokens is None or len(answer.tokens) != 1:
-                raise HearthError(f"the model host answered a tokenization with {answer!r:.200}")
-            return answer.tokens[0]
+        message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True)
+        return _only((await self.ask(message, Counted, keep_alive)).tokens)
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
-        return (await self._detokenized(tokens, False, keep_alive)).text
+        message = Detokenize(id=self.wire_id("detokenize"), tokens=tokens)
+        return (await self.ask(message, Detokenized, keep_alive)).text
 
     async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
         pieces: list[bytes] = []
         for start in range(0, len(tokens), _PIECES_AT_ONCE):
             part = tokens[start : start + _PIECES_AT_ONCE]
-            answer = await self._detokenized(part, True, keep_alive)
+            message = Detokenize(id=self.wire_id("detokenize"), tokens=part, return_pieces=True)
+            answer = await self.ask(message, Detokenized, keep_alive)
             if answer.pieces is None or len(answer.pieces) != len(part):
-                raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
+                raise wrong_reply(answer)
             pieces += map(bytes, answer.pieces)
         return pieces
 
@@ -140,37 +139,24 @@ class HostInference(HostClient):
         message = Forget(id=self.wire_id("forget"), owner=owner)
         try:
             with self._idle.begin() as use:
-                answer = await self.answer(link, message, use, cancellable=False)
+                await self.answer(link, message, Forgotten, use, cancellable=False)
         except ModelUnavailableError:
             await self._supervisor.ended()
             if self._supervisor.link is link:
-                raise
-            return  # the host died, and its KV cache with it
-        if not isinstance(answer, Forgotten):
-            raise HearthError(f"the model host answered a forget with {answer!r:.200}")
+                raise  # otherwise the host died, and its KV cache with it
 
-    async def _counted(self, link: HostLink, message: Count, use: Use) -> Counted:
-        event = await self.answer(link, message, use)
-        expected = 1 if message.texts is None else len(message.texts)
-        if not isinstance(event, Counted) or len(event.counts) != expected:
-            raise HearthError(f"the model host answered a count of {expected} with {event!r}")
-        return event
 
-    async def _detokenized(self, tokens: list[int], pieces: bool, keep_alive: KeepAlive) -> Detokenized:
-        with self._idle.begin(keep_alive) as use:
-            link = await self._supervisor.ensure_ready()
-            message = Detokenize(id=self.wire_id("detokenize"), tokens=tokens, return_pieces=pieces)
-            answer = await self.answer(link, message, use)
-        if not isinstance(answer, Detokenized):
-            raise HearthError(f"the model host answered a detokenization with {answer!r:.200}")
-        return answer
+def _only(values: list[T] | None) -> T:
+    if values is None or len(values) != 1:
+        raise wrong_reply(values)
+    return values[0]
 
 
 def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEvent:
     if isinstance(event, Failed):
         raise request_failure(event, {"json_schema": call.schema_field})
-    if isinstance(event, Counted | Detokenized | Embedded | Forgotten):
-        raise HearthError(f"the model host answered a generation with {event!r:.200}")
+    if not isinstance(event, GenerationEvent):
+        raise wrong_reply(event)
     if isinstance(event, Finished) and event.reason == "cancelled":
         raise stopped("asked").error  # the reader did not cancel, so the host was stopped
     return event

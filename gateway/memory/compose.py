@@ -99,7 +99,6 @@ class Composition(Struct, frozen=True, kw_only=True):
 
     @property
     def messages(self) -> list[Message]:
-        """The prompt for the model."""
         return [*self._system(), *(Message(turn.role, turn.text) for turn in self.turns)]
 
     def instruction_after(self, last: int, instruction: str) -> list[Message]:
@@ -241,7 +240,6 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
 
 
 def _lines(ingredients: Ingredients) -> list[Turn]:
-    """The messages of the prompt, each as a turn of its own."""
     stand_ins = {summary.first: summary for summary in ingredients.summaries if summary.level == "message"}
     lines: list[Turn] = []
     for message in _verbatim(ingredients):

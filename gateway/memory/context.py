@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 import apsw
 import msgspec
@@ -28,13 +27,8 @@ from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 
-
-class BlockSource(Protocol):
-    """A source of prompt blocks: facts, tasks."""
-
-    async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """The blocks for the next reply; ``asked`` is the user's last message."""
-        ...
+# A source of prompt blocks, called with the conversation and the user's last message.
+BlockSource = Callable[[Conversation, str], Awaitable[Offer]]
 
 
 class MemoryParts(Struct, frozen=True, kw_only=True):
@@ -53,7 +47,6 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     clock: Callable[[], float] = time.time  # Unix seconds
 
     async def budget(self) -> ContextBudget:
-        """The budget for the loaded model."""
         return make_budget(self.settings, (await self.inference.model_info()).context)
 
     def model(self, conversation: Conversation) -> MemoryModel:
@@ -121,7 +114,7 @@ class ContextBuilder:
         )
         messages = await self._count_lines(conversation, messages)
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
-        offers = [await source.offer(conversation, asked) for source in self._sources]
+        offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
         texts = [summary_text(summary) for summary in summaries]
         core, persona, *counted = await self._counted(conversation, texts)

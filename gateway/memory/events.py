@@ -67,14 +67,10 @@ class Compacting(Struct, frozen=True):
 
 
 class BudgetKnown(Struct, frozen=True):
-    """The prompt is composed."""
-
     report: BudgetReport
 
 
 class TextDelta(Struct, frozen=True):
-    """More of the reply."""
-
     text: str
 
 

@@ -27,14 +27,11 @@ class News(Struct, frozen=True):
 
 
 class Listener:
-    """One listener's queue."""
-
     def __init__(self) -> None:
         self._queue: asyncio.Queue[News] = asyncio.Queue()
         self._missed = 0
 
     def put(self, news: News) -> None:
-        """Queue news without blocking."""
         if self._queue.qsize() >= _BUFFERED:
             self._queue.get_nowait()
             self._missed += 1

@@ -55,11 +55,9 @@ class MemoryModel:
     model: str
 
     async def count(self, texts: list[str]) -> list[int]:
-        """Tokens of each text."""
         return await self.inference.count(texts) if texts else []
 
     async def count_prompt(self, messages: list[Message]) -> int:
-        """Tokens of a whole prompt."""
         return await self.inference.count_prompt(messages)
 
     async def write(

@@ -40,6 +40,7 @@ from gateway.memory.hub import Hub, News
 from gateway.memory.learning.facts import Facts
 from gateway.memory.learning.tasks import TaskKeeper
 from gateway.memory.model import Filled
+from gateway.memory.planning.planner import plan
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.conversations import (
@@ -78,7 +79,7 @@ class Conversations:
         self._hub = Hub()
         facts = Facts(parts, self._hub)
         tasks = TaskKeeper(parts, self._hub)
-        self._builder = ContextBuilder(parts, [tasks, facts])
+        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer])
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
@@ -350,7 +351,7 @@ class Conversations:
         """Wake the worker; return whether a compaction is due."""
         context = await self._builder.build(conversation, compacting=True)
         self._worker.wake()
-        return "queued" if self._compactor.due(context) else "none"
+        return "queued" if plan(context.situation) else "none"
 
     async def _compact_job(self, job: Job) -> None:
         conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
@@ -360,6 +361,5 @@ class Conversations:
 
 
 def _shown(call: PostCall, speaker: str, text: str) -> str:
-    """The message as prompts show it."""
     named = call.conversation.kind == "channel" and speaker and call.role == "user"
     return f"{speaker}: {text}" if named else text

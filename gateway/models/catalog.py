@@ -150,8 +150,6 @@ def split_repo_file(name: str) -> tuple[str, str] | None:
 
 
 class _Wanted(Struct, frozen=True):
-    """The settings that select a model."""
-
     name: str
     context: int
     kind: Kind

@@ -72,8 +72,17 @@ def trained_context(path: Path) -> int | None:
 
 def header_pairs(path: Path) -> dict[str, Value]:
     """The header's key/value pairs before the tokenizer; empty if the file is missing or does not parse."""
+    pairs: dict[str, Value] = {}
     try:
-        return _read_pairs(path)
+        with path.open("rb") as file:
+            for _ in range(_pair_count(file)):
+                key = _string(file)
+                if key.startswith("tokenizer."):  # megabytes of vocabulary follow
+                    return pairs
+                value = _value(file, _number(file, "I"))
+                if value is not None:
+                    pairs[key] = value
+            return pairs
     except (OSError, _UnreadableError):
         return {}
 
@@ -97,19 +106,6 @@ def _pair_count(file: BinaryIO) -> int:
     if magic != GGUF_MAGIC or version not in (2, 3) or count > _MAX_PAIRS:
         raise _UnreadableError
     return int(count)
-
-
-def _read_pairs(path: Path) -> dict[str, Value]:
-    with path.open("rb") as file:
-        pairs: dict[str, Value] = {}
-        for _ in range(_pair_count(file)):
-            key = _string(file)
-            if key.startswith("tokenizer."):  # megabytes of vocabulary follow
-                break
-            value = _value(file, _number(file, "I"))
-            if value is not None:
-                pairs[key] = value
-        return pairs
 
 
 def _value(file: BinaryIO, kind: int) -> Value | None:

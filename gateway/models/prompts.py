@@ -31,17 +31,17 @@ class _Output(Struct, frozen=True, forbid_unknown_fields=True):
     grammar: str | None = None
 
 
+class _Sampling(Sampling, frozen=True, forbid_unknown_fields=True):
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+
+
 class _Header(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
     version: Annotated[int, Meta(ge=1)]
     lane: Lane
     variables: list[str] = []
-    sampling: dict[str, Any] = {}
+    sampling: _Sampling = _Sampling()
     output: _Output = _Output()
-
-
-class _Limit(Struct, frozen=True):
-    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -183,23 +183,21 @@ def read_prompt(path: Path) -> Prompt:
     try:
         front, body, body_line = _split(path.read_text(encoding="utf-8"))
         header = msgspec.convert(tomllib.loads(front), _Header)
-        limit = {key: value for key, value in header.sampling.items() if key == "max_tokens"}
-        options = {key: value for key, value in header.sampling.items() if key != "max_tokens"}
-        sampling, max_tokens = _sampling(options), msgspec.convert(limit, _Limit).max_tokens
         pieces = _pieces(body, body_line, header.variables)
         _check_file_name(path.stem, header)
         if header.output.schema is not None and header.output.grammar is not None:
             raise ValueError("`output` has both `schema` and `grammar`; give one of them")
     except (OSError, ValueError) as error:  # errors of TOML, UTF-8 and msgspec are ValueErrors
         raise ConfigurationError(f"the prompt file {path}: {error}") from None
+    sampling = msgspec.structs.asdict(header.sampling)
     return Prompt(
         name=header.name,
         version=header.version,
         lane=header.lane,
         variables=tuple(header.variables),
-        sampling=sampling,
+        max_tokens=sampling.pop("max_tokens"),
+        sampling=Sampling(**sampling),
         pieces=pieces,
-        max_tokens=max_tokens,
         schema=header.output.schema,
         grammar=header.output.grammar,
     )
@@ -212,13 +210,6 @@ def _check_file_name(stem: str, header: _Header) -> None:
         raise ValueError(f"`name` is `{header.name}`, but the file's name says `{name}`")
     if at and version != str(header.version):
         raise ValueError(f"`version` is {header.version}, but the file's name says `{version}`")
-
-
-def _sampling(options: dict[str, Any]) -> Sampling:
-    try:
-        return msgspec.convert(options, Sampling)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"in `sampling`: {error}") from None
 
 
 def _split(text: str) -> tuple[str, str, int]:

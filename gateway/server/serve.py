@@ -177,6 +177,5 @@ def without_delay(listening: socket.socket) -> socket.socket:
 
 
 def url_of(host: str, sock: socket.socket) -> str:
-    """The URL of the server, with the port that the system chose."""
     name = host.strip("[]")
     return f"http://{f'[{name}]' if ':' in name else name}:{sock.getsockname()[1]}"

@@ -39,20 +39,13 @@ def inherited_socket(environment: MutableMapping[str, str] | None = None) -> soc
         inherited = socket.socket(fileno=_FIRST_DESCRIPTOR)
     except OSError as error:
         raise _unusable(f"a descriptor that is not a socket ({error.strerror})") from None
-    if not _listens(inherited):
+    tcp = inherited.family in (socket.AF_INET, socket.AF_INET6) and inherited.type == socket.SOCK_STREAM
+    if not (tcp and inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)):
         inherited.close()
         raise _unusable(
             "a socket that does not listen on TCP; the socket unit needs ListenStream=ADDRESS:PORT"
         )
     return inherited
-
-
-def _listens(given: socket.socket) -> bool:
-    return (
-        given.family in (socket.AF_INET, socket.AF_INET6)
-        and given.type == socket.SOCK_STREAM
-        and bool(given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-    )
 
 
 def _unusable(what: str) -> ConfigurationError:

@@ -34,22 +34,15 @@ def copy_database(source: Path, target: Path, progress: Callable[[int, int], Non
                     progress(running.remaining, running.page_count)
             original.execute("COMMIT")
             copy.pragma("journal_mode", "DELETE")  # one file, nothing beside it
-            _check(copy)
-            tables = {
-                str(row[0]) for row in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-            }
-            return {
-                name: copy.execute(f"SELECT count(*) FROM {name}").get for name in _COUNTED if name in tables
-            }
+            found, broken = copy.pragma("integrity_check"), copy.pragma("foreign_key_check")
+            if found != "ok" or broken is not None:
+                problem = found if found != "ok" else broken
+                raise HearthError(f"the copy is damaged: {problem}", code="backup_damaged")
+            tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            counted = [name for name in _COUNTED if name in tables]
+            return {name: copy.execute(f"SELECT count(*) FROM {name}").get for name in counted}
         except apsw.FullError as error:
             raise no_space(target) from error
         finally:
             copy.close()
             original.close()
-
-
-def _check(copy: apsw.Connection) -> None:
-    found = copy.pragma("integrity_check")
-    broken = copy.pragma("foreign_key_check")
-    if found != "ok" or broken is not None:
-        raise HearthError(f"the copy is damaged: {found if found != 'ok' else broken}", code="backup_damaged")

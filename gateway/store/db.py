@@ -254,6 +254,5 @@ def _create_private(path: Path) -> None:
 
 
 def _report_unawaited(future: asyncio.Future[Any]) -> None:
-    """Log a failed write whose caller was cancelled."""
     if not future.cancelled() and (error := future.exception()) is not None:
         _log.error("a write failed after its request was cancelled", error=repr(error))

@@ -12,7 +12,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
-from gateway.store.rows import insert, select, select_one
+from gateway.store.rows import exists, insert, select, select_one
 
 Role = Literal["user", "admin"]
 
@@ -48,7 +48,7 @@ def create_key(
             param="name",
         )
     if role not in ("user", "admin"):
-        raise InvalidRequestError(f"`{role}` is no role: use `user` or `admin`", param="role")
+        raise InvalidRequestError(f"`{role}` is not a role: use `user` or `admin`", param="role")
     key_id, token = secrets.token_hex(4), TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
     try:
         row = {"id": key_id, "name": name, "role": role, "owner": owner or f"key-{key_id}"}
@@ -106,7 +106,7 @@ def any_keys(connection: apsw.Connection) -> bool:
 
     Revoked keys count: revoking the last one must close the server to everybody, not open it.
     """
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM keys)").get)
+    return exists(connection, "keys")
 
 
 def _get_key(connection: apsw.Connection, key: str) -> KeyInfo:

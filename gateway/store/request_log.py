@@ -11,7 +11,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.redact import redact_value
 from gateway.store.request_sources import delete_records, note_sources
-from gateway.store.rows import converted, insert, load_all, select, select_one
+from gateway.store.rows import converted, exists, insert, load_all, select, select_one
 
 # The kinds from `summary` on are background work for a conversation.
 Kind = Literal["ask", "chat", "generate", "embed", "summary", "reflection", "facts", "tasks"]
@@ -73,8 +73,6 @@ class RequestColumns(Struct, frozen=True, kw_only=True):
 
 
 class StoredRequest(RequestColumns, frozen=True, kw_only=True):
-    """All columns of a request."""
-
     details: dict[str, Any] = {}
     redactions: int = 0  # secrets redacted when the record was stored
     conversation: str = ""  # the record is erased with it, and with those whose text is in the prompts
@@ -166,7 +164,7 @@ def erase_records_of(connection: apsw.Connection, owner: str, user: str) -> int:
 
 
 def _complete_id(connection: apsw.Connection, which: str) -> str:
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM requests WHERE id = ?)", (which,)).get:
+    if exists(connection, "requests WHERE id = ?", (which,)):
         return which
     found = [
         str(row[0])

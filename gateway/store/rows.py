@@ -34,6 +34,11 @@ def select_one(connection: apsw.Connection, struct: type[T], source: str, values
     return rows[0] if rows else None
 
 
+def exists(connection: apsw.Connection, source: str, values: Values = ()) -> bool:
+    """Whether ``SELECT … FROM <source>`` has a row."""
+    return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {source})", values).get)
+
+
 def load_all(struct: type[T], cursor: apsw.Cursor) -> list[T]:
     """The rows of a query whose columns are the struct's fields, in order."""
     names, decoders = struct.__struct_fields__, _decoders(struct)

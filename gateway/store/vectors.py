@@ -83,6 +83,15 @@ def has_vectors(connection: apsw.Connection) -> bool:
     return get_space(connection) is not None
 
 
+def can_search(connection: apsw.Connection, space: str) -> bool:
+    """Whether the stored vectors belong to this space; if so, load the extension."""
+    known = get_space(connection)
+    if known is None or known.name != space:
+        return False
+    use_extension(connection)
+    return True
+
+
 def use_space(connection: apsw.Connection, space: Space) -> bool:
     """Store vectors of ``space`` from now on. Drops those of another space; then returns True."""
     known = get_space(connection)

@@ -12,15 +12,8 @@ from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
 from model_host.protocol import Delta, Finished, Message, ToolDelta
 
-_MEASURED = (
-    "prompt_tokens",
-    "cached_tokens",
-    "completion_tokens",
-    "queue_seconds",
-    "prefill_seconds",
-    "decode_seconds",
-    "seed",
-)
+# What the host has measured.
+_MEASURED = set(Finished.__struct_fields__) & set(GenerationRecord.__struct_fields__)
 
 
 class GenerationRecorder:
@@ -81,6 +74,5 @@ class GenerationRecorder:
 
 
 def text_of(message: Message) -> str:
-    """The content of a message as one string."""
     content = message.content
     return content if isinstance(content, str) else "".join(part.text for part in content)

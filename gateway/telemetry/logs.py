@@ -68,23 +68,13 @@ def configure(settings: LogSettings) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_formatter(settings, shared))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level)
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(max(level, logging.WARNING))
-
-
-def _formatter(settings: LogSettings, shared: list[Processor]) -> logging.Formatter:
-    # Tracebacks are formatted before the redaction, because exceptions may quote clients.
     renderer: Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False)
         if settings.json
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=28)
     )
-    return structlog.stdlib.ProcessorFormatter(
+    # Tracebacks are formatted before the redaction, because exceptions may quote clients.
+    lines = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -93,3 +83,10 @@ def _formatter(settings: LogSettings, shared: list[Processor]) -> logging.Format
             renderer,
         ],
     )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(lines)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))

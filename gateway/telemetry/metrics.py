@@ -36,12 +36,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "http_requests",
-            "HTTP requests by route and status",
-            ["route", "method", "status"],
-            registry=self.registry,
-        )
+        labels = ("route", "method", "status")
+        self._requests = self._counter("http_requests", "HTTP requests by route and status", labels)
         self._seconds = self._histogram(
             "http_request_seconds",
             "Time from the head of a request to the end of its reply",
@@ -71,8 +67,8 @@ class Metrics:
             ["lane"],
         )
 
-    def _counter(self, name: str, text: str) -> Counter:
-        return Counter(name, text, registry=self.registry)
+    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
 
     def _histogram(
         self, name: str, text: str, buckets: Sequence[float], labels: Sequence[str] = ()

@@ -201,6 +201,21 @@ Terminal = (
 TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
 Event = Loading | Ready | Queued | Started | Prefill | Delta | ToolDelta | Terminal
 
+# Events of requests for work; control requests get the others.
+RequestEvent = (
+    Queued
+    | Started
+    | Prefill
+    | Delta
+    | ToolDelta
+    | Finished
+    | Failed
+    | Counted
+    | Detokenized
+    | Embedded
+    | Forgotten
+)
+
 _encoder = msgspec.json.Encoder()
 _request_decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 _event_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

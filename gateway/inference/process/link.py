@@ -25,21 +25,6 @@ from gateway.inference.process.launch import LaunchPlan
 from gateway.inference.process.pending import OpenRequest, OpenRequests
 from gateway.inference.process.process import EOF_SECONDS, HostProcess
 from model_host import protocol
-from model_host.protocol import (
-    Cancel,
-    Cancelled,
-    Closing,
-    Event,
-    Failed,
-    GetStats,
-    Loading,
-    Ping,
-    Pong,
-    ProtocolError,
-    Ready,
-    Shutdown,
-    Stats,
-)
 
 log = structlog.get_logger(__name__)
 
@@ -69,8 +54,8 @@ class HostLink:
         self.process = process
         self.plan = plan
         self.requests = OpenRequests()
-        self.ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
-        self.stats: Stats | None = None
+        self.ready: asyncio.Future[protocol.Ready] = asyncio.get_running_loop().create_future()
+        self.stats: protocol.Stats | None = None
         self.started_at = time.monotonic()
         self._on_loading = on_loading
         self._conclude = conclude
@@ -98,7 +83,7 @@ class HostLink:
 
     def cancel(self, target: str) -> None:
         """Ask the host to cancel the request ``target``; do not wait for it."""
-        self.process.stdin.write(protocol.encode(Cancel(id=self._control_id(), target=target)))
+        self.process.stdin.write(protocol.encode(protocol.Cancel(id=self._control_id(), target=target)))
 
     def expect_end(self, target: str, grace: float) -> None:
         """Kill the host unless the abandoned request ends within ``grace`` seconds."""
@@ -120,14 +105,14 @@ class HostLink:
         """Ask for counters and wait up to :data:`STATS_SECONDS`; concurrent callers share one request."""
         if self._probe is None:
             self._probe = asyncio.get_running_loop().create_future()
-            self.process.stdin.write(protocol.encode(GetStats(id=self._control_id())))
+            self.process.stdin.write(protocol.encode(protocol.GetStats(id=self._control_id())))
         probe = self._probe
         await asyncio.wait({probe}, timeout=STATS_SECONDS)
         if self._probe is probe:
             self._probe = None  # the reply may be lost: the next caller asks again
 
     def _ping(self) -> None:
-        self.process.stdin.write(protocol.encode(Ping(id=self._control_id())))
+        self.process.stdin.write(protocol.encode(protocol.Ping(id=self._control_id())))
 
     async def _watch(self) -> None:
         what = await self.heartbeat.watch()
@@ -135,7 +120,7 @@ class HostLink:
 
     def farewell(self) -> bytes:
         """The line that asks the host to shut down."""
-        return protocol.encode(Shutdown(id=self._control_id()))
+        return protocol.encode(protocol.Shutdown(id=self._control_id()))
 
     def _control_id(self) -> str:
         request_id = f"gateway:{next(self._numbers)}"
@@ -165,36 +150,39 @@ class HostLink:
     def _handle(self, line: bytes) -> None:
         try:
             event = protocol.decode_event(line)
-        except ProtocolError as error:
+        except protocol.ProtocolError as error:
             self._bad_line(line, str(error))
             return
         if not self._route(event):
             self._bad_line(line, "no open request has this id")
 
-    def _route(self, event: Event) -> bool:
+    def _route(self, event: protocol.Event) -> bool:
         """Handle an event; return False if it belongs to nothing that is open."""
-        if isinstance(event, Loading):
+        if isinstance(event, protocol.Loading):
             self._on_loading(event.progress)
-        elif isinstance(event, Ready):
+        elif isinstance(event, protocol.Ready):
             self._became_ready(event)
-        elif isinstance(event, Failed) and event.id is None:
+        elif isinstance(event, protocol.Failed) and event.id is None:
             self._failed_itself(event)
-        elif isinstance(event, Closing) and not event.id:
+        elif isinstance(event, protocol.Closing) and not event.id:
             pass  # another program asked it to end; the end of its output follows
-        elif isinstance(event, Cancelled | Stats | Pong | Closing) or event.id in self._control:
+        elif (
+            isinstance(event, protocol.Cancelled | protocol.Stats | protocol.Pong | protocol.Closing)
+            or event.id in self._control
+        ):
             return self._answered(event)
         else:
             return self.requests.dispatch(event)
         return True
 
-    def _became_ready(self, event: Ready) -> None:
+    def _became_ready(self, event: protocol.Ready) -> None:
         if event.protocol != protocol.PROTOCOL_VERSION:
             what = f"speaks protocol {event.protocol}, not {protocol.PROTOCOL_VERSION}: reinstall hearth as a whole"
             self._conclude(LifeEnd("refused", ModelUnavailableError(f"the model host {what}")))
         elif not self.ready.done():
             self.ready.set_result(event)
 
-    def _failed_itself(self, event: Failed) -> None:
+    def _failed_itself(self, event: protocol.Failed) -> None:
         log.error("host_failed", pid=self.process.pid, code=event.code, message=event.message)
         if self.ready.done():
             return  # it does not know which of our lines was wrong; the request's own limits apply
@@ -203,22 +191,22 @@ class HostLink:
         else:
             self._conclude(crashed(f"could not start: {event.message}"))
 
-    def _answered(self, event: Event) -> bool:
+    def _answered(self, event: protocol.Event) -> bool:
         """Handle the reply to one of our control messages."""
-        assert not isinstance(event, Loading | Ready)
+        assert not isinstance(event, protocol.Loading | protocol.Ready)
         if event.id not in self._control:
             return False
         self._control.discard(event.id)
-        if isinstance(event, Pong):
+        if isinstance(event, protocol.Pong):
             self.heartbeat.hear(event)
             return True
-        if isinstance(event, Stats):
+        if isinstance(event, protocol.Stats):
             self.stats = event
-        elif isinstance(event, Cancelled) and not event.found:
+        elif isinstance(event, protocol.Cancelled) and not event.found:
             self.requests.drop(event.target, _lost_event())
-        elif isinstance(event, Failed):
+        elif isinstance(event, protocol.Failed):
             log.error("host_refused_control", pid=self.process.pid, code=event.code, message=event.message)
-        if self._probe is not None and not isinstance(event, Cancelled):
+        if self._probe is not None and not isinstance(event, protocol.Cancelled):
             self._probe.set_result(None)
             self._probe = None
         return True
@@ -271,7 +259,7 @@ def encode(message: protocol.Request) -> bytes:
     """``message`` as a line. Raises InvalidRequestError if it exceeds the line limit or is not valid Unicode."""
     try:
         return protocol.encode(message)
-    except ProtocolError as error:
+    except protocol.ProtocolError as error:
         raise InvalidRequestError(f"the request is too large: {error}", code="request_too_large") from None
     except UnicodeEncodeError:
         raise InvalidRequestError("the text has lone surrogates, which are not valid Unicode") from None

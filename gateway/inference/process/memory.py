@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from gateway.base.cgroups import MOUNT, PROC, control_groups
+from gateway.base.cores import MOUNT, PROC, control_groups
 from gateway.base.errors import ModelUnavailableError
 from gateway.models.catalog import ResolvedModel
 

@@ -6,34 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from gateway.base.errors import HearthError
-from model_host.protocol import (
-    TERMINAL,
-    Counted,
-    Delta,
-    Detokenized,
-    Embedded,
-    Failed,
-    Finished,
-    Forgotten,
-    Prefill,
-    Queued,
-    Started,
-    ToolDelta,
-)
-
-RequestEvent = (
-    Queued
-    | Started
-    | Prefill
-    | Delta
-    | ToolDelta
-    | Finished
-    | Failed
-    | Counted
-    | Detokenized
-    | Embedded
-    | Forgotten
-)
+from model_host.protocol import TERMINAL, RequestEvent
 
 
 class OpenRequest:

@@ -28,19 +28,16 @@ log = structlog.get_logger(__name__)
 RESTART_SECONDS = 0.2
 
 
-class Waiter:
+class Waiter(asyncio.Queue[LoadProgress | HostLink | HearthError]):
     """A caller that waits for a ready host, from :meth:`Supervisor.join` to :meth:`Supervisor.leave`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.since = time.monotonic()
-        self._states: asyncio.Queue[LoadProgress | HostLink | HearthError] = asyncio.Queue()
-
-    def put(self, state: LoadProgress | HostLink | HearthError) -> None:
-        self._states.put_nowait(state)
 
     async def next(self) -> LoadProgress | HostLink:
         """Wait for progress, or finally the ready host. Raises the HearthError that ended the start."""
-        state = await self._states.get()
+        state = await self.get()
         if isinstance(state, HearthError):
             raise state
         return state
@@ -91,13 +88,13 @@ class Supervisor:
             raise ModelUnavailableError("hearth is shutting down", retry_after=5.0)
         waiter = Waiter()
         if self._state == "ready" and self.link is not None:
-            waiter.put(self.link)
+            waiter.put_nowait(self.link)
             return waiter
         self._waiters.add(waiter)
         if self._owner is None or self._owner.done():
             self._owner = asyncio.create_task(self._own(), name="model-host-supervisor")
         elif self._state != "stopped":  # the owner task may not have run yet
-            waiter.put(LoadProgress(self._state, self.load_progress))
+            waiter.put_nowait(LoadProgress(self._state, self.load_progress))
         return waiter
 
     def leave(self, waiter: Waiter) -> None:
@@ -212,7 +209,7 @@ class Supervisor:
         log.info("host_ready", pid=link.process.pid, seconds=round(time.monotonic() - link.started_at, 3))
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
-            waiter.put(link)
+            waiter.put_nowait(link)
         self._idle_changed()
 
     async def _end(self, link: HostLink, verdict: asyncio.Future[LifeEnd]) -> None:
@@ -274,14 +271,14 @@ class Supervisor:
         since = time.monotonic() - waited
         for waiter in {each for each in self._waiters if each.since <= since}:
             self._waiters.discard(waiter)
-            waiter.put(fresh(error))
+            waiter.put_nowait(fresh(error))
 
     def _report_progress(self, fraction: float) -> None:
         if self._state != "starting":
             return
         self.load_progress = fraction
         for waiter in self._waiters:
-            waiter.put(LoadProgress(self._state, fraction))
+            waiter.put_nowait(LoadProgress(self._state, fraction))
 
     def _idle_changed(self) -> None:
         if self._idle_timer is not None:

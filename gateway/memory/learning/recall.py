@@ -26,7 +26,6 @@ class FactDocuments:
     name = "facts"
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
-        """Live facts without a vector."""
         return [
             Document(fact.seq, [EmbeddedText(f"{fact.key.replace('_', ' ')}: {fact.text}")], fact.seq)
             for fact in store.pending_facts(connection, after, limit)
@@ -39,7 +38,6 @@ class FactDocuments:
             store.put_fact_vector(connection, document.row, vector, vectors.problem)
 
     def count(self, connection: apsw.Connection) -> Count:
-        """Live facts."""
         return Count(*store.count_fact_vectors(connection))
 
     def tidy(self, connection: apsw.Connection) -> bool:
@@ -48,8 +46,6 @@ class FactDocuments:
 
 
 class Recall:
-    """Searches an owner's facts."""
-
     def __init__(self, database: Database, queries: Queries | None) -> None:
         self._database = database
         self._queries = queries

@@ -82,7 +82,6 @@ class TaskKeeper:
     def _apply(
         self, connection: apsw.Connection, conversation: Conversation, change: Change, message: int
     ) -> str:
-        """Carry out one change; return the task's id."""
         now = time.time()
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None

@@ -58,7 +58,6 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """Tokens of the whole prompt."""
         return (
             self.fixed_tokens
             + sum(summary.tokens for summary in self.chain)
@@ -67,7 +66,6 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 def rounds_of(messages: Sequence[StoredMessage]) -> list[Round]:
-    """Messages by round, in order."""
     return [list(lines) for _, lines in groupby(messages, key=lambda message: message.round)]
 
 

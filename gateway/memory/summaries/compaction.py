@@ -40,8 +40,6 @@ _AT_ONCE = 4
 
 
 class HistoryCompactor:
-    """Carries out the planner's plans."""
-
     def __init__(self, parts: MemoryParts, builder: ContextBuilder, hub: Hub) -> None:
         self._parts = parts
         self._builder = builder
@@ -56,10 +54,6 @@ class HistoryCompactor:
     def seconds_left(self, conversation: str) -> float | None:
         """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
         return self._parts.pace.seconds_left(conversation) if conversation in self._open else None
-
-    def due(self, context: Context) -> bool:
-        """Whether the planner has a plan."""
-        return bool(self.levels(context))
 
     def levels(self, context: Context) -> list[str]:
         """The levels of the summaries that are due."""

@@ -21,7 +21,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
-from gateway.memory.summaries.keep import SourceCheck, check, cut_at_sentence
+from gateway.memory.summaries.keep import check, cut_at_sentence
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -67,12 +67,10 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> list[StoredMessage]:
-        """The messages that did not fail."""
         return [message for message in self.messages if not message.failed]
 
     @property
     def text(self) -> str:
-        """The whole source as text."""
         return "\n".join([*(self.fold_text(fold) for fold in self.folds), dialogue(self.spoken)]).strip()
 
     @property
@@ -306,7 +304,9 @@ class Summarizer:
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
         # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)
-        if compaction.level != "message" and _lost_share(kept) > 1.0 - _LEAST_KEPT:
+        # The share of the source's items that are neither in the text nor pinned to it.
+        lost = len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
+        if compaction.level != "message" and lost > 1.0 - _LEAST_KEPT:
             return f"it lost {len(kept.lost)} names, numbers or identifiers, too many to pin"
         if kept.lost:
             log.warning(
@@ -345,11 +345,6 @@ def _letters(source: SummarySource) -> float:
 def _cost(text: str, letters: float) -> int:
     """Estimated tokens of a text; counting each line with the model would be slow."""
     return int(len(text) / letters) + 2
-
-
-def _lost_share(kept: SourceCheck) -> float:
-    """The share of the source's items that are neither in the summary nor pinned to it."""
-    return len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
 
 
 def spans(messages: Sequence[StoredMessage], folds: Sequence[Summary]) -> tuple[int, int, float, float]:

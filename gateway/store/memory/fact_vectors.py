@@ -11,7 +11,7 @@ import apsw
 
 from gateway.store.memory.facts import Fact, Scope, in_scope
 from gateway.store.rows import select
-from gateway.store.vectors import get_space, use_extension
+from gateway.store.vectors import can_search
 
 
 def pending_facts(connection: apsw.Connection, after: int, limit: int) -> list[Fact]:
@@ -54,10 +54,8 @@ def facts_near(
     max_distance: float,
 ) -> list[Fact] | None:
     """Live facts of these scopes near the vector, nearest first; None when the stored vectors are of another space."""
-    known = get_space(connection)
-    if known is None or known.name != space:
+    if not can_search(connection, space):
         return None
-    use_extension(connection)
     where, values = in_scope(owner, scopes, limit)
     return select(
         connection,

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import as_json, select_one
+from gateway.store.rows import as_json, exists, select_one
 
 JobKind = Literal["compact", "facts", "tasks"]
 
@@ -106,11 +106,8 @@ def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, pr
 
     If another job of its kind has been queued meanwhile, this one ends. Raises LostJobError.
     """
-    waiting = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM jobs WHERE conversation = ? AND kind = ? AND state = 'waiting')",
-        (job.conversation, job.kind),
-    ).get
-    if waiting:
+    waiting = "jobs WHERE conversation = ? AND kind = ? AND state = 'waiting'"
+    if exists(connection, waiting, (job.conversation, job.kind)):
         finish_job(connection, job)
         return
     attempts = job.attempts if problem else job.attempts - 1

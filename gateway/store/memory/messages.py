@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import insert, select, select_one
+from gateway.store.rows import exists, insert, select, select_one
 
 MessageRole = Literal["user", "assistant"]
 
@@ -96,7 +96,7 @@ def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessa
     reply = select_one(connection, StoredMessage, f"{since} AND answers = ?2 ORDER BY seq LIMIT 1", values)
     if reply is not None:
         return reply
-    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {since})", values).get:
+    if exists(connection, since, values):
         raise UnansweredMessageError(
             f"the message `{message.id[:100]}` got no reply, and the conversation has gone on since. "
             "Send it again under a new id.",

@@ -50,8 +50,6 @@ class NewTask(Struct, frozen=True, kw_only=True):
 
 
 class Task(NewTask, frozen=True, kw_only=True):
-    """A stored task."""
-
     id: str
     state: State
     updated_at: float

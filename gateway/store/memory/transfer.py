@@ -12,14 +12,14 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError
 from gateway.store.memory.conversations import Conversation, add_conversation, any_conversation
 from gateway.store.memory.facts import Fact, list_facts
 from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
-from gateway.store.memory.tasks import Task, get_task, tasks_named
-from gateway.store.rows import insert, stored
+from gateway.store.memory.tasks import Task, tasks_named
+from gateway.store.rows import exists, insert, stored
 
 VERSION = 1
 # Token count of a text that no model has counted yet.
@@ -37,20 +37,14 @@ class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversa
 
 
 class FactRow(Struct, frozen=True, tag_field="type", tag="fact"):
-    """One version of a fact."""
-
     fact: Fact
 
 
 class TaskRow(Struct, frozen=True, tag_field="type", tag="task"):
-    """One task."""
-
     task: Task
 
 
 class Header(Struct, frozen=True, tag_field="type", tag="header"):
-    """The first line."""
-
     format: Literal["hearth"]
     version: int
     exported_at: float
@@ -77,7 +71,8 @@ def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
 
 def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRow | TaskRow]:
     """Facts in all versions, then tasks, parents first."""
-    for name in _owners(connection, owner):
+    every = "SELECT owner FROM facts UNION SELECT owner FROM tasks ORDER BY 1"
+    for name in [owner] if owner is not None else [str(row[0]) for row in connection.execute(every)]:
         yield from map(FactRow, reversed(list_facts(connection, name, limit=2**31, ended=True)))
         ids = [str(row[0]) for row in connection.execute("SELECT id FROM tasks WHERE owner = ?", (name,))]
         yield from map(TaskRow, tasks_named(connection, name, ids))
@@ -91,14 +86,11 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
     conversation = archive.conversation
     if owner is not None:
         conversation = msgspec.structs.replace(conversation, owner=owner)
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (conversation.id,)).get:
+    if _is_here(connection, conversation.id):
         return False
-    known = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (conversation.previous,)
-    ).get
-    add_conversation(
-        connection, conversation if known else msgspec.structs.replace(conversation, previous=None)
-    )
+    if not _is_here(connection, conversation.previous):
+        conversation = msgspec.structs.replace(conversation, previous=None)
+    add_conversation(connection, conversation)
     seqs: dict[int, int] = {}
     for message in archive.messages:
         seqs[message.seq] = _insert_message(connection, message, conversation.id, seqs)
@@ -128,10 +120,8 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
     if owner is not None:
         values["owner"] = owner
     # The source conversation is recorded only if it exists here.
-    known = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ?)", (values["conversation"],)
-    ).get
-    values |= {} if known else {"conversation": None}
+    if not _is_here(connection, values["conversation"]):
+        values["conversation"] = None
     values["message"] = None
     if isinstance(source, Fact):
         where, table = ("id = :id AND owner = :owner AND valid_from = :valid_from", "facts")
@@ -144,31 +134,20 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
             )
     else:
         where, table = "id = :id AND owner = :owner", "tasks"
-        if source.parent is not None:
-            _check_parent(connection, source.parent, values["owner"])
-    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {where})", values).get:
+        parent = "tasks WHERE id = :parent AND owner = :owner"
+        if source.parent is not None and not exists(connection, parent, values):
+            raise InvalidRequestError(
+                f"the task belongs to `{source.parent[:60]}`, which is neither here nor earlier in the file",
+                param="task.parent",
+            )
+    if exists(connection, f"{table} WHERE {where}", values):
         return False
     insert(connection, table, values)
     return True
 
 
-def _check_parent(connection: apsw.Connection, parent: str, owner: str) -> None:
-    try:
-        get_task(connection, parent, owner)
-    except NotFoundError:
-        raise InvalidRequestError(
-            f"the task belongs to `{parent[:60]}`, which is neither here nor earlier in the file",
-            param="task.parent",
-        ) from None
-
-
-def _owners(connection: apsw.Connection, owner: str | None) -> list[str]:
-    if owner is not None:
-        return [owner]
-    return [
-        str(row[0])
-        for row in connection.execute("SELECT owner FROM facts UNION SELECT owner FROM tasks ORDER BY 1")
-    ]
+def _is_here(connection: apsw.Connection, conversation: str | None) -> bool:
+    return exists(connection, "conversations WHERE id = ?", (conversation,))
 
 
 def _insert_message(

@@ -6,7 +6,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.store.rows import insert, select_one
+from gateway.store.rows import exists, insert, select_one
 
 # A use within this time of the last noted one is not worth a write.
 _TOUCH_SECONDS = 3600.0
@@ -78,9 +78,7 @@ def drop_fetched(connection: apsw.Connection, title: str) -> Totals:
 
 def has_fetched(connection: apsw.Connection, title: str) -> bool:
     """Whether any revision of the page is cached."""
-    return bool(
-        connection.execute("SELECT EXISTS (SELECT 1 FROM wiki_fetched WHERE title = ?)", (title,)).get
-    )
+    return exists(connection, "wiki_fetched WHERE title = ?", (title,))
 
 
 def fetched_sketch(connection: apsw.Connection, title: str) -> bytes:

@@ -47,7 +47,6 @@ def known_names(connection: apsw.Connection, titles: Iterable[str], origin: str)
 
 
 def begin_bulk(connection: apsw.Connection) -> None:
-    """Prepare the writing connection for bulk work."""
     connection.pragma("cache_size", -_CACHE_KB)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.store.fts import title_key
-from gateway.store.rows import insert, select, select_one
+from gateway.store.rows import exists, insert, select, select_one
 
 # Redirects may be chained, although MediaWiki discourages it; a longer chain is a loop.
 MAX_REDIRECTS = 8
@@ -89,9 +89,7 @@ def revisions_of(connection: apsw.Connection, origin: str) -> dict[str, int]:
 
 def has_other_origin(connection: apsw.Connection, origin: str) -> bool:
     """Whether anything in the store is not of that origin."""
-    return bool(
-        connection.execute("SELECT EXISTS (SELECT 1 FROM wiki_names WHERE origin <> ?)", (origin,)).get
-    )
+    return exists(connection, "wiki_names WHERE origin <> ?", (origin,))
 
 
 def count_pages(connection: apsw.Connection) -> int:

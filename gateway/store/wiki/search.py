@@ -41,29 +41,16 @@ def name_trigrams(connection: apsw.Connection, trigrams: list[str]) -> list[str]
 
 def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
     """Pages whose title, headings or text match, best first."""
-    return load_all(
-        TextHit,
-        connection.execute(
-            "SELECT wiki_pages.title, found.score, wiki_pages.sketch FROM "
-            f"(SELECT rowid AS id, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text "
-            "WHERE wiki_text MATCH ? ORDER BY score LIMIT ?) AS found "
-            "JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY found.score, wiki_pages.title",
-            (match, limit),
-        ),
+    found = f"SELECT rowid AS id, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text WHERE wiki_text MATCH ?"
+    return _pages(
+        connection, f"{found} ORDER BY score LIMIT ?", "found.score, wiki_pages.title", match, limit
     )
 
 
 def pages_with(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
     """Pages that match, unranked (rank 0): for queries of frequent words alone."""
-    return load_all(
-        TextHit,
-        connection.execute(
-            "SELECT wiki_pages.title, 0.0, wiki_pages.sketch FROM "
-            "(SELECT rowid AS id FROM wiki_text WHERE wiki_text MATCH ? LIMIT ?) AS found "
-            "JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY wiki_pages.id",
-            (match, limit),
-        ),
-    )
+    found = "SELECT rowid AS id, 0.0 AS score FROM wiki_text WHERE wiki_text MATCH ? LIMIT ?"
+    return _pages(connection, found, "wiki_pages.id", match, limit)
 
 
 def redirects_by_words(connection: apsw.Connection, match: str, limit: int) -> list[tuple[str, float]]:
@@ -104,6 +91,14 @@ def sketch_of(connection: apsw.Connection, title: str) -> bytes:
     """The sketch of the page of exactly this title; empty when there is none."""
     found = connection.execute("SELECT sketch FROM wiki_pages WHERE title = ?", (title,)).get
     return found if isinstance(found, bytes) else b""
+
+
+def _pages(connection: apsw.Connection, found: str, order: str, match: str, limit: int) -> list[TextHit]:
+    query = (
+        f"SELECT wiki_pages.title, found.score, wiki_pages.sketch FROM ({found}) AS found "
+        f"JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY {order}"
+    )
+    return load_all(TextHit, connection.execute(query, (match, limit)))
 
 
 def _rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:

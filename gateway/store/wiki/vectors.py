@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import load_all, select
-from gateway.store.vectors import PageTables, get_space, make_table, use_extension
+from gateway.store.rows import exists, load_all, select
+from gateway.store.vectors import PageTables, can_search, make_table, use_extension
 from gateway.store.wiki.search import TextHit
 
 # Passages per search; a page may have several near a query.
@@ -54,11 +54,8 @@ def put_page_vectors(
     problem: str | None,
 ) -> None:
     """Store a page's vectors, each with the index of its section; do nothing if the page has changed."""
-    known = connection.execute(
-        f"SELECT EXISTS (SELECT 1 FROM {tables.pages} WHERE id = ? AND title = ? AND updated_at = ?)",
-        (page.id, page.title, page.updated_at),
-    ).get
-    if not known:
+    source = f"{tables.pages} WHERE id = ? AND title = ? AND updated_at = ?"
+    if not exists(connection, source, (page.id, page.title, page.updated_at)):
         return
     use_extension(connection)
     connection.execute(f"DELETE FROM {tables.embedded} WHERE page = ?", (page.id,))
@@ -83,11 +80,7 @@ def count_embedded(connection: apsw.Connection, tables: PageTables, cutter: int)
 
 def has_pages_and_passages(connection: apsw.Connection, tables: PageTables) -> tuple[bool, bool]:
     """Whether there are pages, and passages with a vector."""
-    pages, passages = (
-        bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").get)
-        for name in (tables.pages, tables.passages)
-    )
-    return pages, passages
+    return exists(connection, tables.pages), exists(connection, tables.passages)
 
 
 def sweep_vectors(connection: apsw.Connection, tables: PageTables) -> bool:
@@ -119,10 +112,8 @@ def pages_near(
 
     None when the stored vectors are of another space.
     """
-    known = get_space(connection)
-    if known is None or known.name != space:
+    if not can_search(connection, space):
         return None
-    use_extension(connection)
     return load_all(
         NearHit,
         connection.execute(

@@ -54,7 +54,7 @@ def test_bad_names_are_refused(database: Database, name: str) -> None:
 
 
 def test_bad_roles_are_refused(database: Database) -> None:
-    with pytest.raises(InvalidRequestError, match="`root` is no role"):
+    with pytest.raises(InvalidRequestError, match="`root` is not a role"):
         database.write_sync(lambda c: keys.create_key(c, "x", "root"))  # type: ignore[arg-type]
 
 
