@@ -132,9 +132,10 @@ class Engine:
         """The most efficient number of tokens near ``budget``: see :mod:`model_host.batching.tiles`."""
         return fitting(budget, self.chunk, self._heads, self.threads)
 
-    # ------------------------------------------------------------------ snapshots
+    # ------------------------------------------------------------------ keeper.States
 
     def save(self, sequence: int, end: int) -> bytearray | None:
+        """See :class:`model_host.snapshots.manager.SequenceStates`."""
         if not self.reusable(sequence, end):
             return None
         self.copy(sequence, self._scratch, end)
@@ -148,6 +149,7 @@ class Engine:
         return state if written == size else None
 
     def load(self, sequence: int, state: bytes) -> bool:
+        """See :class:`model_host.snapshots.manager.SequenceStates`."""
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         return read == len(state)
@@ -159,16 +161,16 @@ class Engine:
 
     @property
     def rewindable(self) -> bool:
-        """Whether a restored sequence can be continued from any position: not with sliding-window layers."""
+        """Whether a restored sequence can be continued anywhere: it can where no layer has a sliding window."""
         return not self._window
-
-    # ------------------------------------------------------------------ set-up
 
     def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
         """The event that reports the loaded model."""
         return self.weights.ready(
             pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads, tools=tools
         )
+
+    # ------------------------------------------------------------------ set-up
 
     def _make_context(self, context: int, sequences: int, outputs: int, chunk: int, threads: int) -> Any:
         params = llama_cpp.llama_context_default_params()

@@ -71,10 +71,10 @@ class PromptBuilder:
         self.form = self._find_form()
 
     def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[int], int]:
-        """Return the token ids of the whole prompt, and how many of the first ones are shared.
+        """Token ids of the whole prompt, and the length of its shared beginning.
 
-        Message text is stripped, as Gemma's templates do themselves. Raises ChatTemplateError, and
-        ToolsUnsupportedError for tools or tool calls without a ``form``.
+        Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError, and
+        ToolsUnsupportedError for tools or tool calls where there is no ``form``.
         """
         uses_tools = bool(tools) or any(message.tool_calls or message.role == "tool" for message in messages)
         if uses_tools and self.form is None:
