@@ -1,1 +1,1 @@
-"""The child process that owns the model: llama.cpp behind one JSON object per line on stdin and stdout."""
+"""The child process that owns the model. It speaks :mod:`model_host.protocol` on stdin and stdout."""

@@ -29,6 +29,7 @@ class Preparer:
         self._engine = engine
         self._vocabulary = engine.vocabulary
         self._prompts = prompts
+        self._limit = engine.sequence_limit
         spellings = [marker for pair in THOUGHTS for marker in pair]
         spellings += prompts.form.markers if prompts.form is not None else []
         self._markers = Markers(spellings, engine.vocabulary.control)
@@ -53,10 +54,11 @@ class Preparer:
             return bad_grammar(request.id, failure, _shaper(request))
 
     def _count(self, request: protocol.Count) -> protocol.Counted:
+        vocabulary = self._engine.vocabulary
         if request.messages is not None:
             lists = [self._prompts.build(request.messages, request.tools).tokens]
         else:
-            lists = [self._vocabulary.tokenize(text, special=False) for text in request.texts or []]
+            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
         counts = [len(tokens) for tokens in lists]
         return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
 
@@ -71,14 +73,13 @@ class Preparer:
 
     def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
         tokens, shared, system, turn = self._prompt(request)
-        limit = self._engine.sequence_limit
-        if len(tokens) >= limit:
+        if len(tokens) >= self._limit:
             return protocol.Failed(
                 request.id,
                 "prompt_too_long",
-                f"the prompt has {len(tokens)} tokens; the model's context holds {limit}, "
+                f"the prompt has {len(tokens)} tokens; the model's context holds {self._limit}, "
                 "with room for at least one token of the answer",
-                details={"tokens": len(tokens), "limit": limit},
+                details={"tokens": len(tokens), "limit": self._limit},
             )
         if not tokens:
             return protocol.Failed(request.id, "bad_request", "the prompt is empty")
@@ -89,7 +90,7 @@ class Preparer:
             owner=request.owner,
             tokens=tokens,
             shared=shared,
-            max_tokens=request.max_tokens or limit,
+            max_tokens=request.max_tokens or self._limit,
             sampler=self._engine.sampler(
                 request.sampling, grammar=grammar, lazy=lazy, ignore_eos=request.ignore_eos
             ),
@@ -123,11 +124,12 @@ class Preparer:
 
     def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:
-            tools = [] if request.tool_choice == "none" else request.tools
-            return self._prompts.build(request.messages, tools)
-        bos = self._vocabulary.bos_id
-        begin = [] if bos is None else [bos]
-        return BuiltPrompt(begin + self._vocabulary.tokenize(request.prompt or "", special=False), len(begin))
+            return self._prompts.build(
+                request.messages, [] if request.tool_choice == "none" else request.tools
+            )
+        vocabulary = self._engine.vocabulary
+        begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
+        return BuiltPrompt(begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin))
 
 
 def _callable(request: protocol.Generate) -> list[protocol.Tool]:

@@ -1,1 +1,1 @@
-"""Who runs and what goes into the next batch: scheduler, slots, drafts, step sizes. No llama_cpp."""
+"""What runs and what goes into the next batch: scheduler, slots, drafts, step sizes. Imports no llama_cpp."""

@@ -207,6 +207,8 @@ class Scheduler:
 
     def queue(self, now: float) -> list[SequenceState]:
         """The waiting requests, the next one first."""
+        if not self.waiting:  # as in most steps
+            return []
         busy = Counter(sequence.owner for sequence in self.running)
         return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy[s.owner], s.arrived))
 

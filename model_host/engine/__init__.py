@@ -1,1 +1,1 @@
-"""llama.cpp: loading, decoding, sampling, threads. With `embedding/engine.py` the only code that imports it."""
+"""llama.cpp: loading, decoding, sampling, threads. Besides `embedding/engine.py` the only code that imports it."""

@@ -136,7 +136,7 @@ class Engine:
         """The most efficient number of tokens near ``budget``: see :mod:`model_host.batching.tiles`."""
         return fitting(budget, self.chunk, self._heads, self.threads)
 
-    # ------------------------------------------------------------------ snapshots
+    # ------------------------------------------------------------------ snapshots.manager.SequenceStates
 
     def save(
         self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
@@ -213,6 +213,8 @@ class Engine:
         return self.weights.ready(
             pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads, tools=tools
         )
+
+    # ------------------------------------------------------------------ set-up
 
     def _make_context(self, context: int, sequences: int, outputs: int, chunk: int, threads: int) -> Any:
         params = llama_cpp.llama_context_default_params()

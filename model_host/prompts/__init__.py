@@ -1,1 +1,1 @@
-"""Prompts from chat templates, rendered in a worker process of their own."""
+"""Chat prompts: templates rendered in a separate process, and tokenized."""

@@ -86,8 +86,8 @@ class PromptBuilder:
     def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> BuiltPrompt:
         """Return the prompt of a conversation.
 
-        Message text is stripped, as Gemma's templates do themselves. Raises ChatTemplateError, and
-        ToolsUnsupportedError for tools or tool calls without a ``form``.
+        Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError, and
+        ToolsUnsupportedError for tools or tool calls where there is no ``form``.
         """
         uses_tools = bool(tools) or any(message.tool_calls or message.role == "tool" for message in messages)
         if uses_tools and self.form is None:

@@ -1,1 +1,1 @@
-"""Generated text as replies: text, tool calls, thoughts, stop strings."""
+"""Replies: generated tokens split into text, tool calls and thoughts. Imports no llama_cpp."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections import deque
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from msgspec import Struct
 from model_host.protocol import TokenLogprob
 from model_host.replies.markers import Markers
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
-from model_host.replies.text import IncrementalText, StopMatcher
+from model_host.replies.text import StopMatcher
 
 DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply: nobody reads faster
 
@@ -60,7 +61,7 @@ class Reply:
     def __init__(self, stop: StopMatcher | None = None, parser: ReplyParser | None = None) -> None:
         self._stop = stop or StopMatcher(())
         self._parser = parser or ReplyParser(Markers((), lambda _: None), thoughts=())
-        self._decoder = IncrementalText()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # incomplete characters wait in it
         self._length = 0  # characters of the parser's stream
         self._content_end = 0  # where in it the text ends
         # Of each token that was not shown yet: where it begins and ends in the stream.
@@ -89,7 +90,7 @@ class Reply:
     def push(self, token: int, piece: bytes, logprob: TokenLogprob | None = None) -> list[Text | CallPiece]:
         """Add a sampled token; return what may be sent now. Raises MalformedCallError."""
         sign = self._parser.markers.signs.get(token)
-        text = self._decoder.flush() + sign if sign is not None else self._decoder.push(piece)
+        text = self._decoder.decode(b"", True) + sign if sign is not None else self._decoder.decode(piece)
         if logprob is not None:
             self._logprobs.append((self._length, self._length + len(text), logprob))
         self._length += len(text)
@@ -99,7 +100,7 @@ class Reply:
         """Return what was held back. ``ended``: the model ended the reply itself. Raises MalformedCallError."""
         if self.complete:
             return []
-        rest = self._decoder.flush()
+        rest = self._decoder.decode(b"", True)
         self._length += len(rest)
         shown = self._shown([*self._parser.push(rest), *self._parser.finish(ended=ended)])
         # The last characters may complete a stop string, or begin one that never came.

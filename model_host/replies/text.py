@@ -1,24 +1,8 @@
-"""From token bytes to text a client may see: whole characters only, nothing that may become a stop string."""
+"""Stop strings, and text that may be the beginning of a marker. Pure."""
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Sequence
-
-
-class IncrementalText:
-    """Decodes UTF-8 that arrives in pieces. Invalid bytes become U+FFFD, incomplete ones wait."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def push(self, piece: bytes) -> str:
-        """Add the bytes of a token; return the characters that they complete."""
-        return self._decoder.decode(piece)
-
-    def flush(self) -> str:
-        """Return U+FFFD for a character that was not completed, else nothing."""
-        return self._decoder.decode(b"", final=True)
 
 
 class StopMatcher:

@@ -1,1 +1,1 @@
-"""Lines in and events out: the reader and preparer threads, the writer."""
+"""Requests in and events out, one JSON object per line."""

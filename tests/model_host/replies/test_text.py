@@ -5,19 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_host.replies.text import IncrementalText, StopMatcher
+from model_host.replies.reply import Reply, Text
+from model_host.replies.text import StopMatcher
 
 
 @given(st.text(), st.lists(st.integers(1, 5), min_size=1))
 def test_any_cut_of_utf8_gives_the_text_back(text: str, sizes: list[int]) -> None:
     raw = text.encode("utf-8", "surrogatepass")
     expected = raw.decode("utf-8", "replace")
-    decoder, shown, start, turn = IncrementalText(), "", 0, 0
+    reply, pieces, start, turn = Reply(), [], 0, 0
     while start < len(raw):
         size = sizes[turn % len(sizes)]
-        shown += decoder.push(raw[start : start + size])
+        pieces += reply.push(7, raw[start : start + size])
         start, turn = start + size, turn + 1
-    assert shown + decoder.flush() == expected
+    pieces += reply.finish(ended=True)
+    assert "".join(piece.text for piece in pieces if isinstance(piece, Text)) == expected
 
 
 @given(
