@@ -178,7 +178,7 @@ class Engine:
             return (parsed.packed(), parsed.stretches(self._window)) if parsed is not None else None
         state = self._state(sequence, end)
         parsed = KvState.parse(state)
-        if parsed is None:
+        if parsed is None or not parsed.stretches(self._window):  # such as attention in chunks
             return state, [(end, end)]
         room = round(_ROOM_FOR_STOPS * len(state)) // parsed.window_bytes
         have, windows = set(parsed.window), []
@@ -203,9 +203,7 @@ class Engine:
         parsed = KvState.parse(state) if self._window else None
         if parsed is not None:
             cut = parsed.until(length, self._window)
-            if cut is None:
-                return False
-            state = cut.packed()
+            state = cut.packed() if cut is not None else state
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         self.trim(sequence, length)

@@ -12,7 +12,6 @@ from model_host.snapshots.snapshot_file import read_header
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import HostProcess
 from tests.model_host.snapshots.test_snapshots import LONG, ask, flags, folder_of, put, turn, until_saved
-from tests.waiting import eventually
 
 SYSTEM = {"role": "system", "content": LONG[:2500]}  # more than two windows
 USER, ASSISTANT = ({"role": role} for role in ("user", "assistant"))
@@ -105,29 +104,28 @@ def test_another_page_behind_the_same_first_one(start_host: StartHost, tmp_path:
 
 
 def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartHost, tmp_path: Path) -> None:
-    public = {"role": "system", "content": [{"text": LONG[:1500], "shared": True}, {"text": LONG[1500:3500]}]}
-    host = start_host("--context", "4096", *flags(tmp_path, after=0.0))
-    for owner in ("alice", "bob"):
-        history: Messages = [public]
-        for number in range(2):
-            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:1500]}", owner=owner)
-    alice, bob, everybody = (owner_digest(owner) for owner in ("alice", "bob", ""))
+    """Public text that begins it stays, without a token of what follows."""
+    rules = {"role": "system", "content": [{"text": LONG[:1000], "shared": True}, {"text": LONG[1000:2500]}]}
+    talks: dict[str, Messages] = {"alice": [rules], "bob": [rules]}
+    for number in range(2):
+        host = start_host("--context", "4096", *flags(tmp_path))
+        for owner, history in talks.items():
+            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:900]}", owner=owner)
+        assert host.stop() == 0
 
     def owners() -> list[str]:
-        return [path.name.split("-")[0] for path in tmp_path.glob("*/*.kv")]
+        return sorted(saved.owner for path in tmp_path.glob("*/*.kv") if (saved := read_header(path)))
 
-    eventually(lambda: owners().count(alice) > 1 and owners().count(bob) > 1, "nothing is saved apart")
+    assert owners() == ["", "alice", "alice", "bob", "bob"]
+    host = start_host("--context", "4096", *flags(tmp_path))
+    shared = tokens(host, [{"role": "system", "content": LONG[:1000]}, USER | {"content": "W"}])
     host.send(op="forget", id="f", owner="alice")
     assert host.end("f")["event"] == "forgotten"
-    assert alice not in owners() and bob in owners()
-    for path in tmp_path.glob(f"*/{everybody}-*.kv"):
-        saved = read_header(path)
-        assert saved is not None and saved.shared == len(saved.tokens)
-    assert host.stop() == 0
-    back = start_host("--context", "4096", *flags(tmp_path))
-    ask(back, "again", [public, USER | {"content": f"alice: {LONG[:1500]}"}], owner="alice")
-    shared = tokens(back, [{"role": "system", "content": LONG[:1500]}, USER | {"content": "W"}])
-    assert back.end("again")["cached_tokens"] <= shared
+    assert owners() == ["", "bob", "bob"]
+    public = read_header(next(tmp_path.glob(f"*/{owner_digest('')}-*.kv")))
+    assert public is not None and public.shared == len(public.tokens) < shared
+    ask(host, "again", [*talks["alice"][:2]], owner="alice")
+    assert 200 < host.end("again")["cached_tokens"] < shared
 
 
 # --------------------------------------------------------------------------- the index
