@@ -90,16 +90,31 @@ def test_a_second_question_about_a_page(start_host: StartHost, tmp_path: Path, k
 
 
 def test_another_page_behind_the_same_first_one(start_host: StartHost, tmp_path: Path) -> None:
-    """Where prompts were seen to part is a place to continue."""
-    first, others = LONG[:3000], [f"Page {n}. " + LONG[n * 500 :][:1500] for n in range(3)]
+    """Even where the prompt leads from the page to the question with shared text."""
+    leads = [{"text": LONG, "shared": True}, {"text": "\n\nQuestion: ", "shared": True}, {"text": "Why?"}]
+    both = [leads[0], {"text": "\n\n[2] " + LONG[:1000], "shared": True}, {"text": "Why?"}]
     host = start_host(*flags(tmp_path))
-    for number, other in enumerate(others[:2]):
-        parts = [{"text": first + other, "shared": True}, {"text": "Why?"}]
-        ask(host, str(number), [USER | {"content": parts}], owner=f"o{number}")
+    ask(host, "one", [USER | {"content": leads}], owner="alice")
     assert host.stop() == 0
     back = start_host(*flags(tmp_path))
-    parts = [{"text": first + others[2], "shared": True}, {"text": "Why?"}]
-    ask(back, "new", [USER | {"content": parts}], owner="o2")
+    ask(back, "two", [USER | {"content": both}], owner="bob")
+    first = tokens(back, [USER | {"content": LONG}])
+    assert back.end("two")["cached_tokens"] > first - 20
+
+
+def test_where_prompts_were_seen_to_part_is_a_place_to_continue(
+    start_host: StartHost, tmp_path: Path
+) -> None:
+    first, others = LONG[:3000], [f"Page {n}. " + LONG[n * 500 :][:1500] for n in range(3)]
+    prompts = [
+        [USER | {"content": [{"text": first + other, "shared": True}, {"text": "Why?"}]}] for other in others
+    ]
+    host = start_host(*flags(tmp_path))
+    for number in range(2):
+        ask(host, str(number), prompts[number], owner=f"o{number}")
+    assert host.stop() == 0
+    back = start_host(*flags(tmp_path))
+    ask(back, "new", prompts[2], owner="o2")
     assert back.end("new")["cached_tokens"] > 0.5 * back.end("new")["prompt_tokens"]
 
 
