@@ -11,7 +11,16 @@ from model_host.protocol.parts import owner_digest
 from model_host.snapshots.snapshot_file import read_header
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import HostProcess
-from tests.model_host.snapshots.test_snapshots import LONG, ask, flags, folder_of, put, turn, until_saved
+from tests.model_host.snapshots.test_snapshots import (
+    LONG,
+    NOISE,
+    ask,
+    flags,
+    folder_of,
+    put,
+    turn,
+    until_saved,
+)
 
 SYSTEM = {"role": "system", "content": LONG[:2500]}  # more than two windows
 USER, ASSISTANT = ({"role": role} for role in ("user", "assistant"))
@@ -162,3 +171,13 @@ def test_a_state_that_ends_where_others_begin_is_not_outgrown(tmp_path: Path) ->
     assert [one.tokens for one in outgrown] == [[1, 2, 3]]
     assert folder.covers([1, 2], 0, "o") and not folder.covers([1, 2, 3, 4], 0, "o")
     assert not folder.covers([1, 2, 3], 0, "o", besides=outgrown)
+
+
+def test_a_beginning_that_is_found_again_stays(tmp_path: Path) -> None:
+    """What a conversation begins with is used, even where it is not restored: it is in memory already."""
+    folder = folder_of(tmp_path, limit=2500)
+    for number in range(2):
+        assert put(folder, "o", 0, [number, 5], NOISE[:900]) and folder.writer.flush(10)
+    assert folder.covers([0, 5], 0, "o")
+    assert put(folder, "o", 0, [2, 5], NOISE[:900]) and folder.writer.flush(10)
+    assert [folder.covers([number, 5], 0, "o") for number in range(3)] == [True, False, True]
