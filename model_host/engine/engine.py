@@ -17,9 +17,9 @@ from model_host.engine.sampling import SamplerChain
 from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 
-# Bytes that further windows may add to a saved state. Compressed to 0.86 of their size
-# (model_host/snapshots/compression.py), files stay below 1.5 times the size of a plain state.
-_ROOM_FOR_STOPS = 0.7
+# Bytes that further windows may add to a saved state, relative to a plain one. What finds no room gets a file of its
+# own, which would take more. Files are compressed to 0.86 of this (model_host/snapshots/compression.py).
+_ROOM_FOR_STOPS = 1.2
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
 DecodeResult = Literal["done", "aborted", "no_room"]
