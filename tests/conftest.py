@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Every test that runs a real model gets it from one of these, directly or through other fixtures.
 MODELS = frozenset(
-    {"demo_model", "tiny_model", "wide_model", "tiny_embedding_model", "tool_models", "smollm2"}
+    {"demo_model", "tiny_model", "wide_model", "tiny_embedding_model", "tool_models", "smollm2", "minilm"}
 )
 
 _MEMORY = Path("/dev/shm")
@@ -79,8 +79,13 @@ def demo_model() -> str:
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
     """SmolLM2-135M-Instruct: real weights of 98 MB, downloaded once (``models/weights.py``)."""
-    command = [sys.executable, str(ROOT / "models" / "weights.py"), "smollm2"]
-    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+    return _weights("smollm2")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """all-MiniLM-L6-v2: real weights of 46 MB, downloaded and converted once (``models/weights.py``)."""
+    return _weights("minilm")
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +115,11 @@ def tool_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         chat: _random("random_gemma.py", folder / f"{chat}.gguf", "--chat", chat, "--vocabulary-size", "512")
         for chat in ("hermes", "gemma")
     }
+
+
+def _weights(name: str) -> Path:
+    command = [sys.executable, str(ROOT / "models" / "weights.py"), name]
+    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
 
 
 def _random(script: str, target: Path, *flags: str) -> Path:

@@ -17,9 +17,9 @@ from model_host.engine.sampling import SamplerChain
 from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 
-# Bytes that further windows may add to a saved state. Compressed to 0.86 of their size
-# (model_host/snapshots/compression.py), files stay below 1.5 times the size of a plain state.
-_ROOM_FOR_STOPS = 0.7
+# Bytes that further windows may add to a saved state, relative to a plain one. What finds no room gets a file of its
+# own, which would take more. Files are compressed to 0.86 of this (model_host/snapshots/compression.py).
+_ROOM_FOR_STOPS = 1.2
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
 DecodeResult = Literal["done", "aborted", "no_room"]
@@ -150,7 +150,7 @@ class Engine:
             return (parsed.packed(), parsed.stretches(self._window)) if parsed is not None else None
         state = self._state(sequence, end)
         parsed = KvState.parse(state)
-        if parsed is None:
+        if parsed is None or not parsed.stretches(self._window):  # such as attention in chunks
             return state, [(end, end)]
         room = round(_ROOM_FOR_STOPS * len(state)) // parsed.window_bytes
         have, windows = set(parsed.window), []
@@ -175,9 +175,7 @@ class Engine:
         parsed = KvState.parse(state) if self._window else None
         if parsed is not None:
             cut = parsed.until(length, self._window)
-            if cut is None:
-                return False
-            state = cut.packed()
+            state = cut.packed() if cut is not None else state
         source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         self.trim(sequence, length)

@@ -110,7 +110,9 @@ class KvState:
         ends = sorted(position + 1 for position in kept if position + 1 not in kept)
         starts = sorted(position for position in kept if position - 1 not in kept)
         return [
-            (min(start + size, end) if start else 1, end) for start, end in zip(starts, ends, strict=True)
+            (start + size if start else 1, end)
+            for start, end in zip(starts, ends, strict=True)
+            if not start or end - start >= size
         ]
 
     def until(self, length: int, size: int) -> KvState | None:

@@ -24,6 +24,7 @@ from model_host.snapshots.writer import Erased
 
 MIN_TOKENS = 64  # prefilling fewer again costs less than a file
 WORTH_LOADING = 32  # tokens that a snapshot must save beyond what the cache has
+SLACK = 32  # tokens before the end of a beginning, such as what leads from a page to the question, that may differ
 NEAR = 8  # prefilling 1/8 of a prompt again is worth no bytes
 
 
@@ -135,7 +136,8 @@ class SnapshotManager:
         for stop in reversed(stops):
             if stop in prefixes and not self._covered(slot, stop, outgrown):
                 public = stop <= shared
-                self._put(slot, "" if public else slot.owner, stop if public else shared, stop, earlier)
+                owner, most = ("", stop) if public else (slot.owner, shared)
+                self._put(slot, owner, most, stop, earlier, [stop - SLACK])
 
     def _covered(self, slot: Slot, length: int, besides: Sequence[Snapshot]) -> bool:
         return self._folder.covers(slot.tokens[:length], slot.shared, slot.owner, besides=besides)

@@ -17,7 +17,7 @@ from model_host.snapshots.compression import compress
 from model_host.snapshots.snapshot_file import PARTIAL, Snapshot, State, delete_file, file_size, write_file
 
 KEPT_FREE_BYTES = 1 << 30  # a disk with less free space than this is not written to
-_MOST_WAITING = 4  # files: states are large
+_MOST_WAITING = 3  # files, which is what one conversation may take: states are large
 
 Erased = Callable[[OSError | None], None]  # told, in the writer's thread, of the end of an erasure
 

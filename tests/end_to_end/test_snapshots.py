@@ -38,6 +38,18 @@ def test_a_chat_goes_on_after_the_model_was_let_go(start_server: StartServer) ->
         assert "kv_snapshots_restored_total 1.0" in client.get("/metrics").text
 
 
+def test_a_chat_is_left_where_it_was_not_saved_to_the_end(start_server: StartServer) -> None:
+    """Another reply, an edited message and a new chat with the same system prompt."""
+    server = start_server()
+    system = {"role": "system", "content": TEXT}
+    with httpx2.Client(base_url=server.url, timeout=60) as client:
+        say(client, [system], "Is there a ferry at noon?")
+        for text in ("Is there a ferry at noon?", "Is there one at midnight?", "Hello."):
+            client.post("/admin/host/unload").raise_for_status()
+            usage = say(client, [system], text)
+            assert usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"] < 40
+
+
 def test_erasing_a_conversation_erases_its_snapshots(start_server: StartServer) -> None:
     server = start_server()
     with httpx2.Client(base_url=server.url, timeout=60) as client:

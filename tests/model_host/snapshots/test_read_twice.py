@@ -11,8 +11,16 @@ from model_host.protocol.parts import owner_digest
 from model_host.snapshots.snapshot_file import read_header
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import HostProcess
-from tests.model_host.snapshots.test_snapshots import LONG, ask, flags, folder_of, put, turn, until_saved
-from tests.waiting import eventually
+from tests.model_host.snapshots.test_snapshots import (
+    LONG,
+    NOISE,
+    ask,
+    flags,
+    folder_of,
+    put,
+    turn,
+    until_saved,
+)
 
 SYSTEM = {"role": "system", "content": LONG[:2500]}  # more than two windows
 USER, ASSISTANT = ({"role": role} for role in ("user", "assistant"))
@@ -91,43 +99,57 @@ def test_a_second_question_about_a_page(start_host: StartHost, tmp_path: Path, k
 
 
 def test_another_page_behind_the_same_first_one(start_host: StartHost, tmp_path: Path) -> None:
-    """Where prompts were seen to part is a place to continue."""
-    first, others = LONG[:3000], [f"Page {n}. " + LONG[n * 500 :][:1500] for n in range(3)]
+    """Even where the prompt leads from the page to the question with shared text."""
+    leads = [{"text": LONG, "shared": True}, {"text": "\n\nQuestion: ", "shared": True}, {"text": "Why?"}]
+    both = [leads[0], {"text": "\n\n[2] " + LONG[:1000], "shared": True}, {"text": "Why?"}]
     host = start_host(*flags(tmp_path))
-    for number, other in enumerate(others[:2]):
-        parts = [{"text": first + other, "shared": True}, {"text": "Why?"}]
-        ask(host, str(number), [USER | {"content": parts}], owner=f"o{number}")
+    ask(host, "one", [USER | {"content": leads}], owner="alice")
     assert host.stop() == 0
     back = start_host(*flags(tmp_path))
-    parts = [{"text": first + others[2], "shared": True}, {"text": "Why?"}]
-    ask(back, "new", [USER | {"content": parts}], owner="o2")
+    ask(back, "two", [USER | {"content": both}], owner="bob")
+    first = tokens(back, [USER | {"content": LONG}])
+    assert back.end("two")["cached_tokens"] > first - 20
+
+
+def test_where_prompts_were_seen_to_part_is_a_place_to_continue(
+    start_host: StartHost, tmp_path: Path
+) -> None:
+    first, others = LONG[:3000], [f"Page {n}. " + LONG[n * 500 :][:1500] for n in range(3)]
+    prompts = [
+        [USER | {"content": [{"text": first + other, "shared": True}, {"text": "Why?"}]}] for other in others
+    ]
+    host = start_host(*flags(tmp_path))
+    for number in range(2):
+        ask(host, str(number), prompts[number], owner=f"o{number}")
+    assert host.stop() == 0
+    back = start_host(*flags(tmp_path))
+    ask(back, "new", prompts[2], owner="o2")
     assert back.end("new")["cached_tokens"] > 0.5 * back.end("new")["prompt_tokens"]
 
 
 def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartHost, tmp_path: Path) -> None:
-    public = {"role": "system", "content": [{"text": LONG[:1500], "shared": True}, {"text": LONG[1500:3500]}]}
-    host = start_host("--context", "4096", *flags(tmp_path, after=0.0))
-    for owner in ("alice", "bob"):
-        history: Messages = [public]
-        for number in range(2):
-            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:1500]}", owner=owner)
-    alice, bob, everybody = (owner_digest(owner) for owner in ("alice", "bob", ""))
+    """Public text that begins it stays, without a token of what follows."""
+    rules = {"role": "system", "content": [{"text": LONG[:1000], "shared": True}, {"text": LONG[1000:2500]}]}
+    talks: dict[str, Messages] = {"alice": [rules], "bob": [rules]}
+    for number in range(2):
+        host = start_host("--context", "4096", *flags(tmp_path))
+        for owner, history in talks.items():
+            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:900]}", owner=owner)
+        assert host.stop() == 0
 
     def owners() -> list[str]:
-        return [path.name.split("-")[0] for path in tmp_path.glob("*/*.kv")]
+        return sorted(saved.owner for path in tmp_path.glob("*/*.kv") if (saved := read_header(path)))
 
-    eventually(lambda: owners().count(alice) > 1 and owners().count(bob) > 1, "nothing is saved apart")
+    assert owners() == ["", "alice", "alice", "bob", "bob"]
+    host = start_host("--context", "4096", *flags(tmp_path))
+    shared = tokens(host, [{"role": "system", "content": LONG[:1000]}, USER | {"content": "W"}])
     host.send(op="forget", id="f", owner="alice")
     assert host.end("f")["event"] == "forgotten"
-    assert alice not in owners() and bob in owners()
-    for path in tmp_path.glob(f"*/{everybody}-*.kv"):
-        saved = read_header(path)
-        assert saved is not None and saved.shared == len(saved.tokens)
-    assert host.stop() == 0
-    back = start_host("--context", "4096", *flags(tmp_path))
-    ask(back, "again", [public, USER | {"content": f"alice: {LONG[:1500]}"}], owner="alice")
-    shared = tokens(back, [{"role": "system", "content": LONG[:1500]}, USER | {"content": "W"}])
-    assert back.end("again")["cached_tokens"] <= shared
+    assert owners() == ["", "bob", "bob"]
+    public = read_header(next(tmp_path.glob(f"*/{owner_digest('')}-*.kv")))
+    assert public is not None and public.shared == len(public.tokens) < shared
+    ask(host, "again", [*talks["alice"][:2]], owner="alice")
+    assert 200 < host.end("again")["cached_tokens"] < shared
 
 
 # --------------------------------------------------------------------------- the index
@@ -149,3 +171,13 @@ def test_a_state_that_ends_where_others_begin_is_not_outgrown(tmp_path: Path) ->
     assert [one.tokens for one in outgrown] == [[1, 2, 3]]
     assert folder.covers([1, 2], 0, "o") and not folder.covers([1, 2, 3, 4], 0, "o")
     assert not folder.covers([1, 2, 3], 0, "o", besides=outgrown)
+
+
+def test_a_beginning_that_is_found_again_stays(tmp_path: Path) -> None:
+    """What a conversation begins with is used, even where it is not restored: it is in memory already."""
+    folder = folder_of(tmp_path, limit=2500)
+    for number in range(2):
+        assert put(folder, "o", 0, [number, 5], NOISE[:900]) and folder.writer.flush(10)
+    assert folder.covers([0, 5], 0, "o")
+    assert put(folder, "o", 0, [2, 5], NOISE[:900]) and folder.writer.flush(10)
+    assert [folder.covers([number, 5], 0, "o") for number in range(3)] == [True, False, True]
