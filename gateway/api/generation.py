@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from gateway.api.parsing.json_faults import json_object
-from gateway.api.recording.generations import logged_generations
-from gateway.api.services import services_of
+from gateway.api.recording.requests import logged_generations
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, event_stream, known_error, until_disconnect
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
@@ -26,16 +25,12 @@ Numbered = tuple[int, GenerationEvent]  # an event and the index of its choice
 
 
 class TopLogprobReply(Struct, frozen=True):
-    """An alternative token and its log-probability."""
-
     token: str
     logprob: float
     bytes: list[int] | None
 
 
 class LogprobReply(TopLogprobReply, frozen=True):
-    """A sampled token with its alternatives."""
-
     top_logprobs: list[TopLogprobReply]
 
 
@@ -187,7 +182,7 @@ class Rendering(ABC):
 
 
 async def answer(
-    request: Request,
+    request: ApiRequest,
     calls: Sequence[GenerateCall],
     rendering: Rendering,
     *,
@@ -200,7 +195,7 @@ async def answer(
 
     A stream starts when the model is loaded: earlier failures are plain HTTP errors.
     """
-    services = services_of(request)
+    services = request.services
     relay: Relay[Numbered] = Relay(
         logged_generations(services, calls, user, kind=kind, keep=keep), services.drain
     )

@@ -12,8 +12,8 @@ import msgspec
 from starlette.requests import Request
 
 from gateway import __version__
-from gateway.api.http.dialect import dialect_of
 from gateway.api.http.endpoint import FORM, JSON, TEXT, Endpoint
+from gateway.api.http.errors import dialect_of
 from gateway.base.errors import HearthError
 
 _REFERENCE = "#/components/schemas/{name}"

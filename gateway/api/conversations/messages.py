@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import defstruct
-from starlette.requests import Request
+from msgspec import Meta, defstruct
 
-from gateway.api.conversations.bodies import NewMessageBody
-from gateway.api.conversations.replies import StoredMessageReply, shown_message
+from gateway.api.conversations.replies import StoredMessageReply, shown
 from gateway.api.http.errors import envelope
-from gateway.api.parsing.fields import read_body
-from gateway.api.services import services_of
+from gateway.api.parsing.fields import Body, invalid, read_body
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
 from gateway.memory.events import (
     BudgetKnown,
@@ -28,6 +26,10 @@ from gateway.memory.events import (
 )
 from gateway.memory.types import BudgetReport
 from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.messages import MessageRole
+from model_host.protocol import Lane
+
+MessageId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
 
 _NAMES: dict[type[PostEvent], str] = {
     Held: "held",
@@ -36,6 +38,29 @@ _NAMES: dict[type[PostEvent], str] = {
     Compacting: "compacting",
     TextDelta: "delta",
 }
+
+
+class NewMessageBody(Body, frozen=True, kw_only=True):
+    """POST …/messages. ``id`` makes retries harmless; ``reply: false`` only stores the message.
+
+    The role ``assistant`` stores what the assistant said elsewhere. As from any reply, no facts are learned from it.
+    """
+
+    text: Annotated[str, Meta(min_length=1)]
+    speaker: Annotated[str, Meta(max_length=120)] = ""
+    role: MessageRole = "user"
+    stream: bool = False
+    id: MessageId | None = None
+    reply: bool = True
+    priority: Lane | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise invalid("text", "it is empty")
+        if self.role == "assistant" and self.reply:
+            raise invalid("role", "a message of the assistant gets no reply: send `reply: false`")
+
 
 # The reply (null if none was wanted), the message as it was stored, and the size of the prompt.
 PostReply: Any = defstruct(
@@ -51,9 +76,9 @@ PostReply: Any = defstruct(
 )
 
 
-async def post_message(request: Request, conversation: Conversation) -> object:
+async def post_message(request: ApiRequest, conversation: Conversation) -> object:
     """Accept the message and answer it."""
-    services, request_id = services_of(request), request.state.request_id
+    services, request_id = request.services, request.id
     body = await read_body(request, NewMessageBody)
     call = PostCall(
         id=request_id,
@@ -91,8 +116,8 @@ async def _collect(relay: Relay[PostEvent]) -> Any:
 def _whole(accepted: MessageAccepted | None, done: Done) -> Any:
     assert accepted is not None, "a message is accepted before it is answered"
     return PostReply(
-        shown_message(done.message) if done.message else None,
-        shown_message(accepted.message),
+        shown(done.message) if done.message else None,
+        shown(accepted.message),
         done.report,
         done.compaction,
     )
@@ -106,7 +131,7 @@ async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[byt
             match event:
                 case MessageAccepted(message):
                     accepted = event
-                    yield sse(shown_message(message), "accepted")
+                    yield sse(shown(message), "accepted")
                 case BudgetKnown(report):
                     yield sse(report, "budget")
                 case Done():

@@ -23,8 +23,6 @@ class PromptDetails(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens of one request."""
-
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
