@@ -1,4 +1,4 @@
-"""Replies of every endpoint that generates: a dialect supplies the shapes, this module runs the generations."""
+"""Replies of all generating endpoints: this module runs the generations, a dialect renders their steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from starlette.types import ASGIApp
@@ -35,7 +35,7 @@ class LogprobReply(TopLogprobReply, frozen=True):
 
 
 def logprobs_of(tokens: Sequence[TokenLogprob], no_bytes: list[int] | None = None) -> list[LogprobReply]:
-    """Log-probabilities as OpenAI and Ollama write them; ``no_bytes`` stands for the bytes of control tokens."""
+    """Log-probabilities in the shape of OpenAI and Ollama; ``no_bytes`` replaces the bytes of control tokens."""
     return [
         LogprobReply(
             each.token,
@@ -68,25 +68,21 @@ class OutputBlock:
         return self.text if self.call is None else f"{self.call.name} {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     block: OutputBlock
 
 
-@dataclass(frozen=True, slots=True)
-class MoreText:
+class MoreText(NamedTuple):
     block: OutputBlock
     delta: Delta
 
 
-@dataclass(frozen=True, slots=True)
-class MoreArguments:
+class MoreArguments(NamedTuple):
     block: OutputBlock
     delta: ToolDelta
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(NamedTuple):
     block: OutputBlock
 
 
@@ -94,7 +90,7 @@ Step = Started | Opened | MoreText | MoreArguments | Closed | Finished
 
 
 class Choice:
-    """One choice of a reply: blocks that open, grow and close one after the other."""
+    """One choice of a reply: a sequence of blocks, of which only the last one can grow."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -142,10 +138,10 @@ class Choice:
         return []
 
     def _open(self, call: ToolDelta | None) -> list[Step]:
-        """Close the last block and open another one, unless the last one is of this call or text."""
+        """Continue the open block if it is of this call, or of text without ``call``; otherwise start a block."""
         if self.blocks and self.blocks[-1].status == "in_progress":
             current = self.blocks[-1].call
-            if (current and current.index) == (call and call.index):
+            if (current.index if current else None) == (call.index if call else None):
                 return []
         closed = self._close("completed")
         self.blocks.append(OutputBlock(len(self.blocks), call))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from uuid import uuid4
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from gateway.api.conversations.messages import NewMessageBody, PostReply, post_message
 from gateway.api.conversations.replies import (
@@ -111,18 +112,14 @@ async def create(request: ApiRequest) -> Struct:
     conversation = Conversation(
         id=str(uuid4()),
         owner=request.owner,
-        kind=new.kind,
-        policy=new.policy or DEFAULT_POLICIES.get(new.kind, services.settings.memory.policy),
-        title=new.title,
-        participants=new.participants,
-        persona=new.persona,
-        instructions=new.instructions,
         model=services.model.name,
         previous=None,
         created_at=now,
         updated_at=now,
         counted_by=services.model.name,
         redactions=redactions,
+        **asdict(new)
+        | {"policy": new.policy or DEFAULT_POLICIES.get(new.kind, services.settings.memory.policy)},
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
     return shown(conversation)

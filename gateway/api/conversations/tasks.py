@@ -96,16 +96,9 @@ async def create(request: ApiRequest) -> Struct:
     body, redactions = without_secrets(await read_body(request, NewTaskBody))
     new = NewTask(
         owner=request.owner,
-        level=body.level,
-        parent=body.parent,
-        archetype=body.archetype,
-        title=body.title,
-        day=_checked_day(body.day) if body.day else _today(request),
         now=time.time(),
-        breakpoint=body.breakpoint,
-        question=body.question,
-        tool=msgspec.to_builtins(body.tool) if body.tool else None,
         redactions=redactions,
+        **msgspec.to_builtins(body) | {"day": _checked_day(body.day) if body.day else _today(request)},
     )
     return shown(await request.write(lambda c: add_task(c, new)))
 

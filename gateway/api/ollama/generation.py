@@ -28,7 +28,7 @@ from gateway.api.ollama.request import ChatBody, GenerateBody, OllamaOptions, ch
 from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import parse_keep_alive, read_body
 from gateway.api.services import ApiRequest
-from gateway.api.streaming.streams import NdjsonResponse, ndjson, until_disconnect
+from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnect
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, Inference, KeepAlive
 from model_host.protocol import Finished
@@ -144,7 +144,7 @@ class _LineRendering(Rendering):
         )
 
     def response(self, body: AsyncIterator[bytes]) -> ASGIApp:
-        return NdjsonResponse(body)
+        return ndjson_stream(body)
 
 
 def _call(block: OutputBlock) -> OllamaToolCallReply | None:

@@ -14,8 +14,7 @@ import msgspec
 import structlog
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import AppStatus
-from starlette.responses import StreamingResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.http.errors import client_gone, internal_error
 from gateway.base.errors import DeadlineError, HearthError, OverloadedError
@@ -24,6 +23,7 @@ T = TypeVar("T")
 
 _BUFFERED_ITEMS = 256  # by which a flow may be ahead of a slow client
 _PING_SECONDS = 15
+_NEVER_SECONDS = 10**9
 _PING = ServerSentEvent(comment="ping", sep="\n")
 _SEND_TIMEOUT_SECONDS = 60.0
 _HOLD_SECONDS = 5.0  # for which a stream's status line waits, so that an early error is still an HTTP status
@@ -232,7 +232,7 @@ async def _disconnect(receive: Receive) -> None:
 
 
 def event_stream(body: AsyncIterator[bytes], ping: ServerSentEvent = _PING) -> ASGIApp:
-    """Server-sent events; ``ping`` keeps an idle connection open."""
+    """Server-sent events; ``ping`` keeps an idle connection open. TimeoutError cuts off a client that stops reading."""
     return EventSourceResponse(
         body,
         headers={"Cache-Control": "no-cache"},
@@ -243,24 +243,15 @@ def event_stream(body: AsyncIterator[bytes], ping: ServerSentEvent = _PING) -> A
     )
 
 
-class NdjsonResponse(StreamingResponse):
-    """JSON lines. The format has no line without meaning, so there is no ping.
-
-    As with server-sent events, TimeoutError cuts off a client that stops reading.
-    """
-
-    media_type = "application/x-ndjson"
-
-    def init_headers(self, headers: Any = None) -> None:
-        """Add the headers of an event stream: proxies must neither cache nor buffer."""
-        super().init_headers({**(headers or {}), "Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
-
-    async def stream_response(self, send: Send) -> None:
-        async def bounded(message: Message) -> None:
-            async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
-                await send(message)
-
-        await super().stream_response(bounded)
+def ndjson_stream(body: AsyncIterator[bytes]) -> ASGIApp:
+    """JSON lines. The format has no line without meaning, so there is no ping."""
+    return EventSourceResponse(
+        body,
+        headers={"Cache-Control": "no-cache"},
+        media_type="application/x-ndjson",
+        ping=_NEVER_SECONDS,
+        send_timeout=_SEND_TIMEOUT_SECONDS,
+    )
 
 
 class StreamReply(Generic[T]):
