@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from msgspec import Meta
@@ -11,10 +10,9 @@ from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
-from gateway.api.http.errors import envelope
 from gateway.api.parsing.fields import Body, User, convert, invalid, parse, parse_keep_alive
 from gateway.api.services import ApiRequest
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
 from gateway.base.errors import InvalidRequestError, TooLargeError
 from model_host.protocol import Lane
@@ -101,9 +99,11 @@ async def ask(request: ApiRequest) -> object:
     )
     kind = reply_kind(request.headers.get("accept", ""), content_type)
     if kind == SSE:
-        return StreamReply(relay, lambda items: _events(items, call.id), during=services.questions.slot())
+        return StreamReply(
+            relay, lambda items: named_events(items, call.id, _named), during=services.questions.slot()
+        )
     with services.questions.slot():
-        result = await until_disconnect(request.receive, _result(relay))
+        result: AskResult = await until_disconnect(request.receive, done_of(relay, _named))
     if kind == TEXT:
         return PlainTextResponse(as_text(result))
     return result
@@ -118,27 +118,15 @@ def reply_kind(accept: str, content_type: str) -> str:
     return JSON if content_type.partition(";")[0].strip().lower() == JSON else TEXT
 
 
-async def _result(relay: Relay[AskEvent]) -> AskResult:
-    async with relay:
-        async for event in relay:
-            if isinstance(event, AnswerDone):
-                return event.result
-    raise AssertionError("the ask flow ended without a result")
-
-
-async def _events(relay: Relay[AskEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``stage`` and ``delta`` events, then one ``done`` (the JSON reply) or ``error`` (the envelope)."""
-    try:
-        async for event in relay:
-            match event:
-                case Stage():
-                    yield sse(event, "stage")
-                case AnswerDelta():
-                    yield sse(event, "delta")
-                case AnswerDone():
-                    yield sse(event.result, "done")
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id), "error")
+def _named(event: AskEvent) -> tuple[str, Any]:
+    """``stage`` and ``delta`` events, then one ``done`` with the JSON reply."""
+    match event:
+        case Stage():
+            return "stage", event
+        case AnswerDelta():
+            return "delta", event
+        case AnswerDone():
+            return "done", event.result
 
 
 def as_text(result: AskResult) -> str:

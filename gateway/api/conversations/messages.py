@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, defstruct
+from msgspec import Meta, Struct, defstruct
 
 from gateway.api.conversations.replies import StoredMessageReply, shown
-from gateway.api.http.errors import envelope
 from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.services import ApiRequest
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.memory.events import (
     BudgetKnown,
     Compacting,
@@ -78,10 +77,10 @@ PostReply: Any = defstruct(
 
 async def post_message(request: ApiRequest, conversation: Conversation) -> object:
     """Accept the message and answer it."""
-    services, request_id = request.services, request.id
+    services = request.services
     body = await read_body(request, NewMessageBody)
     call = PostCall(
-        id=request_id,
+        id=request.id,
         conversation=conversation,
         text=body.text,
         speaker=body.speaker,
@@ -92,51 +91,32 @@ async def post_message(request: ApiRequest, conversation: Conversation) -> objec
         reply=body.reply,
     )
     relay: Relay[PostEvent] = Relay(services.conversations.post(call), services.drain)
+    named = _namer()
     if body.stream:
         # An error before the model is loaded is an HTTP status.
         return StreamReply(
             relay,
-            lambda items: _events(items, request_id),
+            lambda items: named_events(items, request.id, named),
             hold=lambda event: not isinstance(event, Loading),
         )
-    return await until_disconnect(request.receive, _collect(relay))
+    return await until_disconnect(request.receive, done_of(relay, named))
 
 
-async def _collect(relay: Relay[PostEvent]) -> Any:
-    accepted: MessageAccepted | None = None
-    async with relay:
-        async for event in relay:
-            if isinstance(event, MessageAccepted):
-                accepted = event
-            elif isinstance(event, Done):
-                return _whole(accepted, event)
-    raise AssertionError("a message ends with its reply or an error")
+def _namer() -> Callable[[PostEvent], tuple[str, Any]]:
+    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``delta``, finally ``done``."""
+    accepted: Struct | None = None
 
+    def named(event: PostEvent) -> tuple[str, Any]:
+        nonlocal accepted
+        match event:
+            case MessageAccepted(message):
+                accepted = shown(message)
+                return "accepted", accepted
+            case BudgetKnown(report):
+                return "budget", report
+            case Done(message, report, compaction):
+                assert accepted is not None, "a message is accepted before it is answered"
+                return "done", PostReply(shown(message) if message else None, accepted, report, compaction)
+        return _NAMES[type(event)], event
 
-def _whole(accepted: MessageAccepted | None, done: Done) -> Any:
-    assert accepted is not None, "a message is accepted before it is answered"
-    return PostReply(
-        shown(done.message) if done.message else None,
-        shown(accepted.message),
-        done.report,
-        done.compaction,
-    )
-
-
-async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``delta``; ``done`` or ``error``."""
-    try:
-        accepted: MessageAccepted | None = None
-        async for event in relay:
-            match event:
-                case MessageAccepted(message):
-                    accepted = event
-                    yield sse(shown(message), "accepted")
-                case BudgetKnown(report):
-                    yield sse(report, "budget")
-                case Done():
-                    yield sse(_whole(accepted, event), "done")
-                case _:
-                    yield sse(event, _NAMES[type(event)])
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id), "error")
+    return named

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any, TypeVar
 from uuid import uuid4
@@ -22,11 +21,10 @@ from gateway.api.conversations.replies import (
     shown,
 )
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
-from gateway.api.http.errors import envelope
 from gateway.api.parsing.fields import Body, parse
 from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
 from gateway.api.services import ApiRequest
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.streaming.streams import Relay, StreamReply, named_events, until_disconnect
 from gateway.base.redact import without_secrets
 from gateway.memory.hub import News
 from gateway.memory.types import Block, LeftOut
@@ -222,18 +220,11 @@ async def events(request: ApiRequest) -> object:
     Ends with an ``error`` when the caller's key is revoked.
     """
     services, conversation = request.services, await conversation_of(request)
-    request_id = request.id
     recheck = partial(services.auth.authenticate, request.headers, "user")
     relay: Relay[News] = Relay(services.conversations.news(conversation), services.drain, recheck=recheck)
-    return StreamReply(relay, lambda items: _rendered(items, request_id))
-
-
-async def _rendered(relay: Relay[News], request_id: str) -> AsyncIterator[bytes]:
-    try:
-        async for item in relay:
-            yield sse(item.detail, item.kind)
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id), "error")
+    return StreamReply(
+        relay, lambda items: named_events(items, request.id, lambda news: (news.kind, news.detail))
+    )
 
 
 async def conversation_of(request: ApiRequest) -> Conversation:

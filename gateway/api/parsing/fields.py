@@ -155,6 +155,8 @@ def _drop_neutral(fields: dict[str, Any], neutral: Mapping[str, list[Any]]) -> N
     for path, values in neutral.items():
         for place, parent, name in _occurrences(fields, path):
             value = parent.pop(name)
+            if isinstance(value, dict):
+                value = {each: inner for each, inner in value.items() if inner is not None}
             if value is not None and not any(type(value) is type(each) and value == each for each in values):
                 shown = " or ".join(
                     str(each).lower() if isinstance(each, bool) else repr(each) for each in values

@@ -16,7 +16,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.api.http.errors import client_gone, internal_error
+from gateway.api.http.errors import client_gone, envelope, internal_error
 from gateway.base.errors import DeadlineError, HearthError, OverloadedError
 
 T = TypeVar("T")
@@ -252,6 +252,28 @@ def ndjson_stream(body: AsyncIterator[bytes]) -> ASGIApp:
         ping=_NEVER_SECONDS,
         send_timeout=_SEND_TIMEOUT_SECONDS,
     )
+
+
+async def named_events(
+    relay: Relay[T], request_id: str, named: Callable[[T], tuple[str, Any]]
+) -> AsyncIterator[bytes]:
+    """The items as events of the name and data that ``named`` returns; an error is the last event, ``error``."""
+    try:
+        async for item in relay:
+            name, data = named(item)
+            yield sse(data, name)
+    except Exception as error:
+        yield sse(envelope(known_error(error), request_id), "error")
+
+
+async def done_of(relay: Relay[T], named: Callable[[T], tuple[str, Any]]) -> Any:
+    """The data of the event ``done``. Raises the error of a flow that fails."""
+    async with relay:
+        async for item in relay:
+            name, data = named(item)
+            if name == "done":
+                return data
+    raise AssertionError("a flow ends with its result or an error")
 
 
 class StreamReply(Generic[T]):

@@ -100,6 +100,7 @@ async def test_tools(
         {"tool_choice": {"type": "auto"}},
         {"mcp_servers": [], "container": None, "output_config": {"format": None, "effort": None}},
         {"cache_control": {"type": "ephemeral", "ttl": "1h"}},
+        {"cache_control": {"type": "ephemeral", "ttl": None}},
         {"system": ""},
     ],
 )
