@@ -1,4 +1,1 @@
-"""HTTP endpoints: one folder per API dialect or concern. The only unit that knows Starlette.
-
-Imports the flows (`ask`, `memory`, `wiki`, `tasks`) and everything below them.
-"""
+"""HTTP endpoints, one folder per dialect or concern. Imports the flows (`ask`, `memory`, `wiki`) and lower units."""

@@ -1,4 +1,4 @@
-"""Replies of every endpoint that generates: a dialect supplies the shapes, this module runs the generations."""
+"""Replies of all generating endpoints: this module runs the generations, a dialect renders their steps."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from gateway.api.parsing.json_faults import json_object
-from gateway.api.recording.generations import logged_generations
-from gateway.api.services import services_of
+from gateway.api.recording.requests import logged_generations
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, event_stream, known_error, until_disconnect
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
@@ -26,21 +25,17 @@ Numbered = tuple[int, GenerationEvent]  # an event and the index of its choice
 
 
 class TopLogprobReply(Struct, frozen=True):
-    """An alternative token and its log-probability."""
-
     token: str
     logprob: float
     bytes: list[int] | None
 
 
 class LogprobReply(TopLogprobReply, frozen=True):
-    """A sampled token with its alternatives."""
-
     top_logprobs: list[TopLogprobReply]
 
 
 def logprobs_of(tokens: Sequence[TokenLogprob], no_bytes: list[int] | None = None) -> list[LogprobReply]:
-    """Log-probabilities as OpenAI and Ollama write them; ``no_bytes`` stands for the bytes of control tokens."""
+    """Log-probabilities in the shape of OpenAI and Ollama; ``no_bytes`` replaces the bytes of control tokens."""
     return [
         LogprobReply(
             each.token,
@@ -73,25 +68,21 @@ class OutputBlock:
         return self.text if self.call is None else f"{self.call.name} {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     block: OutputBlock
 
 
-@dataclass(frozen=True, slots=True)
-class MoreText:
+class MoreText(NamedTuple):
     block: OutputBlock
     delta: Delta
 
 
-@dataclass(frozen=True, slots=True)
-class MoreArguments:
+class MoreArguments(NamedTuple):
     block: OutputBlock
     delta: ToolDelta
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(NamedTuple):
     block: OutputBlock
 
 
@@ -99,7 +90,7 @@ Step = Started | Opened | MoreText | MoreArguments | Closed | Finished
 
 
 class Choice:
-    """One choice of a reply: blocks that open, grow and close one after the other."""
+    """One choice of a reply: a sequence of blocks, of which only the last one can grow."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -147,10 +138,10 @@ class Choice:
         return []
 
     def _open(self, call: ToolDelta | None) -> list[Step]:
-        """Close the last block and open another one, unless the last one is of this call or text."""
+        """Continue the open block if it is of this call, or of text without ``call``; otherwise start a block."""
         if self.blocks and self.blocks[-1].status == "in_progress":
             current = self.blocks[-1].call
-            if (current and current.index) == (call and call.index):
+            if (current.index if current else None) == (call.index if call else None):
                 return []
         closed = self._close("completed")
         self.blocks.append(OutputBlock(len(self.blocks), call))
@@ -187,7 +178,7 @@ class Rendering(ABC):
 
 
 async def answer(
-    request: Request,
+    request: ApiRequest,
     calls: Sequence[GenerateCall],
     rendering: Rendering,
     *,
@@ -200,7 +191,7 @@ async def answer(
 
     A stream starts when the model is loaded: earlier failures are plain HTTP errors.
     """
-    services = services_of(request)
+    services = request.services
     relay: Relay[Numbered] = Relay(
         logged_generations(services, calls, user, kind=kind, keep=keep), services.drain
     )

@@ -12,12 +12,19 @@ import msgspec
 from starlette.requests import Request
 
 from gateway import __version__
-from gateway.api.http.dialect import dialect_of
 from gateway.api.http.endpoint import FORM, JSON, TEXT, Endpoint
+from gateway.api.http.errors import dialect_of
 from gateway.base.errors import HearthError
 
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+_PATH_TEXT = {"required": True, "schema": {"type": "string", "minLength": 1}}
+_REQUEST_ID = {
+    "name": "X-Request-ID",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
+}
 _ALWAYS = (400, 401, 403, 404, 408, 409, 413, 415, 421, 500, 502, 503, 504)
 
 
@@ -57,7 +64,7 @@ def _operation(endpoint: Endpoint, body: Any, reply: Any) -> dict[str, Any]:
         "operationId": f"{endpoint.method.lower()}_{re.sub(r'[^a-z0-9]+', '_', endpoint.path.lower()).strip('_')}",
         "summary": summary,
         "parameters": [
-            *(_parameter(name) for name in _PARAMETER.findall(endpoint.path)),
+            *({"name": name, "in": "path", **_PATH_TEXT} for name in _PARAMETER.findall(endpoint.path)),
             *_query(endpoint.query),
             _REQUEST_ID,
         ],
@@ -88,7 +95,9 @@ def _responses(endpoint: Endpoint, reply: Any) -> dict[str, Any]:
     if TEXT in endpoint.accepts or not content:
         content[TEXT] = {"schema": {"type": "string"}}
     found = {str(endpoint.status): _response(endpoint.status, content)}
-    error = {JSON: {"schema": _error_schema(endpoint)}}
+    # The shape of an error in the dialect of the path, derived from an example.
+    example = dialect_of(endpoint.path).envelope(HearthError("an error"), "id")
+    error = {JSON: {"schema": _schema_of(example)}}
     return found | {str(status): _response(status, error) for status in _ALWAYS}
 
 
@@ -102,21 +111,11 @@ def _response(status: int, content: dict[str, Any]) -> dict[str, Any]:
     return {"description": HTTPStatus(status).phrase, "headers": headers, "content": content}
 
 
-def _error_schema(endpoint: Endpoint) -> dict[str, Any]:
-    """The shape of an error in the dialect of the path, derived from an example."""
-    example = dialect_of(endpoint.path).envelope(HearthError("an error"), "id")
-    return _schema_of(example)
-
-
 def _schema_of(value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         properties = {name: _schema_of(each) for name, each in value.items()}
         return {"type": "object", "properties": properties, "required": list(value)}
     return {"type": ["string", "null"]}
-
-
-def _parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
 
 def _query(kind: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
@@ -129,14 +128,6 @@ def _query(kind: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
         {"name": name, "in": "query", "required": name in required, "schema": field}
         for name, field in schema["properties"].items()
     ]
-
-
-_REQUEST_ID = {
-    "name": "X-Request-ID",
-    "in": "header",
-    "required": False,
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
-}
 
 
 ENDPOINTS = (Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),)

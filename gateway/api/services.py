@@ -1,9 +1,12 @@
-"""What handlers work with: opened at start, found through the application."""
+"""The parts of the running application, and the request that leads handlers to them."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
+import apsw
 from starlette.requests import Request
 from starlette.types import Scope
 
@@ -24,11 +27,11 @@ from gateway.telemetry.metrics import Metrics
 from gateway.vectors.parts import VectorSearch
 from gateway.wiki.source import WikiSource
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The running application's parts."""
-
     settings: Settings
     model: ResolvedModel
     database: Database
@@ -55,13 +58,31 @@ def services_of_scope(scope: Scope) -> Services:
     return found
 
 
-def services_of(request: Request) -> Services:
-    """As :func:`services_of_scope`."""
-    return services_of_scope(request.scope)
+class ApiRequest(Request):
+    """A request as handlers get it: the guard has authenticated its caller."""
 
+    @property
+    def services(self) -> Services:
+        return services_of_scope(self.scope)
 
-def caller_of(request: Request) -> Caller:
-    """Who sent the request, as the guard found."""
-    caller = request.state.caller
-    assert isinstance(caller, Caller)
-    return caller
+    @property
+    def owner(self) -> str:
+        caller = self.state.caller
+        assert isinstance(caller, Caller)
+        return caller.owner
+
+    @property
+    def id(self) -> str:
+        request_id: str = self.state.request_id
+        return request_id
+
+    @property
+    def path_id(self) -> str:
+        path_id: str = self.path_params["id"]
+        return path_id
+
+    def read(self, work: Callable[[apsw.Connection], T]) -> Awaitable[T]:
+        return self.services.database.read(work)
+
+    def write(self, work: Callable[[apsw.Connection], T]) -> Awaitable[T]:
+        return self.services.database.write(work)

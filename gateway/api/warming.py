@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.services import services_of, services_of_scope
+from gateway.api.services import ApiRequest, services_of_scope
 from gateway.inference.interface import HostState
 
 
@@ -17,9 +16,9 @@ class TypingReply(Struct, frozen=True):
     state: HostState
 
 
-async def typing(request: Request) -> TypingReply:
+async def typing(request: ApiRequest) -> TypingReply:
     """Signal that a user is typing: an unloaded model starts to load. Returns immediately."""
-    services = services_of(request)
+    services = request.services
     state = services.inference.health().state
     services.waker.wake()
     return TypingReply(state)

@@ -26,10 +26,7 @@ from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
-from gateway.api.openai import embeddings, models, tokens
-from gateway.api.openai.chat import routes as chat
-from gateway.api.openai.completions import routes as completions
-from gateway.api.openai.responses import routes as responses
+from gateway.api.openai import chat, completions, embeddings, models, responses, tokens
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain

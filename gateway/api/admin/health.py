@@ -9,29 +9,23 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
+from typing import Literal
 
-from starlette.requests import Request
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict
 from starlette.responses import Response
 
 from gateway import __version__
-from gateway.api.admin.status import (
-    AdminHealth,
-    Alive,
-    CacheStatus,
-    DatabaseStatus,
-    EmbeddingStatus,
-    HostReply,
-    HostStatus,
-    ModelStatus,
-    QueryStatus,
-    Queue,
-    Ready,
-    Speeds,
-)
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.services import Services, services_of
+from gateway.api.openai.models import context_length
+from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import HearthError, OverloadedError
+from gateway.base.supervised import TaskHealth
+from gateway.inference.interface import HostHealth, HostState, ModelInfo
+from gateway.inference.speed import Speed
+from gateway.models.catalog import ResolvedModel
 from gateway.telemetry.metrics import CONTENT_TYPE
+from gateway.vectors.indexer import IndexHealth
 from gateway.wiki.source import WikiHealth
 
 _STATS_SECONDS = 0.5
@@ -39,17 +33,175 @@ _RETRY_SECONDS = 2.0
 _PACKAGES = ("llama-cpp-python", "starlette", "uvicorn")
 
 
-async def healthz(request: Request) -> Alive:
+class Alive(Struct, frozen=True):
+    status: Literal["ok"] = "ok"
+
+
+class Ready(Struct, frozen=True):
+    status: Literal["ready"] = "ready"
+
+
+class HostStatus(Struct, frozen=True, kw_only=True):
+    """The process of a model host; times are in seconds.
+
+    ``problem`` is why it cannot serve now, or else why the last start or run failed.
+    """
+
+    state: HostState
+    pid: int | None
+    rss_bytes: int | None
+    uptime_seconds: float | None
+    idle_seconds_left: float | None
+    open_requests: int
+    restarts: int
+    problem: str | None
+    retry_after: float | None
+    load_progress: float | None
+    threads: dict[int, int]  # by batch size in tokens; empty: not running, or a fixed number
+    speed: Speed | None  # of a request alone, learned from past ones; null: not running, or unknown
+
+    @classmethod
+    def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:
+        fields = {name: getattr(health, name) for name in cls.__struct_fields__}
+        return cls(**fields | {"problem": problem or health.problem})
+
+
+class HostReply(Struct, frozen=True):
+    """The hosts after loading or unloading. ``embedding_host`` is null without an embedding model."""
+
+    host: HostStatus
+    embedding_host: HostStatus | None
+
+
+class Queue(Struct, frozen=True):
+    waiting: int
+    running: int
+
+
+class Speeds(Struct, frozen=True):
+    """Tokens per second in the last measurement; 0 before the first."""
+
+    prefill: float
+    decode: float
+
+    @classmethod
+    def of(cls, health: HostHealth) -> Speeds:
+        stats = health.stats
+        return cls(*(float(stats.get(f"{name}_tokens_per_second", 0)) for name in cls.__struct_fields__))
+
+
+class CacheStatus(Struct, frozen=True, kw_only=True):
+    """Used cells of the KV cache, all cells, the used share; sequences saved to disk, and restored.
+
+    ``bytes_per_cell`` includes all layers, those with a sliding window in full; ``reason`` explains ``size``.
+    """
+
+    used: int
+    size: int
+    usage: float
+    bytes_per_cell: int
+    reason: str | None
+    snapshots_saved: int
+    snapshots_restored: int
+
+    @classmethod
+    def of(cls, health: HostHealth) -> CacheStatus:
+        names = ("kv_used", "kv_size", "snapshots_saved", "snapshots_restored")
+        used, size, saved, restored = (int(health.stats.get(name, 0)) for name in names)
+        return cls(
+            used=used,
+            size=size,
+            usage=round(used / size, 4) if size else 0.0,
+            bytes_per_cell=health.cell_bytes,
+            reason=health.cache_reason,
+            snapshots_saved=saved,
+            snapshots_restored=restored,
+        )
+
+
+class ModelStatus(Struct, frozen=True, kw_only=True):
+    """The configured model; ``loaded`` is the running host's description of it.
+
+    ``context`` is the maximum of tokens of one request; all requests share the ``kv.size`` cells of the cache.
+    """
+
+    name: str
+    path: str
+    size_bytes: int
+    ram_bytes: int
+    context: int
+    loaded: ModelInfo | None
+
+    @classmethod
+    def of(cls, model: ResolvedModel, health: HostHealth) -> ModelStatus:
+        return cls(
+            name=model.name,
+            path=str(model.path),
+            size_bytes=model.size_bytes,
+            ram_bytes=model.ram_bytes,
+            context=context_length(model, health),
+            loaded=health.model,
+        )
+
+
+class QueryStatus(Struct, frozen=True):
+    """Searches without a vector of their query; ``problem`` is why, if the last search was one."""
+
+    failures: int
+    problem: str | None
+
+
+class EmbeddingStatus(Struct, frozen=True, kw_only=True):
+    """The embedding model. ``dimensions`` of the stored vectors; null means all of the model's."""
+
+    host: HostStatus
+    queue: Queue
+    tokens_per_second: float
+    model: ModelStatus
+    dimensions: int | None
+    index: IndexHealth
+    queries: QueryStatus
+
+
+class DatabaseStatus(Struct, frozen=True, kw_only=True):
+    """The database; ``problem`` is why it failed."""
+
+    status: Literal["ok", "failed"]
+    problem: str | UnsetType = UNSET
+    path: str
+    size_bytes: int
+    schema_version: int
+    sqlite_version: str
+
+
+class AdminHealth(Struct, frozen=True, kw_only=True):
+    """State of all parts. ``background`` has the tasks that run as long as the server; failed ones are restarted."""
+
+    status: Literal["ok", "degraded"]
+    uptime_seconds: float
+    host: HostStatus
+    queue: Queue
+    tokens_per_second: Speeds
+    kv: CacheStatus
+    model: ModelStatus
+    embedding: EmbeddingStatus | None
+    database: DatabaseStatus
+    wiki: WikiHealth
+    background: list[TaskHealth]
+    versions: dict[str, str]
+
+
+async def healthz(request: ApiRequest) -> Alive:
     """Liveness: the process answers."""
     return Alive()
 
 
-async def readyz(request: Request) -> Ready:
+async def readyz(request: ApiRequest) -> Ready:
     """Readiness: the database accepts writes, the queue has room, and no model is known to fail.
 
     The models may be stopped and are not started.
     """
-    services = services_of(request)
+    services = request.services
     if services.drain.stopping:
         raise services.drain.refusal()
     try:
@@ -65,16 +217,16 @@ async def readyz(request: Request) -> Ready:
     return Ready()
 
 
-async def metrics(request: Request) -> Response:
+async def metrics(request: ApiRequest) -> Response:
     """Metrics in Prometheus' text format."""
-    services = services_of(request)
+    services = request.services
     await _refresh(services)
     return Response(services.metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
 
-async def admin_health(request: Request) -> AdminHealth:
+async def admin_health(request: ApiRequest) -> AdminHealth:
     """State of all parts. ``status`` is ``ok``, or ``degraded`` if a part is broken."""
-    services = services_of(request)
+    services = request.services
     await _refresh(services)
     health, problem = services.inference.health(), await _problem(services.inference.check)
     embedding, embedding_problem = await _embedding(services)
@@ -103,17 +255,17 @@ async def admin_health(request: Request) -> AdminHealth:
     )
 
 
-async def warm_host(request: Request) -> HostReply:
+async def warm_host(request: ApiRequest) -> HostReply:
     """Load the models and wait until they are ready."""
-    services = services_of(request)
+    services = request.services
     await services.inference.warm()
     await services.embedding.warm()
     return _hosts(services)
 
 
-async def unload_host(request: Request) -> HostReply:
+async def unload_host(request: ApiRequest) -> HostReply:
     """Unload the models when the open requests have ended."""
-    services = services_of(request)
+    services = request.services
     await services.inference.unload()
     await services.embedding.unload()
     return _hosts(services)
@@ -128,7 +280,12 @@ async def _refresh(services: Services) -> None:
 
 
 async def _database(services: Services) -> DatabaseStatus:
-    return DatabaseStatus.of(services.database.health(), await _problem(services.database.check))
+    problem = await _problem(services.database.check)
+    return DatabaseStatus(
+        status="ok" if problem is None else "failed",
+        problem=UNSET if problem is None else problem,
+        **asdict(services.database.health()),
+    )
 
 
 async def _problem(check: Callable[[], Awaitable[None]]) -> str | None:

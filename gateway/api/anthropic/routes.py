@@ -8,11 +8,15 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 from sse_starlette import ServerSentEvent
-from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from gateway.api.anthropic.bodies import CountTokensBody, MessagesBody
-from gateway.api.anthropic.prompt import host_messages, host_tools, tool_settings
+from gateway.api.anthropic.request import (
+    CountTokensBody,
+    MessagesBody,
+    host_messages,
+    host_tools,
+    tool_settings,
+)
 from gateway.api.generation import (
     Choice,
     Closed,
@@ -24,15 +28,15 @@ from gateway.api.generation import (
     Step,
     answer,
 )
-from gateway.api.http.dialect import ANTHROPIC
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.http.errors import ANTHROPIC
 from gateway.api.openai.models import check_model
-from gateway.api.parsing.fields import read_body
-from gateway.api.services import caller_of, services_of
+from gateway.api.parsing.fields import read_body, sampling_of
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import event_stream, sse, until_disconnect
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall
-from model_host.protocol import Finished, FinishReason, Sampling, Started
+from model_host.protocol import Finished, FinishReason, Started
 
 StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
 
@@ -45,14 +49,10 @@ _PING = ServerSentEvent(event="ping", data='{"type":"ping"}', sep="\n")
 
 
 class Text(Struct, frozen=True, tag_field="type", tag="text"):
-    """A piece of text."""
-
     text: str
 
 
 class ToolUse(Struct, frozen=True, tag_field="type", tag="tool_use"):
-    """A call of one of the client's tools."""
-
     id: str
     name: str
     input: dict[str, Any]
@@ -106,8 +106,6 @@ def _content(block: OutputBlock) -> Text | ToolUse:
 
 
 class _MessageRendering(Rendering):
-    """Events of blocks that open, grow and close."""
-
     def __init__(self, request_id: str, model: str) -> None:
         self._request_id = request_id
         usage = AnthropicUsage(input_tokens=0, cache_read_input_tokens=0, output_tokens=0)
@@ -153,21 +151,20 @@ def _event(kind: str, **fields: Any) -> bytes:
     return sse({"type": kind, **fields}, kind)
 
 
-async def messages(request: Request) -> object:
+async def messages(request: ApiRequest) -> object:
     """The next message of a conversation, whole or streamed."""
-    services, request_id = services_of(request), request.state.request_id
+    services, request_id = request.services, request.id
     body = await read_body(request, MessagesBody)
     check_model(services, body.model)
-    given = {name: getattr(body, name) for name in ("temperature", "top_k", "top_p")}
     call = GenerateCall(
         id=request_id,
         messages=host_messages(body),
         max_tokens=body.max_tokens,
-        sampling=Sampling(**{name: value for name, value in given.items() if value is not None}),
+        sampling=sampling_of(body),
         stop=body.stop_sequences or [],
         json_schema=body.json_schema,
         schema_field="output_config.format",
-        owner=caller_of(request).owner,
+        owner=request.owner,
         **tool_settings(body),
     )
     user = body.metadata.user_id if body.metadata is not None else None
@@ -175,9 +172,9 @@ async def messages(request: Request) -> object:
     return await answer(request, [call], rendering, stream=bool(body.stream), user=user)
 
 
-async def count_tokens(request: Request) -> TokenCount:
+async def count_tokens(request: ApiRequest) -> TokenCount:
     """The tokens of a prompt, including the chat template. Loads the model if necessary."""
-    services = services_of(request)
+    services = request.services
     body = await read_body(request, CountTokensBody)
     check_model(services, body.model)
     counting = services.inference.count_prompt(host_messages(body), tools=host_tools(body))

@@ -2,32 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
-from starlette.requests import Request
+from msgspec import Meta
+from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 
-from gateway.api.ask.question import AskRequest, parse_question
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
-from gateway.api.http.errors import envelope
-from gateway.api.parsing.fields import parse_keep_alive
-from gateway.api.services import caller_of, services_of
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.parsing.fields import Body, User, convert, invalid, parse, parse_keep_alive
+from gateway.api.services import ApiRequest
+from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
+from gateway.base.errors import InvalidRequestError, TooLargeError
+from model_host.protocol import Lane
 
 
-async def ask(request: Request) -> object:
+class AskRequest(Body, frozen=True):
+    question: str
+    style: Annotated[str, Meta(max_length=64)] | None = None
+    priority: Lane | None = None
+    keep_alive: float | str | None = None
+    user: User | None = None
+    store: bool | None = None
+
+
+def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> AskRequest:
+    """The stripped question in ``body``.
+
+    ``curl --data`` labels any text as a form. A body so labelled is a form only if it starts with one of our fields,
+    JSON if it starts with ``{``, and otherwise the question itself. Raises InvalidRequestError and TooLargeError.
+    """
+    kind, _, parameters = content_type.partition(";")
+    kind = kind.strip().lower()
+    if kind == JSON or (kind == FORM and body.lstrip().startswith(b"{")):
+        asked = parse(body, AskRequest)
+    elif kind == FORM and _is_form(body):
+        asked = convert(_form_fields(body), AskRequest, strict=False)
+    else:
+        asked = AskRequest(_text(body, parameters))
+    question = asked.question.strip()
+    if not question:
+        raise InvalidRequestError("the question is empty", param="question", code="empty_question")
+    size = len(question.encode("utf-8", "surrogatepass"))
+    if size > max_question_bytes:
+        raise TooLargeError(
+            f"the question has {size} bytes; the maximum is {max_question_bytes}",
+            param="question",
+            details={"bytes": size, "limit": max_question_bytes},
+        )
+    return replace(asked, question=question)
+
+
+def _is_form(body: bytes) -> bool:
+    return any(body.startswith(f"{name}=".encode()) for name in AskRequest.__struct_fields__)
+
+
+def _form_fields(body: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=16)
+    except ValueError as error:
+        raise InvalidRequestError(f"the form is malformed: {error}") from None
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise InvalidRequestError("the form repeats a field")
+    return fields
+
+
+def _text(body: bytes, parameters: str) -> str:
+    charset = parameters.lower().replace(" ", "").replace('"', "")
+    if "charset=" in charset and "charset=utf-8" not in charset and "charset=us-ascii" not in charset:
+        raise invalid("Content-Type", "send the question in UTF-8")
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise invalid("question", "it is not valid UTF-8") from None
+
+
+async def ask(request: ApiRequest) -> object:
     """Answer in the requested form: events, JSON or plain text; by default in the form of the question."""
-    services = services_of(request)
+    services = request.services
     content_type = request.headers.get("content-type", "")
     asked = parse_question(await request.body(), content_type, services.settings.ask.max_question_bytes)
     call = AskCall(
-        id=request.state.request_id,
+        id=request.id,
         question=asked.question,
         style=asked.style,
         priority=asked.priority or "interactive",
         keep_alive=parse_keep_alive(asked.keep_alive),
-        owner=caller_of(request).owner,
+        owner=request.owner,
         user=asked.user or "",
         store=asked.store is not False,
     )
@@ -36,9 +99,11 @@ async def ask(request: Request) -> object:
     )
     kind = reply_kind(request.headers.get("accept", ""), content_type)
     if kind == SSE:
-        return StreamReply(relay, lambda items: _events(items, call.id), during=services.questions.slot())
+        return StreamReply(
+            relay, lambda items: named_events(items, call.id, _named), during=services.questions.slot()
+        )
     with services.questions.slot():
-        result = await until_disconnect(request.receive, _result(relay))
+        result: AskResult = await until_disconnect(request.receive, done_of(relay, _named))
     if kind == TEXT:
         return PlainTextResponse(as_text(result))
     return result
@@ -53,27 +118,15 @@ def reply_kind(accept: str, content_type: str) -> str:
     return JSON if content_type.partition(";")[0].strip().lower() == JSON else TEXT
 
 
-async def _result(relay: Relay[AskEvent]) -> AskResult:
-    async with relay:
-        async for event in relay:
-            if isinstance(event, AnswerDone):
-                return event.result
-    raise AssertionError("the ask flow ended without a result")
-
-
-async def _events(relay: Relay[AskEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``stage`` and ``delta`` events, then one ``done`` (the JSON reply) or ``error`` (the envelope)."""
-    try:
-        async for event in relay:
-            match event:
-                case Stage():
-                    yield sse(event, "stage")
-                case AnswerDelta():
-                    yield sse(event, "delta")
-                case AnswerDone():
-                    yield sse(event.result, "done")
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id), "error")
+def _named(event: AskEvent) -> tuple[str, Any]:
+    """``stage`` and ``delta`` events, then one ``done`` with the JSON reply."""
+    match event:
+        case Stage():
+            return "stage", event
+        case AnswerDelta():
+            return "delta", event
+        case AnswerDone():
+            return "done", event.result
 
 
 def as_text(result: AskResult) -> str:

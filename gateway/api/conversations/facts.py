@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import apsw
 import msgspec
 from msgspec import Meta, Struct, defstruct
-from starlette.requests import Request
 
 from gateway.api.conversations.replies import FactPage, FactReply, listed, shown
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import invalid, read_body
+from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.parsing.paging import Paged, query_of
-from gateway.api.services import caller_of, services_of
+from gateway.api.services import ApiRequest
 from gateway.base.redact import redact
 from gateway.store.memory.facts import Fact, NewFact, end_fact, get_fact, list_facts, put_fact, undo_fact
 
@@ -22,22 +21,16 @@ Key = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{1,40}(: [a-z0-9_]{1,60})?$",
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-class NewFactBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """POST /v1/facts: a fact that the user enters."""
-
+class NewFactBody(Body, frozen=True):
     key: Key
     text: Text
 
 
-class FactChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """PATCH /v1/facts/{id}: a new text."""
-
+class FactChange(Body, frozen=True):
     text: Text
 
 
 class FactQuery(Paged, frozen=True, kw_only=True):
-    """GET /v1/facts."""
-
     ended: bool = False
 
 
@@ -45,27 +38,25 @@ class FactQuery(Paged, frozen=True, kw_only=True):
 Undone: Any = defstruct("Undone", [("id", str), ("fact", FactReply | None)], frozen=True, module=__name__)
 
 
-async def list_all(request: Request) -> dict[str, Any]:
+async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's facts, newest first; ``ended=true`` includes earlier versions."""
-    asked, owner = query_of(request, FactQuery), caller_of(request).owner
+    asked, owner = query_of(request, FactQuery), request.owner
     return await listed(
         request,
+        asked,
         lambda c: list_facts(c, owner, limit=asked.limit, before=asked.cursor, ended=asked.ended),
-        asked.limit,
-        lambda row: shown(row, FactReply),
         lambda rows: rows[-1].seq,
     )
 
 
-async def show(request: Request) -> Struct:
+async def show(request: ApiRequest) -> Struct:
     """One fact."""
-    name, owner = request.path_params["id"], caller_of(request).owner
-    return _shown(await services_of(request).database.read(lambda c: get_fact(c, name, owner)))
+    return shown(await request.read(lambda c: get_fact(c, request.path_id, request.owner)))
 
 
-async def create(request: Request) -> Struct:
+async def create(request: ApiRequest) -> Struct:
     """Enter a fact; it supersedes one with the same key."""
-    body, owner = await read_body(request, NewFactBody), caller_of(request).owner
+    body, owner = await read_body(request, NewFactBody), request.owner
 
     def store(connection: apsw.Connection) -> Fact:
         found = put_fact(connection, _entered(owner, body.key, body.text))
@@ -73,12 +64,12 @@ async def create(request: Request) -> Struct:
             raise invalid("text", f"the fact `{body.key}` has this text already")
         return found
 
-    return _shown(await services_of(request).database.write(store))
+    return shown(await request.write(store))
 
 
-async def change(request: Request) -> Struct:
+async def change(request: ApiRequest) -> Struct:
     """A new version of a fact."""
-    name, owner = request.path_params["id"], caller_of(request).owner
+    name, owner = request.path_id, request.owner
     body = await read_body(request, FactChange)
 
     def store(connection: apsw.Connection) -> Fact:
@@ -89,27 +80,22 @@ async def change(request: Request) -> Struct:
         put_fact(connection, msgspec.structs.replace(new, scope=old.scope, scope_id=old.scope_id))
         return get_fact(connection, name, owner)
 
-    return _shown(await services_of(request).database.write(store))
+    return shown(await request.write(store))
 
 
-async def delete(request: Request) -> Struct:
+async def delete(request: ApiRequest) -> Struct:
     """Delete a fact; undo restores it."""
-    name, owner = request.path_params["id"], caller_of(request).owner
-    ended = await services_of(request).database.write(
-        lambda c: end_fact(c, name, owner, now=time.time(), reason="deleted by the user")
+    ended = await request.write(
+        lambda c: end_fact(c, request.path_id, request.owner, now=time.time(), reason="deleted by the user")
     )
-    return _shown(ended)
+    return shown(ended)
 
 
-async def undo(request: Request) -> Struct:
+async def undo(request: ApiRequest) -> Struct:
     """Revert the last change; ``{"id", "fact": null}`` when that was the fact's creation."""
-    name, owner = request.path_params["id"], caller_of(request).owner
-    left = await services_of(request).database.write(lambda c: undo_fact(c, name, owner))
-    return Undone(name, _shown(left) if left else None)  # type: ignore[no-any-return]
-
-
-def _shown(fact: Fact) -> Struct:
-    return shown(fact, FactReply)  # type: ignore[no-any-return]
+    left = await request.write(lambda c: undo_fact(c, request.path_id, request.owner))
+    undone: Struct = Undone(request.path_id, shown(left) if left else None)
+    return undone
 
 
 def _entered(owner: str, key: str, text: str) -> NewFact:

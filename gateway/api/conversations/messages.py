@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
-from msgspec import defstruct
-from starlette.requests import Request
+from msgspec import Meta, Struct, defstruct
 
-from gateway.api.conversations.bodies import NewMessageBody
-from gateway.api.conversations.replies import StoredMessageReply, shown_message
-from gateway.api.http.errors import envelope
-from gateway.api.parsing.fields import read_body
-from gateway.api.services import services_of
-from gateway.api.streaming.streams import Relay, StreamReply, known_error, sse, until_disconnect
+from gateway.api.conversations.replies import StoredMessageReply, shown
+from gateway.api.parsing.fields import Body, invalid, read_body
+from gateway.api.services import ApiRequest
+from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.memory.events import (
     BudgetKnown,
     Compacting,
@@ -29,6 +26,10 @@ from gateway.memory.events import (
 )
 from gateway.memory.types import BudgetReport
 from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.messages import MessageRole
+from model_host.protocol import Lane
+
+MessageId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
 
 _NAMES: dict[type[PostEvent], str] = {
     Held: "held",
@@ -38,6 +39,29 @@ _NAMES: dict[type[PostEvent], str] = {
     Compacting: "compacting",
     TextDelta: "delta",
 }
+
+
+class NewMessageBody(Body, frozen=True, kw_only=True):
+    """POST …/messages. ``id`` makes retries harmless; ``reply: false`` only stores the message.
+
+    The role ``assistant`` stores what the assistant said elsewhere. As from any reply, no facts are learned from it.
+    """
+
+    text: Annotated[str, Meta(min_length=1)]
+    speaker: Annotated[str, Meta(max_length=120)] = ""
+    role: MessageRole = "user"
+    stream: bool = False
+    id: MessageId | None = None
+    reply: bool = True
+    priority: Lane | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise invalid("text", "it is empty")
+        if self.role == "assistant" and self.reply:
+            raise invalid("role", "a message of the assistant gets no reply: send `reply: false`")
+
 
 # The reply (null if none was wanted), the message as it was stored, and the size of the prompt.
 PostReply: Any = defstruct(
@@ -53,12 +77,12 @@ PostReply: Any = defstruct(
 )
 
 
-async def post_message(request: Request, conversation: Conversation) -> object:
+async def post_message(request: ApiRequest, conversation: Conversation) -> object:
     """Accept the message and answer it."""
-    services, request_id = services_of(request), request.state.request_id
+    services = request.services
     body = await read_body(request, NewMessageBody)
     call = PostCall(
-        id=request_id,
+        id=request.id,
         conversation=conversation,
         text=body.text,
         speaker=body.speaker,
@@ -69,54 +93,32 @@ async def post_message(request: Request, conversation: Conversation) -> object:
         reply=body.reply,
     )
     relay: Relay[PostEvent] = Relay(services.conversations.post(call), services.drain)
+    named = _namer()
     if body.stream:
         # An error before the model is loaded is an HTTP status.
         return StreamReply(
             relay,
-            lambda items: _events(items, request_id),
+            lambda items: named_events(items, request.id, named),
             hold=lambda event: not isinstance(event, Loading),
         )
-    return await until_disconnect(request.receive, _collect(relay))
+    return await until_disconnect(request.receive, done_of(relay, named))
 
 
-async def _collect(relay: Relay[PostEvent]) -> Any:
-    accepted: MessageAccepted | None = None
-    async with relay:
-        async for event in relay:
-            if isinstance(event, MessageAccepted):
-                accepted = event
-            elif isinstance(event, Done):
-                return _whole(accepted, event)
-    raise AssertionError("a message ends with its reply or an error")
+def _namer() -> Callable[[PostEvent], tuple[str, Any]]:
+    """Events by name; the last one is ``done``."""
+    accepted: Struct | None = None
 
+    def named(event: PostEvent) -> tuple[str, Any]:
+        nonlocal accepted
+        match event:
+            case MessageAccepted(message):
+                accepted = shown(message)
+                return "accepted", accepted
+            case BudgetKnown(report):
+                return "budget", report
+            case Done(message, report, compaction):
+                assert accepted is not None, "a message is accepted before it is answered"
+                return "done", PostReply(shown(message) if message else None, accepted, report, compaction)
+        return _NAMES[type(event)], event
 
-def _whole(accepted: MessageAccepted | None, done: Done) -> Any:
-    assert accepted is not None, "a message is accepted before it is answered"
-    return PostReply(
-        shown_message(done.message) if done.message else None,
-        shown_message(accepted.message),
-        done.report,
-        done.compaction,
-    )
-
-
-async def _events(relay: Relay[PostEvent], request_id: str) -> AsyncIterator[bytes]:
-    """``held``, ``accepted``, ``loading``, ``queued``, ``compacting``, ``budget``, ``reading``, ``delta``.
-
-    The last one is ``done`` or ``error``.
-    """
-    try:
-        accepted: MessageAccepted | None = None
-        async for event in relay:
-            match event:
-                case MessageAccepted(message):
-                    accepted = event
-                    yield sse(shown_message(message), "accepted")
-                case BudgetKnown(report):
-                    yield sse(report, "budget")
-                case Done():
-                    yield sse(_whole(accepted, event), "done")
-                case _:
-                    yield sse(event, _NAMES[type(event)])
-    except Exception as error:
-        yield sse(envelope(known_error(error), request_id), "error")
+    return named

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import apsw
 import msgspec
 from msgspec import Struct, defstruct
-from starlette.requests import Request
 
-from gateway.api.services import services_of
+from gateway.api.parsing.paging import Listed
+from gateway.api.services import ApiRequest
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
@@ -45,24 +45,35 @@ FactPage = _page("FactPage", FactReply, int)
 TaskPage = _page("TaskPage", TaskReply, str)
 
 
-def shown(row: Struct, kind: Any) -> Any:
-    """The row as a reply type without further fields."""
-    return msgspec.convert(row, kind, from_attributes=True)
+_REPLIES = {
+    Conversation: ConversationReply,
+    StoredMessage: StoredMessageReply,
+    Summary: SummaryReply,
+    Fact: FactReply,
+    Task: TaskReply,
+}
 
 
-def shown_message(message: StoredMessage) -> Any:
-    names = set(StoredMessageReply.__struct_fields__) - {"summarized"}
-    values = {name: getattr(message, name) for name in names}
-    return StoredMessageReply(**values, summarized=message.summarized_by is not None)
+class Erased(Struct, frozen=True):
+    id: str
+    deleted: bool
+
+
+def shown(row: Struct) -> Struct:
+    """The reply for a stored row."""
+    values = msgspec.structs.asdict(row)
+    if isinstance(row, StoredMessage):
+        values["summarized"] = row.summarized_by is not None
+    reply: Struct = msgspec.convert(values, _REPLIES[type(row)])
+    return reply
 
 
 async def listed(
-    request: Request,
+    request: ApiRequest,
+    asked: Listed,
     select: Callable[[apsw.Connection], list[Row]],
-    limit: int,
-    show: Callable[[Row], Any],
     cursor: Callable[[list[Row]], object],
 ) -> dict[str, Any]:
     """A page of rows; ``next`` is the cursor of the following page, null on the last page."""
-    rows = await services_of(request).database.read(select)
-    return {"data": [show(row) for row in rows], "next": cursor(rows) if len(rows) == limit else None}
+    rows = await request.read(select)
+    return {"data": [shown(row) for row in rows], "next": cursor(rows) if len(rows) == asked.limit else None}

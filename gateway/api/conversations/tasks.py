@@ -10,14 +10,12 @@ from typing import Annotated, Any
 import apsw
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.requests import Request
 
-from gateway.api.conversations.bodies import Erased
-from gateway.api.conversations.replies import TaskPage, TaskReply, listed, shown
+from gateway.api.conversations.replies import Erased, TaskPage, TaskReply, listed, shown
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import invalid, read_body
+from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.parsing.paging import Listed, halves, pair, query_of
-from gateway.api.services import caller_of, services_of
+from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.planning.budget import time_zone
 from gateway.store.memory.tasks import (
@@ -37,14 +35,14 @@ Title = Annotated[str, Meta(min_length=1, max_length=300)]
 Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 
-class Tool(Struct, frozen=True, forbid_unknown_fields=True):
+class Tool(Body, frozen=True):
     """A tool for a runner to call for a checklist item."""
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
     arguments: dict[str, Any] = {}
 
 
-class NewTaskBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NewTaskBody(Body, frozen=True, kw_only=True):
     """POST /v1/tasks. Checklist items need ``parent``; a ``breakpoint`` asks its ``question`` first."""
 
     title: Title
@@ -57,9 +55,7 @@ class NewTaskBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     tool: Tool | None = None
 
 
-class TaskChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """PATCH /v1/tasks/{id}: the fields that change."""
-
+class TaskChange(Body, frozen=True, kw_only=True):
     title: Title | UnsetType = UNSET
     state: State | UnsetType = UNSET
     day: Day | UnsetType = UNSET
@@ -69,16 +65,14 @@ class TaskChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class TaskQuery(Listed, frozen=True, kw_only=True):
-    """GET /v1/tasks."""
-
     day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}-[0-9]{2}-[0-9]{2})$")] | UnsetType = UNSET
     state: State | UnsetType = UNSET
     before: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
 
-async def list_all(request: Request) -> dict[str, Any]:
+async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD or ``today``."""
-    asked, owner = query_of(request, TaskQuery), caller_of(request).owner
+    asked, owner = query_of(request, TaskQuery), request.owner
     day = None
     if asked.day is not UNSET:
         day = _today(request) if asked.day == "today" else _checked_day(asked.day)
@@ -86,41 +80,32 @@ async def list_all(request: Request) -> dict[str, Any]:
     before = halves(asked.before)
     return await listed(
         request,
+        asked,
         lambda c: list_tasks(c, owner, limit=asked.limit, day=day, state=state, before=before),
-        asked.limit,
-        _shown,
         lambda rows: pair(rows[-1].day, rows[-1].id),
     )
 
 
-async def show(request: Request) -> Struct:
+async def show(request: ApiRequest) -> Struct:
     """One task."""
-    name, owner = request.path_params["id"], caller_of(request).owner
-    return _shown(await services_of(request).database.read(lambda c: get_task(c, name, owner)))
+    return shown(await request.read(lambda c: get_task(c, request.path_id, request.owner)))
 
 
-async def create(request: Request) -> Struct:
+async def create(request: ApiRequest) -> Struct:
     """A new objective, task or checklist item."""
     body, redactions = without_secrets(await read_body(request, NewTaskBody))
     new = NewTask(
-        owner=caller_of(request).owner,
-        level=body.level,
-        parent=body.parent,
-        archetype=body.archetype,
-        title=body.title,
-        day=_checked_day(body.day) if body.day else _today(request),
+        owner=request.owner,
         created_at=time.time(),
-        breakpoint=body.breakpoint,
-        question=body.question,
-        tool=msgspec.to_builtins(body.tool) if body.tool else None,
         redactions=redactions,
+        **msgspec.to_builtins(body) | {"day": _checked_day(body.day) if body.day else _today(request)},
     )
-    return _shown(await services_of(request).database.write(lambda c: add_task(c, new)))
+    return shown(await request.write(lambda c: add_task(c, new)))
 
 
-async def change(request: Request) -> Struct:
+async def change(request: ApiRequest) -> Struct:
     """Change fields of a task."""
-    name, owner = request.path_params["id"], caller_of(request).owner
+    name, owner = request.path_id, request.owner
     body, redactions = without_secrets(await read_body(request, TaskChange))
     if body.day is not UNSET:
         _checked_day(body.day)
@@ -135,22 +120,17 @@ async def change(request: Request) -> Struct:
         save_task(connection, task)
         return task
 
-    return _shown(await services_of(request).database.write(store))
+    return shown(await request.write(store))
 
 
-async def delete(request: Request) -> Struct:
+async def delete(request: ApiRequest) -> Struct:
     """Delete a task and everything below it."""
-    name, owner = request.path_params["id"], caller_of(request).owner
-    await services_of(request).database.write(lambda c: delete_task(c, name, owner))
-    return Erased(name, True)
+    await request.write(lambda c: delete_task(c, request.path_id, request.owner))
+    return Erased(request.path_id, True)
 
 
-def _shown(task: Task) -> Struct:
-    return shown(task, TaskReply)  # type: ignore[no-any-return]
-
-
-def _today(request: Request) -> str:
-    zone = time_zone(services_of(request).settings.memory.time_zone)
+def _today(request: ApiRequest) -> str:
+    zone = time_zone(request.services.settings.memory.time_zone)
     return datetime.fromtimestamp(time.time(), zone).date().isoformat()
 
 

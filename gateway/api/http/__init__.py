@@ -1,4 +1,1 @@
-"""What every request passes: middleware, authentication, limits, the endpoint table, error envelopes.
-
-Imports nothing of the dialects.
-"""
+"""Middleware, authentication, limits, the endpoint table, error envelopes. Imports no dialect."""

@@ -1,4 +1,4 @@
-"""The middleware inside the body limits: request ids, error replies, the access log and request metrics."""
+"""The middleware for request ids, error replies, the access log and request metrics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.api.http.dialect import Dialect, dialect_of
 from gateway.api.http.endpoint import Endpoint, find
-from gateway.api.http.errors import ClientGoneError, error_response, internal_error
+from gateway.api.http.errors import Dialect, client_gone, dialect_of, error_response, internal_error
 from gateway.base.errors import HearthError
 from gateway.telemetry.metrics import Metrics
 
@@ -25,13 +24,13 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 def request_id_from(headers: Headers) -> str:
-    """The caller's ``X-Request-ID`` if it is well formed, else a new one."""
+    """The caller's ``X-Request-ID`` if it is valid, otherwise a new one."""
     given = headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(6)
 
 
 class RequestContext:
-    """Names and records every request. Every reply that leaves carries ``X-Request-ID``."""
+    """Gives each request an id, logs it, and turns exceptions into replies."""
 
     def __init__(self, app: ASGIApp, *, endpoints: Sequence[Endpoint], metrics: Metrics) -> None:
         self._app = app
@@ -51,11 +50,11 @@ class RequestContext:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         reply = _Reply(send, scope["state"])
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
-            await self._guarded(scope, receive, reply)
+            await self._run(scope, receive, reply)
         finally:
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - started
             route = endpoint.path if endpoint else "unknown"
             self._metrics.request_done(route, scope["method"], reply.status, seconds)
             log.info(
@@ -68,13 +67,13 @@ class RequestContext:
                 caller=scope["state"].get("caller_name"),
             )
 
-    async def _guarded(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
-        """Run the application; whatever it raises becomes a reply, unless one has begun."""
+    async def _run(self, scope: Scope, receive: Receive, reply: _Reply) -> None:
+        """Run the application. Exceptions become replies, unless a reply has started."""
         try:
             await self._app(scope, receive, reply.send)
             return
         except ClientDisconnect:
-            error: HearthError = ClientGoneError("the client closed the connection")
+            error = client_gone()
         except HearthError as known:
             error = known
             if reply.status is not None:
@@ -83,15 +82,15 @@ class RequestContext:
         except Exception:
             log.exception("unexpected error", path=scope["path"])
             if reply.status is not None:
-                raise  # the server closes the connection: the client sees a reply cut short, not a false end
+                raise  # the server closes the connection, so that the reply does not look complete
             error = internal_error()
         if reply.status is None:
-            response = error_response(error, reply.request_id, reply.dialect.envelope)
+            response = error_response(error, reply.request_id, reply.dialect)
             await response(scope, receive, reply.send)
 
 
 class _Reply:
-    """The way out: adds the request id, lets a configured origin read the reply, remembers the status."""
+    """Adds the request id and the CORS headers to a reply, and notes its status."""
 
     def __init__(self, send: Send, state: dict[str, Any]) -> None:
         self._send = send

@@ -16,6 +16,7 @@ from starlette.routing import Route, compile_path
 from starlette.types import ASGIApp
 
 from gateway.api.http.auth import Access
+from gateway.api.services import ApiRequest
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -24,7 +25,7 @@ SSE = "text/event-stream"
 NDJSON = "application/x-ndjson"
 
 # A handler returns an ASGI reply, or a value that is sent as JSON with the endpoint's status.
-Handler = Callable[[Request], Awaitable[object]]
+Handler = Callable[[ApiRequest], Awaitable[object]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Endpoint:
         return Route(self.path, self._serve, methods=[self.method])
 
     async def _serve(self, request: Request) -> ASGIApp:
-        reply = await self.handler(request)
+        reply = await self.handler(ApiRequest(request.scope, request.receive))
         if isinstance(reply, Struct | dict):
             return Response(msgspec.json.encode(reply), self.status, media_type=JSON)
         return cast("ASGIApp", reply)

@@ -1,9 +1,10 @@
-"""Errors as HTTP replies, in OpenAI's envelope; other envelopes are in ``gateway.api.http.dialect``."""
+"""Errors as HTTP replies in the envelope of the client's dialect."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,21 +14,17 @@ from starlette.responses import Response
 
 from gateway.base.errors import CLIENT_GONE, HearthError, NotFoundError
 
-_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-
-
-class ClientGoneError(HearthError):
-    """The client closed the connection before the reply was complete."""
-
-    status = CLIENT_GONE
-    code = "client_gone"
-
-
-class MethodNotAllowedError(HearthError):
-    """The path exists, the method does not."""
-
-    status = 405
-    code = "method_not_allowed"
+_OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_ANTHROPIC_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
 
 
 class RequestTimeoutError(HearthError):
@@ -37,34 +34,24 @@ class RequestTimeoutError(HearthError):
     code = "request_timeout"
 
 
-class MisdirectedError(HearthError):
-    """The Host header names a server that this one is not."""
-
-    status = 421
-    code = "unknown_host"
-
-
-class UnsupportedMediaError(HearthError):
-    """The body's content type is not one that the endpoint takes."""
-
-    status = 415
-    code = "unsupported_media_type"
+def client_gone() -> HearthError:
+    return HearthError("the client closed the connection", status=CLIENT_GONE, code="client_gone")
 
 
 def internal_error() -> HearthError:
-    """What a caller sees of an unexpected exception: nothing but the id under which it was logged."""
+    """Stands for an unexpected exception, whose details are for the log only."""
     return HearthError("an internal error occurred; the log has the details under this request id")
 
 
 def envelope(error: HearthError, request_id: str) -> dict[str, Any]:
-    """``{"error": {"message", "type", "param", "code", "request_id", "retry_after"?, "details"?}}``.
+    """OpenAI's ``{"error": {"message", "type", "param", "code"}}`` with the request id.
 
-    ``retry_after`` (seconds) is for streams, which have no headers any more.
+    It repeats ``Retry-After`` as ``retry_after`` (seconds), because streams have already sent their headers.
     """
-    kind = _TYPES.get(error.status) or ("invalid_request_error" if error.status < 500 else "server_error")
+    kind = _OPENAI_TYPES.get(error.status)
     body: dict[str, Any] = {
         "message": error.message,
-        "type": kind,
+        "type": kind or ("invalid_request_error" if error.status < 500 else "server_error"),
         "param": error.param,
         "code": error.code,
         "request_id": request_id,
@@ -76,8 +63,41 @@ def envelope(error: HearthError, request_id: str) -> dict[str, Any]:
     return {"error": body}
 
 
+def ollama_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
+    """Ollama's ``{"error": message}`` with our code and request id."""
+    return {"error": error.message, "code": error.code, "request_id": request_id}
+
+
+def anthropic_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
+    """``{"type": "error", "error": {"type", "message"}, "request_id"}``."""
+    kind = _ANTHROPIC_TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
+    if kind == "overloaded_error" and error.retry_after is None:
+        kind = "api_error"  # clients retry an overloaded_error
+    return {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": request_id}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """``envelope`` makes the body of an error; ``id_header`` is another header for the request id."""
+
+    envelope: Callable[[HearthError, str], dict[str, Any]] = envelope
+    id_header: str | None = None
+
+
+OPENAI = Dialect()
+OLLAMA = Dialect(ollama_envelope)
+ANTHROPIC = Dialect(anthropic_envelope, id_header="request-id")
+
+
+def dialect_of(path: str) -> Dialect:
+    """The dialect of a path, known or unknown; OpenAI's is the default."""
+    if path.startswith("/api/"):
+        return OLLAMA
+    return ANTHROPIC if path.startswith("/v1/messages") else OPENAI
+
+
 def headers_of(error: HearthError) -> dict[str, str]:
-    """Retry advice: ``Retry-After`` when later can help, ``x-should-retry: false`` on permanent 5xx."""
+    """``Retry-After`` if a retry can help, ``x-should-retry: false`` on permanent 5xx."""
     headers: dict[str, str] = {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(_whole_seconds(error.retry_after))
@@ -92,11 +112,8 @@ def _whole_seconds(wait: float) -> int:
     return max(1, math.ceil(wait))
 
 
-def error_response(
-    error: HearthError, request_id: str, enclose: Callable[[HearthError, str], dict[str, Any]]
-) -> Response:
-    """The reply for an error that arose before anything was sent; ``enclose`` makes its body."""
-    body = msgspec.json.encode(enclose(error, request_id))
+def error_response(error: HearthError, request_id: str, dialect: Dialect) -> Response:
+    body = msgspec.json.encode(dialect.envelope(error, request_id))
     return Response(body, error.status, headers_of(error), media_type="application/json")
 
 
@@ -108,9 +125,9 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         known = NotFoundError(f"there is nothing at {path}")
     elif error.status_code == 405:
-        known = MethodNotAllowedError(f"{path} does not take {method}")
+        known = HearthError(f"{path} does not accept {method}", status=405, code="method_not_allowed")
     else:
         known = HearthError(error.detail, status=error.status_code, code="http_error")
-    response = error_response(known, request.state.request_id, request.state.dialect.envelope)
+    response = error_response(known, request.state.request_id, request.state.dialect)
     response.headers.update(error.headers or {})
     return response

@@ -1,4 +1,4 @@
-"""The doors a request passes before its body is read: host, origin, key, content type."""
+"""Checks before a body is read: host, origin, key, content type."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.http.errors import MisdirectedError, UnsupportedMediaError
 from gateway.api.services import services_of_scope
-from gateway.base.errors import ForbiddenError
+from gateway.base.errors import ForbiddenError, HearthError
 from gateway.config.settings import ServerSettings
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/\\\[\]]+))(?::\d{1,5})?")
@@ -23,7 +22,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Guard:
-    """Refuses what no handler should see. Decides on ``scope["path"]`` alone, through the matched endpoint."""
+    """Decides by ``scope["path"]``, never by the URL: that contains the Host header."""
 
     def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:
         self._app = app
@@ -52,47 +51,51 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check_host(self, scope: Scope, headers: Headers) -> None:
-        """Only names we answer to: a page whose name was rebound to this address sends its own name."""
+        """Against DNS rebinding: a page whose name was rebound to this address sends its own name."""
         host = headers.get("host", "")
         name = _host_name(host)
-        # The literal address this connection came in on is no name that anybody could rebind.
+        # An address cannot be rebound.
         local = (scope.get("server") or ("",))[0]
         if name in self._hosts or (name == local and _is_address(local)):
             return
-        raise MisdirectedError(
-            f"this server does not answer to the host {host[:100]!r}; add the name to server.allowed_hosts"
+        raise HearthError(
+            f"the host {host[:100]!r} is not served here; add it to server.allowed_hosts",
+            status=421,
+            code="unknown_host",
         )
 
     def _check_origin(self, headers: Headers, origin: str) -> None:
-        """State changes come from programs, our own pages, or configured origins: never from foreign pages."""
+        """Only programs, our own pages and configured origins may change state."""
         if origin:
             if origin in self._origins or _same_origin(origin, headers.get("host", "")):
                 return
-            raise ForbiddenError(
-                "pages of this origin may not call the API; see server.allowed_origins", code="foreign_origin"
-            )
+            raise _foreign_origin()
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise ForbiddenError("pages of other sites may not call the API", code="foreign_origin")
+            raise _foreign_origin()
 
     def _preflight(self, origin: str) -> Response:
         if origin not in self._origins:
-            raise ForbiddenError(
-                "pages of this origin may not call the API; see server.allowed_origins", code="foreign_origin"
-            )
+            raise _foreign_origin()
         return Response(
             status_code=204,
             headers={
                 "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-                # The vendors' clients send a dozen headers of their own; only Authorization is no part of *.
+                # The vendors' clients send many headers. The wildcard does not include Authorization.
                 "Access-Control-Allow-Headers": "Authorization, *",
                 "Access-Control-Max-Age": "600",
             },
         )
 
 
+def _foreign_origin() -> ForbiddenError:
+    return ForbiddenError(
+        "pages of this origin may not call the API; add it to server.allowed_origins", code="foreign_origin"
+    )
+
+
 async def _authenticate(scope: Scope, headers: Headers) -> None:
     endpoint: Endpoint | None = scope["state"]["endpoint"]
-    # An unknown path is not worth telling strangers apart from a known one.
+    # Unknown paths look like known ones to callers without a key.
     access = endpoint.access if endpoint is not None else "user"
     caller = await services_of_scope(scope).auth.authenticate(headers, access)
     scope["state"].update(caller=caller, caller_name=caller.owner)
@@ -100,10 +103,10 @@ async def _authenticate(scope: Scope, headers: Headers) -> None:
 
 
 def check_content_type(endpoint: Endpoint, headers: Headers) -> None:
-    """Raises UnsupportedMediaError unless the body, if there is one, is of a type that the endpoint takes.
+    """Raises HearthError (415) for a body of a type that the endpoint does not accept.
 
-    Browsers send ``text/plain`` and forms to foreign sites without asking first, so a JSON endpoint takes
-    neither, and no body without a type.
+    Browsers send plain text and forms to other sites without a preflight request, so a JSON endpoint accepts neither,
+    nor a body without a type.
     """
     given = headers.get("content-type", "").partition(";")[0].strip().lower()
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
@@ -111,13 +114,16 @@ def check_content_type(endpoint: Endpoint, headers: Headers) -> None:
         return
     wanted = " or ".join(kind for kind in endpoint.accepts if kind) or "no body"
     hint = f"; send it with Content-Type: {JSON}" if endpoint.accepts == (JSON,) else ""
-    raise UnsupportedMediaError(
-        f"{endpoint.path} takes {wanted}, not {given or 'a body without a type'}{hint}", param="Content-Type"
+    raise HearthError(
+        f"{endpoint.path} accepts {wanted}, not {given or 'a body without a type'}{hint}",
+        status=415,
+        code="unsupported_media_type",
+        param="Content-Type",
     )
 
 
 def _host_name(host: str) -> str:
-    """The name of a Host header without its port and brackets, lower case; "" when it is malformed."""
+    """The lower-case name in a Host header, without port and brackets; "" if malformed."""
     match = _HOST.fullmatch(host)
     return (match[1] or match[2]).lower() if match else ""
 

@@ -1,4 +1,4 @@
-"""Bounds on a request's body, in bytes and seconds, and on how many run at once."""
+"""Limits on the size and duration of request bodies, and on concurrent requests."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gateway.api.http.errors import RequestTimeoutError
 from gateway.base.errors import OverloadedError, TooLargeError
 from gateway.config.settings import ServerSettings
 
-# Rest of a refused body that is read and thrown away, so that the client gets to read the refusal.
+# How much of a refused body is read and discarded, so that the client can read the error.
 _DISCARD_BYTES = 1024 * 1024
 _DISCARD_SECONDS = 0.5
 _BUSY_RETRY_SECONDS = 5.0
 
 
 class ConcurrencyLimit:
-    """At most ``limit`` at once; one more is refused, not queued."""
+    """Refuses requests beyond ``limit``; does not queue them."""
 
     def __init__(self, limit: int, what: str) -> None:
         self._limit = limit
@@ -30,10 +30,10 @@ class ConcurrencyLimit:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Hold a place. Raises OverloadedError when all are taken."""
+        """Raises OverloadedError at the limit."""
         if self._running >= self._limit:
             raise OverloadedError(
-                f"{self._limit} {self._what} are being answered already; try again shortly",
+                f"{self._limit} {self._what} are already being answered; try again shortly",
                 retry_after=_BUSY_RETRY_SECONDS,
             )
         self._running += 1
@@ -44,11 +44,10 @@ class ConcurrencyLimit:
 
 
 class BodyLimit:
-    """Refuses bodies over the size limit, declared or streamed, and bodies that take too long to arrive.
+    """Refuses bodies that exceed the size limit, declared or streamed, or that take too long to arrive.
 
-    It is the outermost of our middlewares, so that every reply passes it: one that leaves before the body was
-    read closes the connection, because what follows on it is the rest of that body. The errors it raises come out of
-    ``receive``, in whoever reads the body; RequestContext, the next one, turns them into replies.
+    As the outermost middleware it sees every reply. A reply before the end of the body closes the connection, because
+    the rest of the body follows on it. ``receive`` raises the errors; RequestContext turns them into replies.
     """
 
     def __init__(self, app: ASGIApp, *, settings: ServerSettings) -> None:
@@ -64,7 +63,7 @@ class BodyLimit:
 
 
 class _Body:
-    """One request's body on its way in, and what its state means for the reply on its way out."""
+    """A body as it arrives, and the reply that may overtake it."""
 
     def __init__(self, headers: Headers, receive: Receive, send: Send, settings: ServerSettings) -> None:
         self._receive, self._send = receive, send
@@ -78,7 +77,7 @@ class _Body:
         self._closing = False
 
     async def receive(self) -> Message:
-        """The next message. Raises TooLargeError and RequestTimeoutError while the body is arriving."""
+        """The next message. Raises TooLargeError and RequestTimeoutError."""
         if self._complete:
             return await self._receive()
         if self._declared.isdecimal() and int(self._declared) > self._limit:
@@ -90,7 +89,7 @@ class _Body:
                 message = await self._next()
         except TimeoutError:
             raise RequestTimeoutError(
-                f"the request's body did not arrive within {self._seconds:g} seconds"
+                f"the request body did not arrive within {self._seconds:g} seconds"
             ) from None
         if self._size > self._limit:
             raise self._too_large()
@@ -103,10 +102,10 @@ class _Body:
         return message
 
     def _too_large(self) -> TooLargeError:
-        return TooLargeError(f"the request's body is over the limit of {self._limit} bytes")
+        return TooLargeError(f"the request body is over the limit of {self._limit} bytes")
 
     async def send(self, message: Message) -> None:
-        """Pass a reply on; close the connection after it when the body is still on the way."""
+        """Forward a reply. Close the connection after it if the body has not arrived completely."""
         if message["type"] == "http.response.start" and not self._complete:
             self._closing = True
             MutableHeaders(scope=message)["Connection"] = "close"
@@ -117,7 +116,7 @@ class _Body:
         await self._send(message)
 
     async def _discard(self) -> None:
-        """Read on for a moment: closing with unread data would reset the connection under the reply."""
+        """Read a little more: closing with unread data would reset the connection before the client reads the reply."""
         if not self._may_discard:
             return
         with contextlib.suppress(TimeoutError):

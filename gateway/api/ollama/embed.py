@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 
 from msgspec import Struct
-from starlette.requests import Request
 
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.ollama.bodies import EmbedBody, EmbeddingsBody
 from gateway.api.ollama.models import LATEST
+from gateway.api.ollama.request import EmbedBody, EmbeddingsBody
 from gateway.api.openai.models import check_embedding_model
 from gateway.api.parsing.fields import parse_keep_alive, read_body
-from gateway.api.recording.embeddings import logged_embedding
-from gateway.api.services import services_of
+from gateway.api.recording.requests import logged_embedding
+from gateway.api.services import ApiRequest
 from gateway.inference.embedding import Embeddings
 
 
@@ -27,12 +26,10 @@ class EmbedReply(Struct, frozen=True, kw_only=True):
 
 
 class OldEmbedReply(Struct, frozen=True):
-    """The vector of the prompt."""
-
     embedding: list[float]
 
 
-async def embed(request: Request) -> EmbedReply:
+async def embed(request: ApiRequest) -> EmbedReply:
     """The vectors of one or more texts."""
     begun = time.monotonic()
     body = await read_body(request, EmbedBody)
@@ -45,15 +42,15 @@ async def embed(request: Request) -> EmbedReply:
     )
 
 
-async def embeddings(request: Request) -> OldEmbedReply:
+async def embeddings(request: ApiRequest) -> OldEmbedReply:
     """The vector of one text."""
     body = await read_body(request, EmbeddingsBody)
     return OldEmbedReply((await _embed(request, body, [body.prompt])).floats()[0])
 
 
-async def _embed(request: Request, body: EmbedBody | EmbeddingsBody, texts: list[str]) -> Embeddings:
+async def _embed(request: ApiRequest, body: EmbedBody | EmbeddingsBody, texts: list[str]) -> Embeddings:
     keep_alive = parse_keep_alive(body.keep_alive)
-    check_embedding_model(services_of(request), body.model.removesuffix(LATEST))
+    check_embedding_model(request.services, body.model.removesuffix(LATEST))
     dimensions = body.dimensions if isinstance(body, EmbedBody) else None
     return await logged_embedding(request, texts, dimensions=dimensions, keep_alive=keep_alive)
 

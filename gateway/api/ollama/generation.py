@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
-from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from gateway.api.generation import (
@@ -22,25 +21,20 @@ from gateway.api.generation import (
     answer,
     logprobs_of,
 )
-from gateway.api.http.dialect import OLLAMA
 from gateway.api.http.endpoint import JSON, NDJSON, Endpoint
-from gateway.api.ollama.bodies import ChatBody, GenerateBody
+from gateway.api.http.errors import OLLAMA
 from gateway.api.ollama.models import LATEST
-from gateway.api.ollama.options import OllamaOptions
-from gateway.api.ollama.prompt import chat_fields, generate_fields
+from gateway.api.ollama.request import ChatBody, GenerateBody, OllamaOptions, chat_fields, generate_fields
 from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import parse_keep_alive, read_body
-from gateway.api.services import caller_of, services_of
-from gateway.api.streaming.ndjson import NdjsonResponse, ndjson
-from gateway.api.streaming.streams import until_disconnect
+from gateway.api.services import ApiRequest
+from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnect
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, Inference, KeepAlive
 from model_host.protocol import Finished
 
 
 class OllamaFunctionReply(Struct, frozen=True, kw_only=True):
-    """The function to call."""
-
     index: int
     name: str
     arguments: dict[str, Any]
@@ -81,20 +75,14 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class ChatLine(Line, frozen=True, kw_only=True):
-    """A line of /api/chat."""
-
     message: OllamaMessageReply
 
 
 class GenerateLine(Line, frozen=True, kw_only=True):
-    """A line of /api/generate."""
-
     response: str
 
 
 class _LineRendering(Rendering):
-    """Lines of JSON. ``begun`` is the monotonic time of the request."""
-
     def __init__(self, kind: type[ChatLine | GenerateLine], model: str, request_id: str) -> None:
         self._kind = kind
         self._model = model
@@ -156,7 +144,7 @@ class _LineRendering(Rendering):
         )
 
     def response(self, body: AsyncIterator[bytes]) -> ASGIApp:
-        return NdjsonResponse(body)
+        return ndjson_stream(body)
 
 
 def _call(block: OutputBlock) -> OllamaToolCallReply | None:
@@ -173,26 +161,26 @@ def _nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-async def chat(request: Request) -> object:
+async def chat(request: ApiRequest) -> object:
     """The next message of a conversation."""
     body = await read_body(request, ChatBody)
     return await _reply(request, body, ChatLine, chat_fields(body) if body.messages else None)
 
 
-async def generate(request: Request) -> object:
+async def generate(request: ApiRequest) -> object:
     """The reply to one prompt."""
     body = await read_body(request, GenerateBody)
     return await _reply(request, body, GenerateLine, generate_fields(body) if body.prompt else None)
 
 
 async def _reply(
-    request: Request,
+    request: ApiRequest,
     body: ChatBody | GenerateBody,
     kind: type[ChatLine | GenerateLine],
     prompt: dict[str, Any] | None,
 ) -> object:
     """The generation or, without a prompt, the model loaded or unloaded."""
-    services, request_id = services_of(request), request.state.request_id
+    services, request_id = request.services, request.id
     rendering = _LineRendering(kind, body.model, request_id)
     check_model(services, body.model.removesuffix(LATEST))
     options = body.options or OllamaOptions()
@@ -210,7 +198,7 @@ async def _reply(
         json_schema=body.json_schema,
         logprobs=(body.top_logprobs or 0) if body.logprobs else None,
         schema_field="format",
-        owner=caller_of(request).owner,
+        owner=request.owner,
         keep_alive=keep_alive,
         **prompt,
     )

@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
-from starlette.requests import Request
 
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.ollama.bodies import ShowBody
+from gateway.api.ollama.request import ShowBody
 from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import invalid, read_body
-from gateway.api.services import services_of
+from gateway.api.services import ApiRequest
 from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
 from gateway.models.gguf_header import chat_template, header_pairs
@@ -58,8 +57,6 @@ class Version(Struct, frozen=True):
 
 
 class ModelDetails(Struct, frozen=True, kw_only=True):
-    """From the header of the model's file."""
-
     parent_model: str = ""
     format: Literal["gguf"] = "gguf"
     family: str
@@ -79,14 +76,10 @@ class OllamaModel(Struct, frozen=True, kw_only=True):
 
 
 class InstalledModel(OllamaModel, frozen=True, kw_only=True):
-    """A model that can be used."""
-
     modified_at: datetime
 
 
 class Tags(Struct, frozen=True):
-    """Reply of /api/tags."""
-
     models: list[InstalledModel]
 
 
@@ -99,8 +92,6 @@ class LoadedModel(OllamaModel, frozen=True, kw_only=True):
 
 
 class Processes(Struct, frozen=True):
-    """Reply of /api/ps."""
-
     models: list[LoadedModel]
 
 
@@ -115,14 +106,14 @@ class Shown(Struct, frozen=True, kw_only=True):
     template: str
 
 
-async def version(request: Request) -> Version:
+async def version(request: ApiRequest) -> Version:
     """The version of the API."""
     return Version(API_VERSION)
 
 
-async def tags(request: Request) -> Tags:
+async def tags(request: ApiRequest) -> Tags:
     """The models that can be used."""
-    services = services_of(request)
+    services = request.services
     return Tags(
         [
             InstalledModel(modified_at=_modified(model.path), **_fields(model, model.size_bytes))
@@ -132,9 +123,9 @@ async def tags(request: Request) -> Tags:
     )
 
 
-async def processes(request: Request) -> Processes:
+async def processes(request: ApiRequest) -> Processes:
     """The models in memory. Does not count as use."""
-    services, settings = services_of(request), services_of(request).settings
+    services, settings = request.services, request.services.settings
     hosts = (
         (services.model, services.inference.health(), settings.model.idle_seconds),
         (services.embedding.model, services.embedding.health(), settings.embedding.idle_seconds),
@@ -153,9 +144,9 @@ async def processes(request: Request) -> Processes:
     )
 
 
-async def show(request: Request) -> Shown:
+async def show(request: ApiRequest) -> Shown:
     """The properties of a model. Does not load it."""
-    services = services_of(request)
+    services = request.services
     body = await read_body(request, ShowBody)
     name = body.model or body.name
     if name is None:

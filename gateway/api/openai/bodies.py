@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
-from gateway.api.parsing.fields import Neutral, User, invalid, parse_keep_alive
+from gateway.api.parsing.fields import Body, SamplingFields, User, invalid, parse_keep_alive, sampling_of
 from gateway.inference.interface import GenerateCall
-from model_host.protocol import Lane, Penalty, Sampling, StopString, Tool, ToolName, Unit
+from model_host.protocol import Lane, StopString, Tool, ToolName
 
 MaxTokens = Annotated[int, Meta(ge=1, le=1_048_576)]
 ChoiceCount = Annotated[int, Meta(ge=1, le=8)]
@@ -20,8 +20,8 @@ Grammar = Annotated[str, Meta(min_length=1, max_length=262_144)]
 _SEEDS = 2**32 - 1
 
 
-class GenerationFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The fields of every body; null means absent.
+class GenerationFields(SamplingFields, frozen=True, kw_only=True):
+    """The fields of every body. ``top_k``, ``min_p`` and ``repeat_penalty`` are not in OpenAI's API.
 
     The sampling defaults are those of ``model_host.protocol.Sampling`` (temperature 0.7, top_p 0.95, top_k 64), not
     OpenAI's (temperature 1): small models ramble at 1.
@@ -30,22 +30,15 @@ class GenerationFields(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     model: str = "default"
     stop: StopString | Annotated[list[StopString], Meta(max_length=16)] | None = None
     seed: Annotated[int, Meta(ge=0, le=2**32 - 2)] | None = None
-    temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
-    top_p: Unit | None = None
-    presence_penalty: Penalty | None = None
-    frequency_penalty: Penalty | None = None
     stream: bool | None = None
     user: User | None = None
     # Not in OpenAI's API:
     priority: Lane | None = None
     keep_alive: float | str | None = None
-    top_k: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
-    min_p: Unit | None = None
-    repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] | None = None
     penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None  # tokens that the penalties consider
 
 
-class JsonSchema(Struct, frozen=True, forbid_unknown_fields=True):
+class JsonSchema(Body, frozen=True):
     """A named schema. The output follows it with or without ``strict``."""
 
     name: Annotated[str, Meta(max_length=64)] = ""
@@ -53,9 +46,7 @@ class JsonSchema(Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool | None = None
 
 
-class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
-    """The format of the output."""
-
+class ResponseFormat(Body, frozen=True):
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchema | None = None
 
@@ -67,16 +58,14 @@ class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
         return self.json_schema.schema if self.json_schema is not None else {"type": "object"}
 
 
-class StreamOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class StreamOptions(Body, frozen=True):
     """``include_usage`` adds a last chunk with the token counts."""
 
     include_usage: bool | None = None
 
 
-class PromptFields(GenerationFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PromptFields(GenerationFields, frozen=True, kw_only=True):
     """The fields that chat and text completions share."""
-
-    neutral: ClassVar[Neutral] = {"logit_bias": ({},), "stream_options.include_obfuscation": (False,)}
 
     max_tokens: MaxTokens | None = None
     n: ChoiceCount | None = None
@@ -106,26 +95,23 @@ class PromptFields(GenerationFields, frozen=True, forbid_unknown_fields=True, kw
             raise invalid("stream_options", "it needs `stream: true`")
 
 
-class FunctionFields(Protocol):
-    """A function, as chat completions and responses describe it."""
+class Function(Body, frozen=True):
+    """A function that the model may call. ``parameters`` is a JSON schema of an object.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str | None: ...
-    @property
-    def parameters(self) -> dict[str, Any] | None: ...
-    @property
-    def strict(self) -> bool | None: ...
+    Constrained calls follow the schema as far as it can be enforced; ``strict`` refuses a schema that cannot.
+    """
+
+    name: ToolName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
-class NamedFunction(Struct, frozen=True, forbid_unknown_fields=True):
-    """The name of one of the tools."""
-
+class NamedFunction(Body, frozen=True):
     name: ToolName
 
 
-def host_tools(functions: Sequence[FunctionFields], place: str) -> list[Tool]:
+def host_tools(functions: Sequence[Function], place: str) -> list[Tool]:
     """The tools in the host's form. Raises InvalidRequestError; ``place`` is a function's path, ``{}`` its index."""
     made: dict[str, Tool] = {}
     for index, function in enumerate(functions):
@@ -154,12 +140,9 @@ def host_choice(choice: str | None, named: str | None, tools: list[Tool], place:
 
 def to_call(body: GenerationFields, request_id: str, owner: str, **rest: Any) -> GenerateCall:
     """The generation that ``body`` asks for, with the fields in ``rest``. Raises InvalidRequestError."""
-    given = {
-        name: value for name in Sampling.__struct_fields__ if (value := getattr(body, name, None)) is not None
-    }
     return GenerateCall(
         id=request_id,
-        sampling=Sampling(**given),
+        sampling=sampling_of(body),
         stop=[body.stop] if isinstance(body.stop, str) else (body.stop or []),
         lane=body.priority or "interactive",
         owner=owner,

@@ -6,13 +6,12 @@ import base64
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
-from starlette.requests import Request
 
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.openai.models import check_embedding_model
-from gateway.api.parsing.fields import invalid, parse_keep_alive, read_body
-from gateway.api.recording.embeddings import logged_embedding
-from gateway.api.services import services_of
+from gateway.api.parsing.fields import Body, invalid, parse_keep_alive, read_body
+from gateway.api.recording.requests import logged_embedding
+from gateway.api.services import ApiRequest
 from model_host.protocol import TokenId
 
 # OpenAI's limit.
@@ -32,7 +31,7 @@ def as_list(value: str | list[str | int | list[int]], field: str) -> list[str | 
     return [tokens] if tokens else [item for item in value if not isinstance(item, int)]
 
 
-class EmbeddingsRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class EmbeddingsRequest(Body, frozen=True, kw_only=True):
     """``input`` is a text, a list of texts, the tokens of a text, or a list of such lists.
 
     ``task``, not in OpenAI's API, adds the task prompt for queries or documents that the model was trained with.
@@ -82,9 +81,9 @@ class EmbeddingsReply(Struct, frozen=True, kw_only=True):
     usage: EmbeddingUsage
 
 
-async def embeddings(request: Request) -> EmbeddingsReply:
+async def embeddings(request: ApiRequest) -> EmbeddingsReply:
     """The vectors of one or more texts. Loads the embedding model if necessary."""
-    services = services_of(request)
+    services = request.services
     body = await read_body(request, EmbeddingsRequest)
     check_embedding_model(services, body.model)
     made = await logged_embedding(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
-from starlette.requests import Request
 
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.services import Services, services_of
+from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import NotFoundError
 from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
@@ -62,18 +61,18 @@ class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
     data: list[ModelReply]
 
 
-async def list_models(request: Request) -> ModelList:
+async def list_models(request: ApiRequest) -> ModelList:
     """The models that are served."""
-    services = services_of(request)
+    services = request.services
     models = [_model(services.model, services.inference.health())]
     if services.embedding.model is not None:
         models.append(_model(services.embedding.model, services.embedding.health()))
     return ModelList(models)
 
 
-async def get_model(request: Request) -> ModelReply:
+async def get_model(request: ApiRequest) -> ModelReply:
     """One model; ``default`` is the chat model."""
-    services, name = services_of(request), request.path_params["id"]
+    services, name = request.services, request.path_params["id"]
     embedding = services.embedding.model
     if embedding is not None and name == embedding.name:
         return _model(embedding, services.embedding.health())

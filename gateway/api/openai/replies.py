@@ -23,22 +23,10 @@ class PromptDetails(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens of one request."""
-
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
     prompt_tokens_details: PromptDetails
-
-
-def usage_of(choices: Sequence[Choice], per_prompt: int) -> Usage:
-    """The tokens of all choices, ``per_prompt`` in a row for each prompt; a prompt counts once."""
-    ends = [choice.end for choice in choices]
-    groups = [ends[start : start + per_prompt] for start in range(0, len(ends), per_prompt)]
-    prompt = sum(group[0].prompt_tokens for group in groups)
-    completion = sum(end.completion_tokens for end in ends)
-    cached = sum(min(end.cached_tokens for end in group) for group in groups)
-    return Usage(prompt, completion, prompt + completion, PromptDetails(cached))
 
 
 class Completion(Struct, frozen=True, kw_only=True):
@@ -53,7 +41,7 @@ class Completion(Struct, frozen=True, kw_only=True):
 class CompletionRendering(Rendering):
     """Chunks, then with ``include_usage`` one with the token counts, then ``[DONE]``."""
 
-    prefix: str  # of ids
+    prefix: str  # of the id
     object: Literal["chat.completion.chunk", "text_completion"]
 
     def __init__(self, request_id: str, model: str, per_prompt: int, include_usage: bool) -> None:
@@ -70,7 +58,13 @@ class CompletionRendering(Rendering):
         return sse({**self.head, "object": self.object, "choices": choices, **fields})
 
     def usage(self, choices: Sequence[Choice]) -> Usage:
-        return usage_of(choices, self._per_prompt)
+        """The tokens of all choices. A prompt counts once, with the choices that follow each other for it."""
+        ends = [choice.end for choice in choices]
+        groups = [ends[start : start + self._per_prompt] for start in range(0, len(ends), self._per_prompt)]
+        prompt = sum(group[0].prompt_tokens for group in groups)
+        completion = sum(end.completion_tokens for end in ends)
+        cached = sum(min(end.cached_tokens for end in group) for group in groups)
+        return Usage(prompt, completion, prompt + completion, PromptDetails(cached))
 
     def closing(self, choices: Sequence[Choice]) -> Iterator[bytes]:
         if self._include_usage:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from msgspec import Meta, Struct
-from starlette.requests import Request
 
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import Neutral, invalid, read_body
-from gateway.api.services import services_of
+from gateway.api.parsing.fields import Body, invalid, read_body
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import Inference
 from model_host.protocol import TokenId
@@ -18,10 +17,8 @@ from model_host.protocol import TokenId
 _MAX_TOKENS = 262_144
 
 
-class TokenizeRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TokenizeRequest(Body, frozen=True, kw_only=True):
     """``content`` or ``text`` as plain text: control tokens cannot result from it."""
-
-    neutral: ClassVar[Neutral] = {"add_special": (False,), "parse_special": (False,)}
 
     content: str | None = None
     text: str | None = None
@@ -45,9 +42,7 @@ class TokenizeReply(Struct, frozen=True):
     tokens: list[int | TokenPiece]
 
 
-class DetokenizeRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """``tokens`` of the loaded model."""
-
+class DetokenizeRequest(Body, frozen=True):
     tokens: Annotated[list[TokenId], Meta(max_length=_MAX_TOKENS)]
 
 
@@ -57,18 +52,18 @@ class DetokenizeReply(Struct, frozen=True):
     content: str
 
 
-async def tokenize(request: Request) -> TokenizeReply:
+async def tokenize(request: ApiRequest) -> TokenizeReply:
     """The tokens of a text. Loads the model if necessary."""
     body = await read_body(request, TokenizeRequest)
     text = body.content if body.content is not None else body.text or ""
-    work = _tokens(services_of(request).inference, text, with_pieces=bool(body.with_pieces))
+    work = _tokens(request.services.inference, text, with_pieces=bool(body.with_pieces))
     return TokenizeReply(await until_disconnect(request.receive, work))
 
 
-async def detokenize(request: Request) -> DetokenizeReply:
+async def detokenize(request: ApiRequest) -> DetokenizeReply:
     """The text of tokens. Loads the model if necessary."""
     body = await read_body(request, DetokenizeRequest)
-    work = services_of(request).inference.detokenize(body.tokens)
+    work = request.services.inference.detokenize(body.tokens)
     return DetokenizeReply(await until_disconnect(request.receive, work))
 
 

@@ -1,1 +1,1 @@
-"""Request bodies: fields, faults in JSON, neutral values, pages of lists. Shared by all dialects."""
+"""Request bodies and queries: types, errors, and the table of neutral fields. Imports no dialect."""

@@ -5,32 +5,55 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 from starlette.requests import Request
 
 from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault
 from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import KeepAlive
+from model_host.protocol import Penalty, Sampling, Unit
 
 T = TypeVar("T")
-
-# Fields that the server does not implement, with the values that change nothing; null never does. A path such as
-# `messages[].audio` reaches into lists and objects. A body class has its table as `neutral`.
-Neutral = Mapping[str, tuple[Any, ...]]
 
 # The end user of a client. Stored in the request log; DELETE /v1/requests erases records by it.
 User = Annotated[str, Meta(max_length=256)]
 CallId = Annotated[str, Meta(min_length=1, max_length=256)]
 
+_NEUTRAL: dict[str, dict[str, list[Any]]] = msgspec.toml.decode(
+    Path(__file__).with_name("neutral.toml").read_bytes()
+)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ms|s|m|h|d))+)")
 _PART = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
 _PATH = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
 _NAMED = re.compile(r"(?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
 _NEVER = -1.0
+
+
+class Body(Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a request."""
+
+
+class SamplingFields(Body, frozen=True, kw_only=True):
+    """Sampling as OpenAI and Ollama name it; null means absent."""
+
+    temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
+    top_k: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    top_p: Unit | None = None
+    min_p: Unit | None = None
+    repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+
+
+def sampling_of(fields: Struct, **changed: Any) -> Sampling:
+    """The fields of ``fields`` that Sampling has too, updated with ``changed``; None means the default."""
+    given = {name: getattr(fields, name, None) for name in Sampling.__struct_fields__} | changed
+    return Sampling(**{name: value for name, value in given.items() if value is not None})
 
 
 def invalid(param: str, problem: str, *, code: str | None = None) -> InvalidRequestError:
@@ -108,7 +131,7 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
 
     Raises InvalidRequestError naming an unknown or unsupported field, or one out of range.
     """
-    _drop_neutral(fields, getattr(kind, "neutral", {}))
+    _drop_neutral(fields, _neutral_fields(kind))
     known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
     for name in fields:
         if name not in known:
@@ -119,11 +142,21 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
         raise _explained(str(error)) from None
 
 
-def _drop_neutral(fields: dict[str, Any], neutral: Neutral) -> None:
-    """Remove the fields of the table. Raises InvalidRequestError for a value that is not neutral."""
+def _neutral_fields(kind: type) -> dict[str, list[Any]]:
+    """The neutral values of unsupported fields by path, the inner fields of an object first."""
+    found = {
+        path: values for base in kind.__mro__ for path, values in _NEUTRAL.get(base.__name__, {}).items()
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[0].count(".")))
+
+
+def _drop_neutral(fields: dict[str, Any], neutral: Mapping[str, list[Any]]) -> None:
+    """Raises InvalidRequestError for a value that is not neutral."""
     for path, values in neutral.items():
         for place, parent, name in _occurrences(fields, path):
             value = parent.pop(name)
+            if isinstance(value, dict):
+                value = {each: inner for each, inner in value.items() if inner is not None}
             if value is not None and not any(type(value) is type(each) and value == each for each in values):
                 shown = " or ".join(
                     str(each).lower() if isinstance(each, bool) else repr(each) for each in values

@@ -1,1 +1,1 @@
-"""Generations and embeddings as records of the request log. Shared by all dialects."""
+"""The request log: generations and embeddings of all dialects. Imports `streaming` and the services."""

@@ -1,4 +1,4 @@
-"""What the parts that answer use to keep records of requests."""
+"""Writes to the request log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 
 class Recorder:
-    """Writes to the request log, within its limits. Raises nothing: a reply matters more than its record."""
+    """Writes records within the limits of the log. Does not raise: a reply matters more than its record."""
 
     def __init__(self, limits: LogSettings, database: Database, metrics: Metrics) -> None:
         self._limits = limits
@@ -23,7 +23,7 @@ class Recorder:
         self._metrics = metrics
 
     async def __call__(self, make: Callable[[], RequestRecord]) -> None:
-        """Store the record that ``make`` returns, and drop the oldest ones over the limits. Failures are counted."""
+        """Store the record that ``make`` returns, and delete the oldest over the limits. Counts failures."""
         limits = self._limits
         try:
             record = make()

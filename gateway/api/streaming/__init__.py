@@ -1,1 +1,1 @@
-"""Flows as event streams: server-sent events, JSON lines, merged streams. Shared by all dialects."""
+"""Flows as streams of server-sent events or JSON lines. Imports `http`."""

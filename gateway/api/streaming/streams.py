@@ -1,4 +1,4 @@
-"""Event streams between a flow and a client: one task per flow, cancelled when its client leaves."""
+"""Streams between a flow and a client: one task per flow, cancelled when its client leaves."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.api.http.errors import ClientGoneError, internal_error
+from gateway.api.http.errors import client_gone, envelope, internal_error
 from gateway.base.errors import DeadlineError, HearthError, OverloadedError
 
 T = TypeVar("T")
 
-# Items a slow client may be behind before the flow waits for it.
-_BUFFERED_ITEMS = 256
+_BUFFERED_ITEMS = 256  # by which a flow may be ahead of a slow client
 _PING_SECONDS = 15
+_NEVER_SECONDS = 10**9
 _PING = ServerSentEvent(comment="ping", sep="\n")
 _SEND_TIMEOUT_SECONDS = 60.0
-# A stream's status line is held back this long, so that an error at the start is still an HTTP status.
-_HOLD_SECONDS = 5.0
-# How long an endless stream may outlive the key it was opened with.
-_RECHECK_SECONDS = 3.0
+_HOLD_SECONDS = 5.0  # for which a stream's status line waits, so that an early error is still an HTTP status
+_RECHECK_SECONDS = 3.0  # for which an endless stream may outlive its key
 
-# The streams end themselves through Drain, with a last event; sse-starlette would cut them off.
+# Drain ends the streams with a last event; sse-starlette would cut them off.
 AppStatus.enable_automatic_graceful_drain = False
 
 
@@ -39,13 +37,18 @@ log = structlog.get_logger(__name__)
 
 
 def sse(data: Any, event: str | None = None) -> bytes:
-    """One server-sent event; JSON has no line breaks, so ``data`` is one line."""
+    """One server-sent event. JSON has no line breaks, so ``data`` is one line."""
     name = f"event: {event}\n".encode() if event else b""
     return name + b"data: " + msgspec.json.encode(data) + b"\n\n"
 
 
+def ndjson(data: Any) -> bytes:
+    """One line of a stream of JSON lines."""
+    return msgspec.json.encode(data) + b"\n"
+
+
 def known_error(error: Exception) -> HearthError:
-    """What a stream may tell of an error: an unexpected one is logged and replaced."""
+    """The error for a stream's last event. An unexpected one is logged and replaced."""
     if isinstance(error, HearthError):
         return error
     log.error("unexpected error in a stream", exc_info=error)
@@ -53,28 +56,28 @@ def known_error(error: Exception) -> HearthError:
 
 
 class Drain:
-    """Ends open flows when the server stops, so that each client still gets an error it can read."""
+    """Ends open flows when the server stops, each with an error that its client can read."""
 
     def __init__(self) -> None:
-        self.begun = False  # the server takes no new connections
+        self.begun = False  # the server accepts no new connections
         self.stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._endless: set[asyncio.Task[None]] = set()
 
     def track(self, task: asyncio.Task[None], *, endless: bool = False) -> None:
-        """Cancel this task when the server stops, an ``endless`` one (it would never finish) when it begins to."""
+        """Cancel this task at :meth:`stop`, an ``endless`` one already at :meth:`begin`."""
         for tasks in (self._tasks, self._endless) if endless else (self._tasks,):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
     def begin(self) -> None:
-        """The server lets open flows finish. For those without an end of their own it would wait in vain."""
+        """The server waits for open flows; cancel those that would never end."""
         self.begun = True
         for task in list(self._endless):
             task.cancel()
 
     def stop(self) -> None:
-        """Cancel every open flow, once; later ones are refused."""
+        """Cancel every open flow, once; refuse later ones."""
         if self.stopping:
             return
         self.stopping = True
@@ -82,27 +85,24 @@ class Drain:
             task.cancel()
 
     def refusal(self) -> OverloadedError:
-        """The error that an ended flow's client sees."""
+        """The error for the client of a cancelled flow."""
         return OverloadedError(
             "the server is stopping; try again shortly", code="shutting_down", retry_after=5
         )
 
 
 class _End:
-    """Last item of a relay's queue."""
-
     def __init__(self, error: Exception | None) -> None:
         self.error = error
 
 
 class Relay(Generic[T]):
-    """An event stream that runs in a task of its own and is read item by item.
+    """Runs a flow in a task and iterates over its items. Iterating raises what the flow raised.
 
-    The task exists for the way it ends: response generators are cancelled over and over while they clean up,
-    a task is cancelled once and can tell the model host to stop in peace. It also is the one place where the
-    deadline (seconds, None for none) and the server's stop apply. Iterating raises what the flow raised.
-    A flow that never ends has ``recheck``: it is awaited before each item and every few seconds, and raises when the
-    caller may listen no longer. Such a flow simply ends when the server begins to stop.
+    Response generators are cancelled repeatedly during their cleanup; a task is cancelled once and can tell the model
+    host to stop. The deadline (seconds) and the server's stop are applied here too. An endless flow has ``recheck``,
+    which runs before each item and every few seconds and raises once the caller may no longer listen; the flow ends
+    without an error when the server begins to stop.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Relay(Generic[T]):
             await asyncio.wait({self._task})
 
     def _unstarted(self, task: asyncio.Task[None]) -> None:
-        """A task cancelled before its first step runs no code at all; its reader must still be told."""
+        """End the queue of a task that was cancelled before its first step and so runs no code."""
         if task.cancelled() and not self._closing:
             self._queue.put_nowait(_End(self._drain.refusal()))
 
@@ -169,9 +169,9 @@ class Relay(Generic[T]):
         return None
 
     async def hold(self, until: Callable[[T], bool]) -> None:
-        """Wait for an item for which ``until`` holds, or a while. Raises the error if the flow fails first."""
+        """Wait a few seconds for an item that satisfies ``until``. Raises the error of a flow that fails first."""
         item: T | _End | None = None
-        # Only the wait is inside: a TimeoutError of the flow itself is not the end of the wait.
+        # Only the wait is inside: a TimeoutError of the flow is not the end of the wait.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HOLD_SECONDS):
                 while True:
@@ -207,9 +207,9 @@ class Relay(Generic[T]):
 
 
 async def until_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Run ``work``, but stop it when the client leaves; then raises ClientGoneError.
+    """Run ``work``, but cancel it and raise :func:`client_gone` when the client leaves.
 
-    The request's body must have been read before, so that ``receive`` has nothing but the disconnect to say.
+    The request's body must have been read, so that ``receive`` waits for the disconnect.
     """
     task = asyncio.create_task(work)
     watcher = asyncio.create_task(_disconnect(receive))
@@ -217,13 +217,13 @@ async def until_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise ClientGoneError("the client closed the connection")
+        raise client_gone()
     finally:
         task.cancel()
         watcher.cancel()
         await asyncio.wait({task, watcher})
         if not task.cancelled():
-            task.exception()  # the client is gone: nobody else will look at it
+            task.exception()  # mark it as retrieved: nobody is left to receive it
 
 
 async def _disconnect(receive: Receive) -> None:
@@ -232,7 +232,7 @@ async def _disconnect(receive: Receive) -> None:
 
 
 def event_stream(body: AsyncIterator[bytes], ping: ServerSentEvent = _PING) -> ASGIApp:
-    """Server-sent events; ``ping`` keeps the connection open while there are none."""
+    """Server-sent events; ``ping`` keeps an idle connection open. TimeoutError cuts off a client that stops reading."""
     return EventSourceResponse(
         body,
         headers={"Cache-Control": "no-cache"},
@@ -243,13 +243,45 @@ def event_stream(body: AsyncIterator[bytes], ping: ServerSentEvent = _PING) -> A
     )
 
 
-class StreamReply(Generic[T]):
-    """An ASGI reply that turns a relay's items into a stream.
+def ndjson_stream(body: AsyncIterator[bytes]) -> ASGIApp:
+    """JSON lines. The format has no line without meaning, so there is no ping."""
+    return EventSourceResponse(
+        body,
+        headers={"Cache-Control": "no-cache"},
+        media_type="application/x-ndjson",
+        ping=_NEVER_SECONDS,
+        send_timeout=_SEND_TIMEOUT_SECONDS,
+    )
 
-    ``render`` yields encoded items and turns errors into a last one; ``response`` makes an HTTP reply of them,
-    by default of server-sent events. With ``hold`` the status line waits for the first item that satisfies it,
-    so that early failures are plain HTTP errors. ``during`` is entered before anything is sent and left when the
-    stream has ended.
+
+async def named_events(
+    relay: Relay[T], request_id: str, named: Callable[[T], tuple[str, Any]]
+) -> AsyncIterator[bytes]:
+    """The items as events of the name and data that ``named`` returns; an error is the last event, ``error``."""
+    try:
+        async for item in relay:
+            name, data = named(item)
+            yield sse(data, name)
+    except Exception as error:
+        yield sse(envelope(known_error(error), request_id), "error")
+
+
+async def done_of(relay: Relay[T], named: Callable[[T], tuple[str, Any]]) -> Any:
+    """The data of the event ``done``. Raises the error of a flow that fails."""
+    async with relay:
+        async for item in relay:
+            name, data = named(item)
+            if name == "done":
+                return data
+    raise AssertionError("a flow ends with its result or an error")
+
+
+class StreamReply(Generic[T]):
+    """An ASGI reply that streams the items of a relay.
+
+    ``render`` yields encoded items and turns an error into a last one; ``response`` makes the HTTP reply. With ``hold``
+    the status line waits for the first item that satisfies it, so that early failures are plain HTTP errors.
+    ``during`` is entered before anything is sent and left at the end of the stream.
     """
 
     def __init__(
@@ -269,10 +301,7 @@ class StreamReply(Generic[T]):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._during:
-            await self._stream(scope, receive, send)
-
-    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._relay:
-            if self._hold is not None:
-                await until_disconnect(receive, self._relay.hold(self._hold))
-            await self._response(self._render(self._relay))(scope, receive, send)
+            async with self._relay:
+                if self._hold is not None:
+                    await until_disconnect(receive, self._relay.hold(self._hold))
+                await self._response(self._render(self._relay))(scope, receive, send)

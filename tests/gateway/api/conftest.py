@@ -24,7 +24,7 @@ Client = httpx2.AsyncClient
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A data directory of its own and a model file that nobody will load."""
+    """A temporary data directory and a model file that is never loaded."""
     model = tmp_path / "scripted.gguf"
     model.write_bytes(b"GGUF")
     return Settings(
@@ -48,7 +48,7 @@ def changed(settings: Settings, section: str, **values: Any) -> Settings:
 
 @asynccontextmanager
 async def in_process(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
-    """A client of the application itself. Replies arrive whole."""
+    """A client of the application without a socket; streams arrive in one piece."""
     app = create_app(settings, inference=inference)
     async with app.router.lifespan_context(app):
         transport = httpx2.ASGITransport(app=app)
@@ -97,7 +97,7 @@ async def server(settings: Settings, inference: ScriptedInference) -> AsyncItera
 
 
 def make_key(settings: Settings, name: str, role: Role) -> str:
-    """A key as `hearth key create` makes it, from another process' point of view."""
+    """Create a key as another process would with `hearth key create`."""
     database = Database(settings.data_dir / "hearth.db")
     database.open()
     try:

@@ -1,4 +1,4 @@
-"""The route table as tests walk over it."""
+"""The route table for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gateway.server.app import ENDPOINTS
 
 
 def path_of(endpoint: Endpoint) -> str:
-    """A path that the endpoint serves: each parameter is filled in."""
+    """A path of the endpoint, with its parameters filled in."""
     return re.sub(r"\{\w+(?::\w+)?\}", "nothing", endpoint.path)
 
 

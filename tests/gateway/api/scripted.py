@@ -1,4 +1,4 @@
-"""An Inference that plays a script and remembers what it was asked."""
+"""An Inference that plays a script and records its calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Script = Callable[[GenerateCall], Sequence[str | Delta | ToolDelta]]
 
 
 def befunge(call: GenerateCall) -> list[str]:
-    """A search term for whoever wants a JSON list, and a cited sentence for everybody else."""
+    """A search term if the schema is a list, otherwise a cited sentence."""
     schema = call.json_schema
     if isinstance(schema, dict) and schema.get("type") == "array":
         return ['["Befunge"]']
@@ -40,9 +40,9 @@ class ScriptedInference:
         self.error_after = 0
         self.reads: list[tuple[int, int]] = []  # progress of every prompt: tokens done, of all
         self.calls: list[GenerateCall] = []
-        self.kept: list[KeepAlive] = []  # what every call said about staying, in order
+        self.kept: list[KeepAlive] = []  # of every call, in order
         self.running = 0
-        self.begun = asyncio.Semaphore(0)  # one permit a generation
+        self.begun = asyncio.Semaphore(0)  # one permit per generation
         self.finished = 0
         self.cancelled = asyncio.Event()
         self.events: list[str] = []

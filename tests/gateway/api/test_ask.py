@@ -1,4 +1,4 @@
-"""POST /ask: what may come in, what goes out, and the limits between."""
+"""POST /ask: forms of questions and replies, and limits."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_the_deadline(settings: Settings, inference: ScriptedInference) ->
 
 
 def events(text: str) -> list[tuple[str, Any]]:
-    """Server-sent events as (name, data); comments left out."""
+    """Server-sent events as (name, data), without comments."""
     found = []
     for block in text.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))

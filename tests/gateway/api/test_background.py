@@ -1,4 +1,4 @@
-"""Background tasks that fail are shown and counted, and go on once they can."""
+"""Failing background tasks are shown, counted and restarted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBLEM = "an internal error (ValueError); the server's log has it"
 async def test_an_unexpected_error_does_not_end_the_worker(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker fails as only a defect makes it fail, until the defect is gone."""
+    """The worker fails with an unexpected error until the defect is removed."""
     defects: list[str] = []
 
     def lease(*values: Any, **named: Any) -> Any:

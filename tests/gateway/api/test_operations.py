@@ -1,4 +1,4 @@
-"""Probes, metrics, admin routes and request ids; none of the readings wakes the model."""
+"""Probes, metrics, admin routes and request ids; reading them does not wake the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
 
-async def test_readings_never_use_the_model(client: Client, inference: ScriptedInference) -> None:
+async def test_health_and_metrics_do_not_use_the_model(client: Client, inference: ScriptedInference) -> None:
     for path in ("/healthz", "/readyz", "/metrics", "/admin/health", "/v1/models"):
         assert (await client.get(path)).status_code == 200
     assert inference.calls == []
@@ -112,7 +112,7 @@ async def test_health_of_the_local_wiki(client: Client) -> None:
     assert (wiki["source"], wiki["status"], wiki["pages"]) == ("local", "ok", 0)
 
 
-async def test_a_wiki_that_cannot_be_reached_is_told_and_asked_only_for_questions(
+async def test_an_unreachable_wiki_is_reported_and_asked_only_for_questions(
     settings: Settings, inference: ScriptedInference
 ) -> None:
     nobody = changed(settings, "wiki", api_url="http://127.0.0.1:1/api.php")
@@ -168,7 +168,7 @@ async def test_metrics(client: Client, inference: ScriptedInference) -> None:
 
 
 @pytest.mark.parametrize("given", ["a", "A-z_0.9", "x" * 128])
-async def test_request_ids_are_taken_over(client: Client, given: str) -> None:
+async def test_valid_request_ids_are_used(client: Client, given: str) -> None:
     for path in ("/healthz", "/missing"):
         assert (await client.get(path, headers={"X-Request-ID": given})).headers["x-request-id"] == given
 
@@ -180,7 +180,7 @@ async def test_other_request_ids_are_replaced(client: Client, given: str) -> Non
     assert 0 < len(made) <= 128
 
 
-async def test_permanent_and_passing_failures_differ(client: Client, inference: ScriptedInference) -> None:
+async def test_permanent_and_temporary_failures_differ(client: Client, inference: ScriptedInference) -> None:
     inference.error = ModelUnavailableError("the file is corrupt", code="model_corrupt")
     permanent = await client.post("/v1/chat/completions", json=CHAT)
     assert permanent.status_code == 503

@@ -1,4 +1,4 @@
-"""GET / and /assets/…: what is served, how, and that it can be turned off."""
+"""GET / and /assets/…: files, headers, and the setting that disables them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model is started by the first sign that somebody will need it."""
+"""The model starts when a user types or a request begins to arrive."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ async def test_a_request_that_is_still_arriving_wakes_the_model(
     assert (await request).status_code == 200
 
 
-async def test_a_body_that_is_refused_wakes_nobody(client: Client, inference: ScriptedInference) -> None:
+async def test_a_refused_body_does_not_wake_the_model(client: Client, inference: ScriptedInference) -> None:
     assert (await client.post("/v1/chat/completions", json={"messages": 1})).status_code == 400
     assert inference.events == []

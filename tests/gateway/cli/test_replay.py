@@ -13,8 +13,8 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.api.openai.chat.request import chat_call, parse_chat
-from gateway.api.openai.completions.request import CompletionRequest, completion_calls
+from gateway.api.openai.chat_request import chat_call, parse_chat
+from gateway.api.openai.completions import CompletionRequest, completion_calls
 from gateway.api.parsing.fields import parse
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.runfile import running

@@ -1,4 +1,4 @@
-"""Anthropic's bodies: every field is honoured or refused by name; blocks become turns."""
+"""Anthropic's bodies: each field is honoured or refused by name; blocks become turns."""
 
 from __future__ import annotations
 
@@ -100,10 +100,11 @@ async def test_tools(
         {"tool_choice": {"type": "auto"}},
         {"mcp_servers": [], "container": None, "output_config": {"format": None, "effort": None}},
         {"cache_control": {"type": "ephemeral", "ttl": "1h"}},
+        {"cache_control": {"type": "ephemeral", "ttl": None}},
         {"system": ""},
     ],
 )
-async def test_fields_that_ask_for_nothing_are_accepted(client: Client, fields: dict[str, Any]) -> None:
+async def test_neutral_fields_are_accepted(client: Client, fields: dict[str, Any]) -> None:
     assert (await post(client, **fields)).status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's official client, unchanged, against a real server."""
+"""Anthropic's official client against a real server."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_message(ai: anthropic.AsyncAnthropic, inference: ScriptedInferenc
 
 
 class Place(pydantic.BaseModel):
-    """What a reply is parsed into."""
+    """The type that replies are parsed into."""
 
     city: str
 
@@ -86,7 +86,7 @@ async def test_stream(ai: anthropic.AsyncAnthropic) -> None:
 
 
 async def test_raw_events(ai: anthropic.AsyncAnthropic, server: LiveServer) -> None:
-    """Names of events equal their types, and a ping comes early, which the client hides."""
+    """Event names equal their types, and an early ping, which the client hides."""
     body = {"model": "default", "max_tokens": 5, "messages": HI, "stream": True}
     async with httpx2.AsyncClient(base_url=server.url) as client:
         reply = await client.post("/v1/messages", json=body)
@@ -96,7 +96,7 @@ async def test_raw_events(ai: anthropic.AsyncAnthropic, server: LiveServer) -> N
     assert all(f'"type":"{name}"' in data for name, (_, data) in zip(names, blocks, strict=True))
 
 
-async def test_a_conversation_goes_on_with_the_reply_as_it_came(
+async def test_a_reply_can_be_sent_back_unchanged(
     ai: anthropic.AsyncAnthropic, inference: ScriptedInference
 ) -> None:
     first = await ai.messages.create(model="default", max_tokens=9, messages=HI)
@@ -152,7 +152,7 @@ async def test_errors(ai: anthropic.AsyncAnthropic, inference: ScriptedInference
         assert (await known.messages.create(model="default", max_tokens=9, messages=HI)).content
 
 
-async def test_the_client_retries_what_passes_and_nothing_else(
+async def test_the_client_retries_only_temporary_errors(
     server: LiveServer, inference: ScriptedInference
 ) -> None:
     async with anthropic.AsyncAnthropic(base_url=server.url, api_key="none", max_retries=1) as ai:

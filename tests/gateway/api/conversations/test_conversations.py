@@ -1,4 +1,4 @@
-"""Conversations over HTTP with a scripted model: life, paging, compaction, failure."""
+"""Conversations over HTTP with a scripted model: life cycle, paging, compaction, failure."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def text_of(call: GenerateCall) -> str:
 
 
 def replies(inference: ScriptedInference) -> list[GenerateCall]:
-    """The calls that answered somebody; what runs behind them is of another lane."""
+    """The calls of replies; background calls have another lane."""
     return [call for call in inference.calls if call.lane == "interactive"]
 
 
 def talker(call: GenerateCall) -> list[str]:
-    """Summaries repeat every word with a digit or a capital of what they read; replies are short."""
+    """Summaries repeat the words of their source with a digit or a capital; replies are short."""
     text = text_of(call)
     if "Pause the conversation" in text or text.startswith("Summarize the conversation"):
         kept = dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text))
@@ -284,7 +284,7 @@ async def test_wrong_messages_name_the_field(client: Client, body: dict[str, Any
     assert (reply.status_code, reply.json()["error"]["param"]) == (400, param)
 
 
-async def test_lines_can_be_kept_without_a_reply(client: Client, inference: ScriptedInference) -> None:
+async def test_lines_can_be_stored_without_a_reply(client: Client, inference: ScriptedInference) -> None:
     name = await start(client, kind="channel")
     for nick in ("ann", "bob"):
         said = await say(client, name, f"hello from {nick}", speaker=nick, reply=False)
@@ -313,7 +313,7 @@ async def test_what_the_assistant_said_elsewhere_is_kept_as_its_own(
 async def test_a_speaker_is_forgotten_with_all_that_came_from_them(
     compacting: Client, inference: ScriptedInference
 ) -> None:
-    """Lines, replies, summaries and recorded prompts go; what others said stays and is summarized anew."""
+    """Erases lines, replies, summaries and recorded prompts; messages of others stay and are summarized again."""
     name = await start(compacting, kind="channel", policy="ceiling", participants=["ann", "bob"])
     for number in range(12):
         await say(compacting, name, f"Plan {number}: Huế {number * 11 + 100}", speaker="bob")
@@ -359,7 +359,7 @@ async def test_every_reply_to_a_forgotten_speaker_goes_wherever_it_stands(
 async def test_summaries_are_made_again_by_a_newer_prompt(
     small: Settings, inference: ScriptedInference
 ) -> None:
-    """Old rows stay; live ones carry the version of the prompt that made them."""
+    """Old rows stay; live ones have the version of their prompt."""
     async with in_process(small, inference) as client:
         name = await start(client)
         for number in range(12):

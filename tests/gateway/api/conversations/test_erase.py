@@ -1,4 +1,4 @@
-"""What is erased is gone from the disk: rows, indexes, recorded prompts, the write-ahead log, continuations."""
+"""Erased data is gone from the disk: rows, indexes, recorded prompts, the write-ahead log, continuations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORD = "zebraquartz"
 
 
 def parrot(call: GenerateCall) -> list[str]:
-    """Everything that the model writes has the word in it: replies, summaries, facts and tasks."""
+    """All output of the model contains the word: replies, summaries, facts and tasks."""
     text = text_of(call)
     if "list facts worth remembering" in text:
         fact = {"op": "add", "key": WORD, "text": f"Has a {WORD}.", "quote": WORD, "reason": f"said {WORD}"}
@@ -44,7 +44,7 @@ async def client(settings: Settings, inference: ScriptedInference) -> AsyncItera
 
 
 def on_disk(settings: Settings) -> int:
-    """How often the word stands in the database's files, in any row, index, free page or log frame."""
+    """Occurrences of the word in the database's files: rows, indexes, free pages, log frames."""
     files = [settings.data_dir / f"hearth.db{suffix}" for suffix in ("", "-wal")]
     return sum(file.read_bytes().lower().count(WORD.encode()) for file in files if file.exists())
 
@@ -83,7 +83,7 @@ async def test_nothing_of_an_erased_conversation_stays_on_disk(client: Client, s
     assert (
         (await client.get("/v1/facts")).json()["data"] == (await client.get("/v1/tasks")).json()["data"] == []
     )
-    # The reply in the conversation that is kept has the word too; nothing else may.
+    # Only the reply in the other conversation still has the word.
     await client.delete(f"/v1/conversations/{kept}")
     assert on_disk(settings) == 0
 
@@ -153,7 +153,7 @@ async def test_a_reader_delays_the_log_but_does_not_keep_it(client: Client, sett
 
 
 async def test_records_of_a_user_are_erased(client: Client, settings: Settings) -> None:
-    """A client's users are told apart by `user`; what went is gone from the disk, and the others' stays."""
+    """Erasing by `user` removes that user's records from the disk and keeps the others'."""
     for user in ("net/nick:ann", "net/nick:bob"):
         asked = {"question": f"Who made {WORD}?", "user": user}
         assert (await client.post("/ask", json=asked)).status_code == 200
@@ -179,7 +179,7 @@ async def test_records_of_a_user_are_erased(client: Client, settings: Settings) 
         assert (await client.delete(f"/v1/requests{query}")).status_code == 400
 
 
-async def test_records_of_another_owner_s_user_stay(settings: Settings, inference: ScriptedInference) -> None:
+async def test_records_of_another_owners_user_stay(settings: Settings, inference: ScriptedInference) -> None:
     keys = {name: {"Authorization": f"Bearer {make_key(settings, name, 'user')}"} for name in ("ann", "bob")}
     async with in_process(settings, inference) as client:
         for headers in keys.values():

@@ -1,4 +1,4 @@
-"""What a conversation's event stream tells: compaction, how it yields to a message and goes on, facts, the end."""
+"""A conversation's event stream: compaction that yields to messages and resumes, facts, the end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def summarizing(call: GenerateCall) -> bool:
 
 
 class Patient(ScriptedInference):
-    """Summaries wait until they may go on."""
+    """Summaries wait for permission to continue."""
 
     def __init__(self) -> None:
         super().__init__(self.answer)
@@ -68,7 +68,7 @@ def inference() -> Patient:
 
 @asynccontextmanager
 async def listening(client: Client, name: str) -> AsyncIterator[News]:
-    """The events of a conversation, as they come."""
+    """The events of a conversation."""
     news: News = []
     heard = asyncio.Event()
 
@@ -117,11 +117,11 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
             assert told["tokens"] > 300 and told["levels"] == ["now"]
             async with listening(client, name) as late:
                 assert late[0] == ("state", {"compacting": True})
-            said = await say(client, name, "Who has apples?")  # while the summary is being made
+            said = await say(client, name, "Who has apples?")  # during the summary
             assert said["message"]["text"] == "So be it."
             await until(news, "compaction_stopped")
             assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"] == []
-            await until(news, "compacting", 2)  # by itself, behind the reply
+            await until(news, "compacting", 2)  # resumed after the reply
             assert inference.summaries_begun == 2
             inference.may_go_on.set()
             assert (await until(news, "compacted"))["summaries"] >= 1
@@ -133,8 +133,8 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
             await until(news, "erased")
 
 
-async def test_who_listens_just_after_the_end_hears_of_it(settings: Settings, inference: Patient) -> None:
-    """Between the look for the conversation and the first event it was erased."""
+async def test_a_listener_just_after_the_end_gets_the_end(settings: Settings, inference: Patient) -> None:
+    """The conversation was erased between its lookup and the first event."""
     async with (
         live(settings, inference) as server,
         httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
@@ -150,9 +150,7 @@ async def test_who_listens_just_after_the_end_hears_of_it(settings: Settings, in
             ]
 
 
-async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
-    settings: Settings, inference: Patient
-) -> None:
+async def test_lines_without_a_reply_do_not_stop_a_compaction(settings: Settings, inference: Patient) -> None:
     small = changed(
         settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, facts=False, tasks=False
     )
@@ -182,7 +180,7 @@ async def test_lines_that_are_only_kept_do_not_stop_a_compaction(
 
 
 class Measured(Patient):
-    """The model host tells its speeds: it writes ``speed`` tokens a second. Summaries wait after their first piece."""
+    """Reports a decode speed of ``speed`` tokens/s. Summaries wait after their first piece."""
 
     speed = 100.0
 
@@ -281,7 +279,7 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
 async def test_the_stream_ends_with_the_right_to_it(
     settings: Settings, inference: Patient, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    """Its key is revoked, or it was opened without one and keys are needed now: by the command, in another process."""
+    """Another process revoked its key, or created the first key after it was opened without one."""
     monkeypatch.setattr("gateway.api.streaming.streams._RECHECK_SECONDS", 0.05)
     key = make_key(settings, "ann", "user") if first == "revoked" else ""
     async with live(settings, inference) as server:
@@ -308,7 +306,7 @@ def hearth_key(settings: Settings, what: str) -> None:
 
 
 async def test_no_news_reaches_a_revoked_key(settings: Settings, inference: Patient) -> None:
-    """Between two looks at the key neither: it is looked up before each piece of news, too."""
+    """Also between two periodic checks: the key is looked up before each event."""
     database = Database(settings.data_dir / "hearth.db")
     database.open()
     keys = [

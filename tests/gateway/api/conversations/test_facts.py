@@ -1,4 +1,4 @@
-"""Facts over HTTP: read after an exchange, put into prompts, corrected, forgotten, restored."""
+"""Facts over HTTP: learned from messages, put into prompts, corrected, deleted, restored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROPOSED = [
 
 
 def learner(call: GenerateCall) -> list[str]:
-    """Proposes the same facts whenever it is asked for facts; one of them only the assistant has said."""
+    """Always proposes the same facts, of which the assistant said one."""
     if "list facts worth remembering" in text_of(call):
         return [msgspec.json.encode(PROPOSED).decode()]
     return ["I think ", "you have a bicycle."]
@@ -48,9 +48,7 @@ async def facts(client: Client, want: int) -> list[dict[str, Any]]:
     raise AssertionError("no fact was learned")
 
 
-async def test_what_a_user_says_is_remembered_in_other_conversations(
-    client: Client, inference: ScriptedInference
-) -> None:
+async def test_facts_are_used_in_other_conversations(client: Client, inference: ScriptedInference) -> None:
     name = await start(client)
     await say(client, name, "Hello, I live in Huế.")
     [learned] = await facts(client, 1)
@@ -111,7 +109,7 @@ async def test_a_first_prompt_is_read_in_time(settings: Settings, inference: Scr
 async def test_facts_without_room_are_recalled_when_asked_for_and_else_listed(
     settings: Settings, inference: ScriptedInference
 ) -> None:
-    """A word is a token here: of forty-eight, two long facts leave no room for the older one."""
+    """A word is a token here; two long facts use up the budget of 48."""
     async with in_process(changed(settings, "memory", fact_tokens=48), inference) as client:
         for key, text in (
             ("pet", "Has a cat named Miu."),

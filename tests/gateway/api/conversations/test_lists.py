@@ -1,4 +1,4 @@
-"""Lists of conversations and tasks page by page, fields without secrets, and what another model changes."""
+"""Paging of conversations and tasks, redacted fields, and a change of the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def every(client: Client, path: str, limit: int) -> list[dict[str, Any]]:
 
 
 async def test_conversations_of_one_moment_are_all_listed(client: Client, settings: Settings) -> None:
-    """Those that were imported without a time all have the same."""
+    """Conversations imported without a time all have the same one."""
     names = {await start(client) for _ in range(7)}
     database = apsw.Connection(str(settings.data_dir / "hearth.db"))
     database.execute("UPDATE conversations SET updated_at = 0.0")
@@ -91,7 +91,7 @@ class Counting(ScriptedInference):
         return [10 * len(text.split()) for text in texts]
 
 
-async def test_another_model_counts_anew(
+async def test_another_model_counts_again(
     settings: Settings, inference: ScriptedInference, tmp_path: Path
 ) -> None:
     async with in_process(settings, inference) as client:

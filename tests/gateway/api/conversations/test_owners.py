@@ -1,4 +1,4 @@
-"""Two owners and every route that names a thing by its id: what is not one's own does not exist."""
+"""Things of another owner do not exist, on every route with an id."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.gateway.api.routes import ENDPOINTS, route_id
 from tests.gateway.api.scripted import ScriptedInference
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# Ids of these are everybody's.
+# These ids have no owner.
 SHARED = {"/v1/models/{id:path}", "/assets/{name}"}
 ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoint.path not in SHARED]
-# A body that each of them takes, so that no refusal of a body is mistaken for one of an id.
+# A valid body for each, so that an invalid body does not hide the check of the id.
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/conversations/{id}/messages": {"text": "x"},
     "/v1/conversations/{id}/convert": {},
     "/v1/facts/{id}": {"text": "Mallory's."},
     "/v1/tasks/{id}": {"title": "Mallory's", "state": "done"},
 }
-SECRET = "xylophone"  # in everything that Ann has
+SECRET = "xylophone"  # in all of Ann's data
 
 
 class Owners:
-    """Ann's things by the collection that they are in, and a client for each owner."""
+    """Ann's things by collection, and a client for each owner."""
 
     def __init__(self, client: Client, keys: dict[str, str]) -> None:
         self.client = client
@@ -51,7 +51,7 @@ class Owners:
         return made
 
     async def fill(self) -> None:
-        """Things in every state that an id can be in."""
+        """Create things in every state."""
         talk = await self.make("/v1/conversations", title=SECRET)
         await self.ask(
             "ann", "POST", f"/v1/conversations/{talk}/messages", json={"text": SECRET, "id": "m-1"}
@@ -65,7 +65,7 @@ class Owners:
         await self.make("/v1/tasks", title=SECRET, level="checklist", parent=task)
 
     async def everything(self) -> list[str]:
-        """All that Ann can read, without what changes by itself."""
+        """Everything that Ann can read, except values that change by themselves."""
         paths = ["/v1/conversations?archived=true", "/v1/facts?ended=true", "/v1/tasks"]
         for endpoint in ROUTES:
             if endpoint.method == "GET" and not endpoint.path.endswith("/events"):
@@ -104,14 +104,14 @@ async def _filled(
 
 
 async def test_every_id_of_somebody_else_with_every_method(owners: Owners) -> None:
-    """Also for admins; and the reply is the one for an id that nobody has, to the byte."""
+    """Also for admins. The reply equals, byte for byte, that for an unknown id."""
     before = await owners.everything()
     paths = sorted({endpoint.path for endpoint in ROUTES})
     served = {(endpoint.method, endpoint.path) for endpoint in ROUTES}
     served |= {("HEAD", path) for method, path in served if method == "GET"}
     checked = 0
     for path in paths:
-        ids = owners.ids[path.partition("/{")[0]]  # a KeyError: teach `fill` to make one
+        ids = owners.ids[path.partition("/{")[0]]  # a KeyError: extend `fill`
         for method in METHODS:
             for who in ("bob", "root"):
                 for each in ids:
@@ -129,12 +129,12 @@ async def test_every_id_of_somebody_else_with_every_method(owners: Owners) -> No
 
 
 async def test_bodies_of_endpoints_are_known() -> None:
-    """A new route with an id and a body has to tell a good one here."""
+    """A new route with an id and a body needs a valid body here."""
     needing = {endpoint.path for endpoint in ROUTES if endpoint.accepts}
     assert needing == set(BODIES), "add a good body"
 
 
-async def test_an_id_is_no_other_kind_s_id(owners: Owners) -> None:
+async def test_ids_of_another_kind_are_unknown(owners: Owners) -> None:
     for endpoint in ROUTES:
         for kind, ids in owners.ids.items():
             if kind != collection(endpoint):
@@ -146,7 +146,7 @@ async def test_an_id_is_no_other_kind_s_id(owners: Owners) -> None:
                     assert reply.status_code == 404, route_id(endpoint)
 
 
-async def test_lists_have_one_s_own_only(owners: Owners) -> None:
+async def test_lists_contain_only_the_owners_things(owners: Owners) -> None:
     for who in ("bob", "root"):
         for path in (
             "/v1/conversations?archived=true",
@@ -157,7 +157,7 @@ async def test_lists_have_one_s_own_only(owners: Owners) -> None:
             assert (await owners.ask(who, "GET", path)).json()["data"] == [], path
 
 
-async def test_ids_in_bodies_are_one_s_own_too(owners: Owners) -> None:
+async def test_ids_in_bodies_are_checked_too(owners: Owners) -> None:
     objective, task, item = owners.ids["/v1/tasks"]
     before = await owners.everything()
     for level, parent in (("checklist", task), ("task", objective), ("checklist", item)):
@@ -170,7 +170,7 @@ async def test_ids_in_bodies_are_one_s_own_too(owners: Owners) -> None:
 
 
 async def test_equal_ids_are_different_things(owners: Owners, inference: ScriptedInference) -> None:
-    """Tasks are numbered by owner, and callers choose the ids of messages and requests."""
+    """Tasks are numbered per owner, and callers choose the ids of messages and requests."""
     before = await owners.everything()
     body = {"title": "Bob's", "day": "2026-11-20"}
     task = (await owners.ask("bob", "POST", "/v1/tasks", json=body)).json()["id"]
@@ -186,11 +186,11 @@ async def test_equal_ids_are_different_things(owners: Owners, inference: Scripte
     assert await owners.everything() == before
 
 
-async def test_nothing_of_ann_s_is_in_bob_s_prompts(owners: Owners, inference: ScriptedInference) -> None:
+async def test_bobs_prompts_contain_nothing_of_anns(owners: Owners, inference: ScriptedInference) -> None:
     ann = {call.owner for call in inference.calls}
     assert ann and "" not in ann
     owners.client.headers["Authorization"] = f"Bearer {owners._keys['bob']}"
     await say(owners.client, await start(owners.client), "What pet do I have, and what is there to do?")
-    calls = [call for call in inference.calls if call.owner not in ann]  # her facts may still be looked for
+    calls = [call for call in inference.calls if call.owner not in ann]  # jobs of Ann may still run
     assert calls
     assert not any(SECRET in text_of(call) for call in calls)

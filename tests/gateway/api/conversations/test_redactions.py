@@ -1,4 +1,4 @@
-"""Secrets are taken out before anything is stored, wherever they were written, and counted there."""
+"""Secrets are redacted before anything is stored, and counted."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ async def test_every_kind_of_row_counts_its_secrets(settings: Settings, inferenc
     assert SECRET.encode() not in stored(settings.data_dir)
 
 
-async def test_what_has_no_secret_counts_none(client: Client) -> None:
+async def test_texts_without_secrets_count_none(client: Client) -> None:
     name = await start(client, title="Trains")
     assert (await client.get(f"/v1/conversations/{name}")).json()["redactions"] == 0

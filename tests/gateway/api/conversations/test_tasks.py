@@ -26,7 +26,7 @@ PROPOSED = [
 
 
 def keeper(call: GenerateCall) -> list[str]:
-    """Proposes one task that the user named, one that nobody did, and the end of one that does not exist."""
+    """Proposes a task that the user named, one that nobody named, and the end of one that does not exist."""
     text = text_of(call)
     if "list changes to the tasks" in text:
         return [msgspec.json.encode(PROPOSED).decode()]

@@ -1,4 +1,4 @@
-"""Messages and changes of one conversation take turns, however they come; afterwards no lock is left."""
+"""Messages and changes of a conversation take turns; no lock remains afterwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Act = Callable[[Client, str], Coroutine[Any, Any, httpx2.Response]]
 
 
 class Gated(ScriptedInference):
-    """A generation that begins waits for a permit of ``gate``; ``most`` is how many were ever under way at once."""
+    """Each generation waits for a permit of ``gate``; ``most`` is the maximum of concurrent ones."""
 
     def __init__(self) -> None:
         super().__init__(talker)
@@ -41,7 +41,7 @@ class Gated(ScriptedInference):
             self.under_way.remove(text_of(call))
 
     def answers(self, line: str) -> bool:
-        """Whether the reply to ``line`` is being made."""
+        """Whether the reply to ``line`` is being generated."""
         return any(text.endswith(line) for text in self.under_way)
 
 
@@ -54,7 +54,7 @@ class Talk:
         self.turns = conversations.turns
 
     async def waiting(self, number: int) -> None:
-        """Until so many hold the conversation's turn or wait for it."""
+        """Wait until ``number`` tasks hold the conversation's turn or wait for it."""
         await until(lambda: self.turns.users(self.name) == number)
 
     def post(self, text: str) -> asyncio.Task[dict[str, Any]]:
@@ -127,7 +127,7 @@ async def forget(client: Client, name: str) -> httpx2.Response:
 async def test_a_change_of_the_whole_conversation_runs_beside_no_message(
     settings: Settings, act: Act
 ) -> None:
-    """It begins behind two messages, the second of which has waited itself, and ends before the third one begins."""
+    """It runs after two messages, of which the second has waited too, and before the third."""
     inference = Gated()
     async with talking(settings, inference) as talk:
         for number in range(12):  # something to compact
@@ -162,7 +162,7 @@ async def test_a_change_of_the_whole_conversation_runs_beside_no_message(
 
 
 async def test_a_change_finds_the_conversation_as_the_change_before_it_left_it(settings: Settings) -> None:
-    """Both were asked for while a message was answered; the second one must not bring a forgotten name back."""
+    """Both arrive while a message is answered; the second must not restore a forgotten name."""
     inference = Gated()
     async with talking(settings, inference) as talk:
         name = talk.name = await start(talk.client, kind="channel", participants=["ann", "bob"])
@@ -196,7 +196,7 @@ async def test_nothing_is_changed_in_a_conversation_that_was_erased_meanwhile(se
         assert not talk.turns.keys
 
 
-async def test_who_leaves_the_line_leaves_no_lock(settings: Settings) -> None:
+async def test_a_cancelled_waiter_leaves_no_lock(settings: Settings) -> None:
     inference = Gated()
     async with talking(settings, inference) as talk:
         first = talk.post("line one")

@@ -1,4 +1,4 @@
-"""Hostile requests on every route: foreign names and pages, keys that are none, other spellings of paths."""
+"""Hostile requests on every route: foreign hosts and origins, invalid keys, other spellings of paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADMIN_ROUTES = [endpoint for endpoint in ENDPOINTS if endpoint.access == "admin"
 
 
 class Keys:
-    """One credential of each kind. ``refused`` are not keys, or not any more."""
+    """One credential of each kind; ``refused`` are invalid or revoked."""
 
     def __init__(self, settings: Settings) -> None:
         self.user, self.admin = make_key(settings, "user", "user"), make_key(settings, "admin", "admin")
@@ -51,12 +51,12 @@ def keys(settings: Settings) -> Keys:
 
 
 def encoded(headers: dict[str, str]) -> dict[bytes, bytes]:
-    """Header values as bytes, so that any text can be sent."""
+    """Header values as bytes, so that they can have any text."""
     return {name.encode(): value.encode() for name, value in headers.items()}
 
 
 async def test_every_route_with_every_credential(client: Client, keys: Keys) -> None:
-    """Route x credential x role, from the route table: a new route is in it by itself."""
+    """Route × credential × role, from the route table, so that new routes are included."""
     checked = 0
     for endpoint in ENDPOINTS:
         path = path_of(endpoint)
@@ -95,7 +95,7 @@ async def test_no_method_opens_a_route_to_strangers(client: Client, keys: Keys) 
 
 
 async def test_foreign_names_reach_nothing(client: Client, keys: Keys) -> None:
-    """DNS rebinding: whatever the key and the route, a name that is not ours gets 421."""
+    """DNS rebinding: an unknown host gets 421 with any key on any route."""
     for host in (
         "evil.example",
         "127.0.0.1.evil.example:8420",
@@ -109,12 +109,12 @@ async def test_foreign_names_reach_nothing(client: Client, keys: Keys) -> None:
 
 
 async def test_foreign_pages_reach_nothing(client: Client, inference: ScriptedInference) -> None:
-    """CSRF: no key is needed here, as on a loopback server that a browser on the same machine can reach."""
+    """CSRF on a loopback server without keys, which local browsers can reach."""
     marks = [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}]
     for endpoint in ENDPOINTS:
         for headers in marks:
             reply = await client.request(endpoint.method, path_of(endpoint), headers=headers)
-            # A foreign page may ask for what changes nothing; the browser does not let it read the reply.
+            # A foreign page may send safe requests; the browser does not let it read the reply.
             assert (reply.status_code == 403) is (endpoint.method != "GET"), route_id(endpoint)
             assert not [name for name in reply.headers if name.startswith("access-control-")]
         preflight = {"Origin": "https://evil.example", "Access-Control-Request-Method": endpoint.method}
@@ -151,7 +151,7 @@ SPELLINGS = (
 
 
 def spellings(path: str) -> list[str]:
-    """Every spelling, and those with parts of the path itself written otherwise."""
+    """All spellings, also of parts of the path."""
     bare = path.removeprefix("/")
     made = [form.format(bare) for form in SPELLINGS]
     made += [path.upper(), path.replace("/", "%2f"), path.replace("/", "%252f"), path.replace("/", "\\")]
@@ -165,7 +165,7 @@ def spellings(path: str) -> list[str]:
 
 
 async def send(server: LiveServer, head: str) -> bytes:
-    """The raw reply to a raw head."""
+    """Send a raw head and return the raw reply."""
     reader, writer = await server.connect()
     writer.write(f"{head}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode())
     reply = await asyncio.wait_for(reader.read(), PATIENCE)
@@ -176,7 +176,7 @@ async def send(server: LiveServer, head: str) -> bytes:
 async def test_no_spelling_of_a_path_gives_admin_rights(
     server: LiveServer, keys: Keys, inference: ScriptedInference
 ) -> None:
-    """Raw on the wire, because clients mend paths before they send them."""
+    """Raw, because clients normalize paths."""
     for endpoint in ADMIN_ROUTES:
         for path in spellings(endpoint.path):
             head = f"{endpoint.method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {keys.user}"
@@ -203,6 +203,6 @@ async def test_headers_name_no_other_request(server: LiveServer, keys: Keys, hea
 async def test_thousands_of_ranges_cost_nothing(server: LiveServer, count: int) -> None:
     ranges = "bytes=" + ",".join(f"{number}-{number}" for number in range(count))
     reply = await send(server, f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nRange: {ranges}")
-    # Over the limit of a head, or ignored: nothing here is served in parts.
+    # Refused as too long, or ignored: ranges are not supported.
     assert reply.split()[1] == (b"431" if len(ranges) > 32_000 else b"200")
     assert b"multipart" not in reply

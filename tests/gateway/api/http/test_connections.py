@@ -1,4 +1,4 @@
-"""Real sockets: clients that leave, stall, send too much, or come in too great a number."""
+"""Real sockets: clients that leave, stall, send too much, or are too many."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def status_and_error(raw: bytes) -> tuple[int, str]:
-    """Status and error code; every refusal has the envelope and a request id."""
+    """Status and error code, after a check of the envelope and the request id."""
     head, _, body = raw.partition(b"\r\n\r\n")
     assert b"x-request-id: " in head.lower()
     error = json.loads(body)["error"]
@@ -52,7 +52,7 @@ def status_and_error(raw: bytes) -> tuple[int, str]:
 async def test_a_client_that_leaves_cancels_the_generation(
     server: LiveServer, inference: ScriptedInference, path: str, body: bytes, accept: str
 ) -> None:
-    inference.delay = 3600.0  # not one more piece
+    inference.delay = 3600.0  # no further piece
     _, writer = await server.connect()
     writer.write(request(path, body, accept))
     await inference.begun.acquire()
@@ -151,7 +151,7 @@ async def test_a_refusal_before_the_body_is_read_closes_the_connection(server: L
         (b"GET / HTTP/1.1\r\n\r\n", 400, "invalid_http"),
     ],
 )
-async def test_what_is_no_request(server: LiveServer, raw: bytes, status: int, code: str) -> None:
+async def test_malformed_requests(server: LiveServer, raw: bytes, status: int, code: str) -> None:
     reader, writer = await server.connect()
     writer.write(raw)
     assert status_and_error(await read_all(reader)) == (status, code)

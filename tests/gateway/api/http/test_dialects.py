@@ -1,4 +1,4 @@
-"""Each family of clients is told of errors in its own envelope, wherever they come from; no body breaks a handler."""
+"""Errors have the envelope of the client's dialect, wherever they arise; no body breaks a handler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HI = [{"role": "user", "content": "hi"}]
 
 
 def message_of(path: str, body: dict[str, Any]) -> tuple[str, str | None]:
-    """The message of an error in the envelope that belongs to the path, and its type where there is one."""
+    """The message of an error in the envelope of the path, and its type if it has one."""
     if path.startswith("/api/"):
         assert set(body) == {"error", "code", "request_id"}
         return str(body["error"]), None
@@ -33,7 +33,7 @@ def message_of(path: str, body: dict[str, Any]) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("path", [*OLLAMA, *ANTHROPIC])
-async def test_every_door_speaks_the_dialect(
+async def test_errors_have_the_envelope_of_the_dialect(
     settings: Settings, inference: ScriptedInference, path: str
 ) -> None:
     settings = changed(settings, "server", max_body_bytes=5000)
@@ -104,7 +104,7 @@ async def test_a_browser_of_a_configured_origin_may_send_what_its_sdk_sends(
     assert "request-id" in reply.headers["access-control-expose-headers"].lower()
 
 
-# Values near what the fields take, so that most of a body passes and one field is odd.
+# Mostly valid values, so that most of a body passes and one field fails.
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 10**20) | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
@@ -153,7 +153,7 @@ BODY = st.fixed_dictionaries(
 
 @given(path=st.sampled_from([*OLLAMA, *ANTHROPIC]), body=BODY | ODD)
 @hypothesis_settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_json_is_too_odd(fuzzed: Any, path: str, body: Any) -> None:
+def test_odd_json_breaks_nothing(fuzzed: Any, path: str, body: Any) -> None:
     reply = fuzzed(path, json.dumps(body).encode())
     assert reply.status_code < 500, reply.text
     if reply.status_code >= 400:
@@ -162,7 +162,7 @@ def test_no_json_is_too_odd(fuzzed: Any, path: str, body: Any) -> None:
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A call of one application that stays open; Hypothesis' examples are no coroutines."""
+    """A synchronous call of one application, because Hypothesis runs no coroutines."""
     import asyncio
 
     folder: Path = tmp_path_factory.mktemp("fuzz")

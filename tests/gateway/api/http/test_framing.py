@@ -1,4 +1,4 @@
-"""Requests whose lines or lengths two programs may read differently (RFC 9112): refused, and so is what follows."""
+"""Requests that two programs may frame differently (RFC 9112) are refused, and the connection is closed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REFUSED = {
     "both lengths in HTTP/1.0": head(CODED, LENGTH, version=b"1.0") + CHUNKED,
     "two hosts": head(b"Host: 127.0.0.1", LENGTH) + CHAT,
 }
-# The head is right, so that the handler waits for the body, and what is wrong is there.
+# Valid heads with invalid bodies: the handler waits for the body.
 IN_BODY = {
     "a bare line feed after a chunk's size": CHUNKED.replace(b"\r\n", b"\n", 1),
     "a bare line feed in a chunk's extension": CHUNKED.replace(b"\r\n", b";\nx\r\n", 1),
@@ -65,7 +65,7 @@ IN_BODY = {
 
 
 async def answered(server: LiveServer, *pieces: bytes) -> bytes:
-    """All that comes back until the server closes the connection; our side stays open."""
+    """Read until the server closes the connection; our side stays open."""
     reader, writer = await server.connect()
     for piece in pieces:
         writer.write(piece)
@@ -88,7 +88,7 @@ async def test_a_doubtful_head_is_refused_and_the_connection_closed(
 
 
 async def test_a_doubtful_head_in_pieces(server: LiveServer, inference: ScriptedInference) -> None:
-    """Seen as it comes, and also where it is the second on its connection."""
+    """Also if it arrives in pieces, or second on its connection."""
     raw = REFUSED["a bare line feed between fields"]
     reply = await answered(server, *(bytes([byte]) for byte in raw))
     assert status_and_error(reply) == (400, "invalid_http")
@@ -113,14 +113,14 @@ async def test_a_doubtful_body_is_refused_and_the_connection_closed(
     "raw",
     [
         head(LENGTH) + CHAT,
-        head(LENGTH, LENGTH) + CHAT,  # the same twice is one
+        head(LENGTH, LENGTH) + CHAT,  # equal lengths are valid
         head(CODED) + CHUNKED,
         head(CODED.upper()) + CHUNKED,
         head(CODED) + b"0;x=y\r\nX: y\r\n\r\n".join(CHUNKED.rsplit(b"0\r\n\r\n", 1)),
         head(LENGTH, version=b"1.0") + CHAT,
     ],
 )
-async def test_what_is_in_order_is_answered(
+async def test_valid_requests_are_answered(
     server: LiveServer, inference: ScriptedInference, raw: bytes
 ) -> None:
     closing = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"

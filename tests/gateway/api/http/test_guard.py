@@ -1,4 +1,4 @@
-"""Host, origin, content type, keys: what a request must show before anything is done for it."""
+"""Checks of host, origin, content type and key."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_configured_origins_get_cors(settings: Settings, inference: Script
         assert "Authorization" in preflight.headers["access-control-allow-headers"]
 
         reply = await client.post("/ask", json={}, headers={"Origin": "https://app.example"})
-        assert reply.status_code == 400  # an error can be read by the page too
+        assert reply.status_code == 400  # the page can read errors too
         assert reply.headers["access-control-allow-origin"] == "https://app.example"
         assert "Origin" in reply.headers["vary"]
 
@@ -88,7 +88,7 @@ async def test_configured_origins_get_cors(settings: Settings, inference: Script
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
 )
-async def test_json_endpoints_take_json_alone(client: Client, kind: str | None) -> None:
+async def test_json_endpoints_accept_only_json(client: Client, kind: str | None) -> None:
     headers = {"Content-Type": kind} if kind else {}
     body = b'{"messages": [{"role": "user", "content": "hi"}]}'
     reply = await client.post("/v1/chat/completions", content=body, headers=headers)

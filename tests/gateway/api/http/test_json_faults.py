@@ -1,4 +1,4 @@
-"""JSON that is not taken, in a request or from a model: nested deeply, or saying what JSON cannot."""
+"""Refused JSON, in requests and from models: deep nesting, and values that JSON cannot express."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.gateway.api.scripted import ScriptedInference
 
 HI = [{"role": "user", "content": "hi"}]
 FUNCTION = {"name": "f", "parameters": "DEEP"}
-# Path, body with DEEP where something nested stands, and the field that an error names.
+# Path, body with DEEP for a nested value, and the field that the error names.
 REQUESTS: list[tuple[str, dict[str, Any], str]] = [
     (
         "/v1/chat/completions",
@@ -57,7 +57,7 @@ REQUESTS: list[tuple[str, dict[str, Any], str]] = [
 
 
 def nested(depth: int) -> str:
-    """A schema of objects, each inside a list: two levels a step."""
+    """A schema of objects in lists: two levels a step."""
     return '{"anyOf":[' * (depth // 2) + "{}" + "]}" * (depth // 2)
 
 
@@ -71,7 +71,7 @@ async def post(client: Client, path: str, body: bytes) -> Any:
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 2, 300, 900, 100_000])
 @pytest.mark.parametrize(("path", "body", "field"), REQUESTS)
-async def test_what_is_nested_too_deeply_is_refused_by_name(
+async def test_deep_nesting_is_refused_by_name(
     client: Client, inference: ScriptedInference, path: str, body: dict[str, Any], field: str, depth: int
 ) -> None:
     reply = await post(client, path, sent(body, depth))
@@ -81,7 +81,7 @@ async def test_what_is_nested_too_deeply_is_refused_by_name(
     assert inference.calls == []
 
 
-async def test_what_is_nested_as_deeply_as_allowed_is_taken_and_recorded(
+async def test_the_allowed_depth_is_accepted_and_recorded(
     client: Client, inference: ScriptedInference
 ) -> None:
     body = REQUESTS[0][1]
@@ -113,7 +113,7 @@ async def test_arguments_of_an_earlier_call(client: Client) -> None:
 async def test_arguments_that_a_model_writes(
     client: Client, inference: ScriptedInference, depth: int
 ) -> None:
-    """Where the client gets them decoded, as Ollama's and Anthropic's do, they come as text instead."""
+    """Ollama and Anthropic send arguments decoded; those that cannot be decoded become text."""
     deep = f'{{"x":{nested(depth)}}}'
 
     def script(call: GenerateCall) -> list[ToolDelta]:
@@ -130,13 +130,13 @@ async def test_arguments_that_a_model_writes(
     assert (reply.status_code, reply.json()["content"]) == (200, [{"type": "text", "text": f"f {deep}"}])
 
 
-def test_brackets_in_strings_are_no_depth() -> None:
+def test_brackets_in_strings_do_not_count() -> None:
     assert deep_field(json.dumps({"a": ["[" * 500, '\\"[{' * 500], "b": [[1]] * 500}).encode()) is None
 
 
 @pytest.mark.parametrize("body", [b'"' * 400_000, b'\\"' * 200_000, b'"' + b'\\"' * 200_000, b"[" * 400_000])
 @pytest.mark.timeout(20)
-def test_looking_takes_linear_time(body: bytes) -> None:
+def test_the_depth_check_takes_linear_time(body: bytes) -> None:
     deep_field(b"[" * MAX_DEPTH + body)
     deep_field(b"{}" * MAX_DEPTH + body)
 
@@ -156,7 +156,7 @@ def test_looking_takes_linear_time(body: bytes) -> None:
         ('{"temperature": 1,}', None, "the body is not valid JSON"),
     ],
 )
-async def test_what_json_cannot_say_is_refused_by_name(
+async def test_values_that_json_cannot_express_are_refused_by_name(
     client: Client, body: str, param: str | None, words: str
 ) -> None:
     reply = await post(client, "/v1/chat/completions", body.encode())

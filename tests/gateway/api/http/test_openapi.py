@@ -1,4 +1,4 @@
-"""The OpenAPI document: every endpoint is in it, it is valid, and real replies are as it says."""
+"""The OpenAPI document is complete, valid, and true of real replies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _references(value: Any) -> list[str]:
 
 
 def check(reply: Any, method: str, path: str) -> None:
-    """The reply's status and JSON body are as the document says."""
+    """Check the reply's status and JSON body against the document."""
     described = DOCUMENT["paths"][path][method.lower()]["responses"]
     assert str(reply.status_code) in described, (method, path, reply.status_code, reply.text)
     content = described[str(reply.status_code)]["content"]

@@ -1,4 +1,4 @@
-"""Requests made up from the OpenAPI document: no undeclared status, replies as described, memory flat."""
+"""Generated requests from the OpenAPI document: declared statuses only, replies as described, constant memory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tests.end_to_end.server import Server
 
 # More by hand: HEARTH_TEST_FUZZ=10000 python -m pytest tests/gateway/api/http/test_schema_fuzz.py
 REQUESTS = int(os.environ.get("HEARTH_TEST_FUZZ", "1500"))
-# By the end of the path: the field that bounds a generation.
+# The field that limits a generation, by the end of the path.
 _SHORT = {"/completions": {"max_tokens": 4}, "/messages": {"max_tokens": 4}}
 _SHORT |= {"/responses": {"max_output_tokens": 4}}
 _SHORT |= {"/chat": {"options": {"num_predict": 4}}, "/generate": {"options": {"num_predict": 4}}}
-# These stop or wait for the model again and again and would leave no time for the others.
+# These stop or await the model and would take all the time.
 _SELDOM = ("/admin/host/unload", "/admin/host/warm", "/events")
 
 
 def _bounded(path: str, body: object) -> object:
-    """Every generation is a few tokens long, whatever the request asks for."""
+    """Limit each generation to a few tokens."""
     if not isinstance(body, dict):
         return body
     short = next((fields for end, fields in _SHORT.items() if path.endswith(end)), {})
@@ -34,7 +34,7 @@ def _bounded(path: str, body: object) -> object:
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_made_up_requests_break_nothing(tmp_path: Path, tiny_model: Path) -> None:
-    # The limits of /ask are for the tiny model's context; everything short, so that many requests fit the time.
+    # Limits for the tiny model's context, and short answers for many requests.
     flags = {
         "HEARTH_ASK__PROMPT_TOKENS": "240",
         "HEARTH_ASK__ANSWER_TOKENS": "32",
@@ -53,7 +53,7 @@ def test_made_up_requests_break_nothing(tmp_path: Path, tiny_model: Path) -> Non
             gc.collect()
             sizes.append(gateway.memory_info().rss)
         assert server.client.get("/healthz").status_code == 200
-        # The first operations import and cache; after them it stays about the same.
+        # The first operations import modules and fill caches.
         half = len(sizes) // 2
         assert sizes[-1] - sizes[half] < 48 * 1024 * 1024, [size // 2**20 for size in sizes]
     finally:

@@ -1,4 +1,4 @@
-"""The server's life: its address, its end, its size."""
+"""The server's address, shutdown and size."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_a_second_stop_does_not_wait(settings: Settings, inference: Script
 
 
 async def test_listeners_do_not_hold_up_a_stop(settings: Settings, inference: ScriptedInference) -> None:
-    """News have no end of their own: without a task to finish there is nothing to wait for."""
+    """Event streams never end by themselves, so shutdown does not wait for them."""
     async with (
         live(changed(settings, "server", shutdown_grace_seconds=3600.0), inference) as server,
         httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE) as client,
@@ -129,7 +129,7 @@ def test_urls() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_the_program_is_small_and_ends_when_told(
+async def test_the_program_is_small_and_stops_on_request(
     settings: Settings, tmp_path: Path, number: signal.Signals
 ) -> None:
     child = await asyncio.create_subprocess_exec(
@@ -145,7 +145,7 @@ async def test_the_program_is_small_and_ends_when_told(
         process = psutil.Process(child.pid)
         assert process.children() == []
         assert process.memory_info().rss < 80e6
-        # A connection that says nothing must not hold up the end.
+        # An idle connection must not delay the shutdown.
         _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         child.send_signal(number)
         rest, errors = await asyncio.wait_for(child.communicate(), PATIENCE)

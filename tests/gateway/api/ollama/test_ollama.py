@@ -1,4 +1,4 @@
-"""Ollama's bodies: every field is honoured or refused by name, in Ollama's envelope."""
+"""Ollama's bodies: each field is honoured or refused by name, in Ollama's envelope."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NEUTRAL: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", NEUTRAL)
-async def test_fields_that_ask_for_nothing_are_accepted(client: Client, fields: dict[str, Any]) -> None:
+async def test_neutral_fields_are_accepted(client: Client, fields: dict[str, Any]) -> None:
     assert (await chat(client, **fields)).status_code == 200
 
 
@@ -168,7 +168,7 @@ async def test_which_call_a_tool_message_answers(client: Client, inference: Scri
     assert "`messages[4]`" in (await chat(client, messages=twice)).json()["error"]
 
 
-async def test_show_wants_a_name(client: Client) -> None:
+async def test_show_needs_a_name(client: Client) -> None:
     assert (
         await client.post("/api/show", json={"name": "default:latest", "verbose": True})
     ).status_code == 200

@@ -1,4 +1,4 @@
-"""Ollama's official client, unchanged, against a real server."""
+"""Ollama's official client against a real server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_chat_stream(ai: ollama.AsyncClient) -> None:
     assert [line.eval_count for line in lines] == [None] * 5 + [5]
 
 
-async def test_the_conversation_goes_on_with_the_reply_as_it_came(
+async def test_a_reply_can_be_sent_back_unchanged(
     ai: ollama.AsyncClient, inference: ScriptedInference
 ) -> None:
     first = await ai.chat("default", HI)

@@ -20,7 +20,7 @@ from tests.gateway.api.scripted import ScriptedInference
 
 
 class ScriptedEmbedder(Embedder):
-    """Counts words: as many dimensions as asked for, the words in the first one. More than three are too many."""
+    """The first dimension is the number of words, of which a text may have three."""
 
     name = "words"
 

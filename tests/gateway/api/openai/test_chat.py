@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: every field is honoured or refused by name."""
+"""POST /v1/chat/completions: each field is honoured or refused by name."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_null_is_as_good_as_absent(client: Client, inference: ScriptedInfe
         {"service_tier": "auto"},
     ],
 )
-async def test_fields_that_ask_for_nothing_are_accepted(client: Client, fields: dict[str, Any]) -> None:
+async def test_neutral_fields_are_accepted(client: Client, fields: dict[str, Any]) -> None:
     assert (await post(client, **fields)).status_code == 200
 
 
@@ -272,7 +272,7 @@ async def test_the_owner_is_the_key_s(
 async def test_a_timeout_inside_the_model_s_part_is_an_error_like_any_other(
     client: Client, inference: ScriptedInference, stream: bool
 ) -> None:
-    """The status line of a stream is held back for a while, and the end of that is a TimeoutError too."""
+    """Holding back the status line ends with a TimeoutError as well."""
     inference.error = TimeoutError()
     reply = await asyncio.wait_for(post(client, stream=stream), PATIENCE)
     assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")

@@ -48,7 +48,7 @@ async def chunks_of(client: Client, **fields: Any) -> list[Any]:
 
 
 async def recorded(settings: Settings, reply_id: str) -> RequestRecord:
-    """What the request log has of the request that a reply answers."""
+    """The record of a reply's request in the request log."""
     database = Database(settings.data_dir / "hearth.db")
     database.open()
     try:
@@ -58,7 +58,7 @@ async def recorded(settings: Settings, reply_id: str) -> RequestRecord:
         database.close()
 
 
-# --------------------------------------------------------------------------- what the model is asked
+# --------------------------------------------------------------------------- calls of the model
 
 
 async def test_tools_and_their_choice_reach_the_model(client: Client, inference: ScriptedInference) -> None:

@@ -53,7 +53,7 @@ async def test_choices_are_in_the_order_of_the_prompts(
     reply = await ai.completions.create(model="default", prompt=["a", "b"], n=2, best_of=2, seed=5)
     assert [(c.index, c.text) for c in reply.choices] == [(0, "a/5"), (1, "a/6"), (2, "b/5"), (3, "b/6")]
     assert reply.usage is not None
-    # Each prompt counts once, each choice's output always.
+    # A prompt counts once, the output of every choice counts.
     one = await ai.completions.create(model="default", prompt="a")
     assert one.usage is not None
     assert reply.usage.prompt_tokens == 2 * one.usage.prompt_tokens
@@ -104,7 +104,7 @@ async def test_tokens_that_would_be_read_otherwise_are_refused(
 
 
 async def test_a_schema_reaches_the_model(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
-    """Ours: OpenAI has it for chats alone."""
+    """An addition: OpenAI supports it for chats only."""
     for wanted, schema in (
         ({"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}, {"type": "array"}),
         ({"type": "json_object"}, {"type": "object"}),

@@ -101,8 +101,8 @@ async def test_base64_is_little_endian_float32(client: Client) -> None:
     assert near(array.array("f", base64.b64decode(packed["data"][0]["embedding"])), plain)
 
 
-async def test_tasks_put_words_around_the_text(client: Client) -> None:
-    """The tiny model's architecture is EmbeddingGemma's, so it gets its prompts from the catalog."""
+async def test_tasks_add_their_prompts(client: Client) -> None:
+    """The tiny model has EmbeddingGemma's architecture and so its task prompts."""
 
     async def vector(text: str, **fields: Any) -> list[float]:
         reply = await client.post("/v1/embeddings", json={"model": NAME, "input": text, **fields})
@@ -146,7 +146,7 @@ async def test_refusals(client: Client) -> None:
         assert named in reply.json()["error"]["message"], fields
 
 
-async def test_health_and_metrics_tell_of_the_second_host(client: Client) -> None:
+async def test_health_and_metrics_include_the_embedding_host(client: Client) -> None:
     health = (await client.get("/admin/health")).json()["embedding"]
     assert health["host"]["state"] == "stopped", "asking wakes no model"
     assert (health["model"]["name"], health["dimensions"]) == (NAME, None)

@@ -1,4 +1,4 @@
-"""The official client, unchanged, against a real server."""
+"""OpenAI's official client against a real server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_streaming(ai: openai.AsyncOpenAI) -> None:
     assert chunks[-1].usage.completion_tokens == 5
 
 
-async def test_a_conversation_goes_on_with_the_reply_as_it_came(
+async def test_a_reply_can_be_sent_back_unchanged(
     ai: openai.AsyncOpenAI, inference: ScriptedInference
 ) -> None:
     first = await ai.chat.completions.create(model="default", messages=HI)
@@ -99,7 +99,7 @@ async def test_errors(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> N
         assert [chunk async for chunk in stream] == []
 
 
-async def test_the_client_retries_what_passes_and_nothing_else(
+async def test_the_client_retries_only_temporary_errors(
     server: LiveServer, inference: ScriptedInference
 ) -> None:
     async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=1) as ai:

@@ -68,7 +68,7 @@ async def test_text(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> Non
     (call,) = inference.calls
     assert call.messages == [Message("system", "Be brief."), Message("user", "hi")]
     assert (call.max_tokens, call.sampling.temperature, call.sampling.top_p) == (99, 0.25, 0.5)
-    Response.model_validate(reply.model_dump())  # nothing is missing or of another type
+    Response.model_validate(reply.model_dump())  # complete and of the right types
 
 
 async def test_a_limit_makes_it_incomplete(ai: openai.AsyncOpenAI) -> None:

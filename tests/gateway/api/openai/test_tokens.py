@@ -1,4 +1,4 @@
-"""POST /tokenize and /detokenize: fields, shapes, refusals. The tokenizer itself is the model's."""
+"""POST /tokenize and /detokenize: fields, shapes, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls as Ollama's and Anthropic's official clients see them."""
+"""Tool calls with Ollama's and Anthropic's official clients."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ async def test_ollama_streams_whole_calls(llama: ollama.AsyncClient, inference: 
     ]
 
 
-async def test_ollama_shows_what_there_is(llama: ollama.AsyncClient, inference: ScriptedInference) -> None:
+async def test_ollama_shows_a_cut_off_call_as_text(
+    llama: ollama.AsyncClient, inference: ScriptedInference
+) -> None:
     inference.script = cut_off
     reply = await llama.chat("default", HI, tools=[add], options={"num_predict": 1})
     assert (reply.message.content, reply.message.tool_calls) == ('add {"a":', None)
@@ -144,7 +146,7 @@ async def test_anthropic_streams_pieces(
     assert reply.stop_reason == "tool_use"
 
 
-async def test_anthropic_shows_what_there_is(
+async def test_anthropic_shows_a_cut_off_call_as_text(
     claude: anthropic.AsyncAnthropic, inference: ScriptedInference
 ) -> None:
     inference.script = cut_off

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
-from starlette.requests import Request
 
 from gateway.api.generation import (
     Choice,
@@ -26,7 +25,7 @@ from gateway.api.generation import (
 )
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.models import check_model
-from gateway.api.openai.responses.request import (
+from gateway.api.openai.responses_request import (
     ResponsesFunctionTool,
     ResponsesRequest,
     TextConfig,
@@ -35,7 +34,7 @@ from gateway.api.openai.responses.request import (
     parse_responses,
     response_call,
 )
-from gateway.api.services import caller_of, services_of
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import sse
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall
@@ -51,8 +50,6 @@ class TextPart(Struct, frozen=True, tag_field="type", tag="output_text"):
 
 
 class OutputMessage(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
-    """A message of the model."""
-
     id: str
     status: Status
     role: Literal["assistant"] = "assistant"
@@ -77,14 +74,10 @@ class InputDetails(Struct, frozen=True):
 
 
 class OutputDetails(Struct, frozen=True):
-    """Of the output."""
-
     reasoning_tokens: int = 0
 
 
 class ResponseUsage(Struct, frozen=True):
-    """Tokens of one response."""
-
     input_tokens: int
     input_tokens_details: InputDetails
     output_tokens: int
@@ -99,8 +92,6 @@ class IncompleteDetails(Struct, frozen=True):
 
 
 class ResponseError(Struct, frozen=True):
-    """Why a response failed."""
-
     code: str
     message: str
 
@@ -252,12 +243,12 @@ def _empty(end: Finished) -> OutputBlock:
     return OutputBlock(0, status="incomplete" if end.reason == "length" else "completed")
 
 
-async def responses(request: Request) -> object:
+async def responses(request: ApiRequest) -> object:
     """A response to text, messages and results of tools; whole or streamed. Nothing is stored."""
-    services, request_id = services_of(request), request.state.request_id
+    services, request_id = request.services, request.id
     body = parse_responses(await request.body())
     check_model(services, body.model)
-    call = response_call(body, request_id, caller_of(request).owner)
+    call = response_call(body, request_id, request.owner)
     rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.name))
     return await answer(request, [call], rendering, stream=bool(body.stream), user=body.user)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
-from starlette.requests import Request
 
 from gateway.api.generation import (
     Choice,
@@ -20,10 +19,10 @@ from gateway.api.generation import (
 )
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.bodies import choices_of
-from gateway.api.openai.chat.request import ChatRequest, chat_call, parse_chat
+from gateway.api.openai.chat_request import ChatRequest, chat_call, parse_chat
 from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
-from gateway.api.services import caller_of, services_of
+from gateway.api.services import ApiRequest
 from model_host.protocol import Finished, FinishReason, TokenLogprob, ToolDelta
 
 
@@ -35,15 +34,11 @@ class FunctionReply(Struct, frozen=True):
 
 
 class ToolCallReply(Struct, frozen=True, tag_field="type", tag="function"):
-    """A tool call."""
-
     id: str
     function: FunctionReply
 
 
 class ChatLogprobs(Struct, frozen=True):
-    """The tokens of a choice, or of a piece of it."""
-
     content: list[LogprobReply]
     refusal: None = None
 
@@ -58,8 +53,6 @@ class ChatMessageReply(Struct, frozen=True, kw_only=True):
 
 
 class ChatChoiceReply(Struct, frozen=True, kw_only=True):
-    """One choice."""
-
     index: int
     message: ChatMessageReply
     logprobs: ChatLogprobs | None
@@ -67,8 +60,6 @@ class ChatChoiceReply(Struct, frozen=True, kw_only=True):
 
 
 class ChatCompletion(Completion, frozen=True, kw_only=True, tag_field="object", tag="chat.completion"):
-    """A whole reply."""
-
     choices: list[ChatChoiceReply]
 
 
@@ -127,12 +118,12 @@ def _logprobs(tokens: Sequence[TokenLogprob]) -> ChatLogprobs | None:
     return ChatLogprobs(logprobs_of(tokens)) if tokens else None
 
 
-async def chat_completions(request: Request) -> object:
+async def chat_completions(request: ApiRequest) -> object:
     """Completions of a conversation, whole or streamed."""
-    services, request_id = services_of(request), request.state.request_id
+    services, request_id = request.services, request.id
     chat = parse_chat(await request.body())
     check_model(services, chat.model)
-    calls = choices_of(chat_call(chat, request_id, caller_of(request).owner), chat.n or 1)
+    calls = choices_of(chat_call(chat, request_id, request.owner), chat.n or 1)
     rendering = _ChatRendering(request_id, services.model.name, len(calls), chat.include_usage)
     return await answer(
         request, calls, rendering, stream=bool(chat.stream), user=chat.user, keep=chat.store is not False

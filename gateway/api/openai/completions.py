@@ -1,23 +1,81 @@
-"""POST /v1/completions: continues a prompt without a chat template."""
+"""POST /v1/completions: continues prompts without a chat template."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
-from starlette.requests import Request
+from msgspec import Meta, Struct
 
 from gateway.api.generation import Choice, MoreText, Step, answer
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
-from gateway.api.openai.completions.request import CompletionRequest, completion_calls
+from gateway.api.openai.bodies import ChoiceCount, PromptFields, choices_of, to_call
+from gateway.api.openai.embeddings import TextOrTokens, as_list
 from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
-from gateway.api.parsing.fields import invalid, read_body
-from gateway.api.services import caller_of, services_of
+from gateway.api.parsing.fields import invalid, read_body, unsupported
+from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import GenerateCall, Inference
 from model_host.protocol import Finished, TokenLogprob
+
+# Generations of one request.
+MAX_CHOICES = 32
+_MAX_TOKENS = 16  # OpenAI's default
+
+
+class CompletionRequest(PromptFields, frozen=True, kw_only=True):
+    """``prompt`` is a text, a list of texts, the tokens of a text, or a list of such lists, each completed separately.
+
+    ``max_tokens`` defaults to 16; ``logprobs`` is the number of alternatives per token.
+    """
+
+    prompt: TextOrTokens
+    best_of: ChoiceCount | None = None
+    echo: bool | None = None
+    logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n, prompts = self.n or 1, len(self.prompts)
+        if self.best_of not in (None, n):
+            raise unsupported("best_of", f", except as `n` ({n}): choices are not ranked")
+        if self.echo and self.logprobs is not None:
+            raise unsupported("echo", " with `logprobs`: there are none for the tokens of the prompt")
+        if prompts * n > MAX_CHOICES:
+            raise invalid(
+                "prompt",
+                f"its {prompts} texts and `n` make {prompts * n} choices; send at most {MAX_CHOICES} a request",
+            )
+
+    @property
+    def prompts(self) -> list[str | list[int]]:
+        return as_list(self.prompt, "prompt")
+
+
+def completion_calls(
+    body: CompletionRequest, prompts: list[str], request_id: str, owner: str
+) -> list[GenerateCall]:
+    """The generations in the order of the choices: all choices of the first prompt, then of the second."""
+    return [
+        call
+        for prompt in prompts
+        for call in choices_of(
+            to_call(
+                body,
+                request_id,
+                owner,
+                prompt=prompt,
+                max_tokens=body.max_tokens or _MAX_TOKENS,
+                grammar=body.grammar,
+                json_schema=body.json_schema,
+                schema_field="response_format",
+                ignore_eos=bool(body.ignore_eos),
+                logprobs=body.logprobs,
+            ),
+            body.n or 1,
+        )
+    ]
 
 
 class CompletionLogprobs(Struct, frozen=True):
@@ -39,8 +97,6 @@ class CompletionChoiceReply(Struct, frozen=True, kw_only=True):
 
 
 class TextCompletion(Completion, frozen=True, kw_only=True, tag_field="object", tag="text_completion"):
-    """A whole reply."""
-
     choices: list[CompletionChoiceReply]
 
 
@@ -113,13 +169,13 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
     return found
 
 
-async def completions(request: Request) -> object:
+async def completions(request: ApiRequest) -> object:
     """Text that continues each prompt, without a chat template; whole or streamed."""
-    services, request_id = services_of(request), request.state.request_id
+    services, request_id = request.services, request.id
     body = await read_body(request, CompletionRequest)
     check_model(services, body.model)
     prompts = await until_disconnect(request.receive, _texts(services.inference, body.prompts))
-    calls: list[GenerateCall] = completion_calls(body, prompts, request_id, caller_of(request).owner)
+    calls: list[GenerateCall] = completion_calls(body, prompts, request_id, request.owner)
     rendering = _TextRendering(
         [(call.prompt or "") if body.echo else "" for call in calls],
         request_id,

@@ -1,0 +1,228 @@
+"""The bodies of Ollama's endpoints and their translation for the model host."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from gateway.api.openai.bodies import TopLogprobs
+from gateway.api.parsing.fields import Body, CallId, SamplingFields, invalid, sampling_of
+from model_host.protocol import Message, Sampling, StopString, Tool, ToolCall, ToolName
+
+MAX_LAST_N = 8192  # of model_host.protocol.Sampling.penalty_last_n
+
+
+class OllamaOptions(SamplingFields, frozen=True, kw_only=True):
+    """The supported options. None means this server's default, not Ollama's.
+
+    ``seed`` -1 draws one; ``num_predict`` -1 and -2 mean the rest of the context; ``repeat_last_n`` -1 means the whole
+    context. ``num_ctx`` must fit the context of the server; it does not change that.
+    """
+
+    seed: Annotated[int, Meta(ge=-1, le=2**32 - 2)] | None = None
+    num_predict: Annotated[int, Meta(ge=-2, le=1_048_576)] | None = None
+    stop: Annotated[list[StopString], Meta(max_length=16)] | None = None
+    repeat_last_n: Annotated[int, Meta(ge=-1, le=MAX_LAST_N)] | None = None
+    num_ctx: Annotated[int, Meta(ge=1)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_predict == 0:
+            raise invalid("options.num_predict", "send at least 1, or -1 for the rest of the context")
+
+    def check(self, context: int) -> None:
+        """Raises InvalidRequestError for options that exceed ``context``, the tokens of one request."""
+        if self.num_ctx is not None and self.num_ctx > context:
+            raise invalid(
+                "options.num_ctx",
+                f"it is {self.num_ctx}, but the context has {context} tokens; send at most that, or raise "
+                "`model.context` if the model was trained for it",
+            )
+        if self.repeat_last_n == -1 and context > MAX_LAST_N:
+            raise invalid(
+                "options.repeat_last_n",
+                f"-1 means the whole context of {context} tokens; the maximum is {MAX_LAST_N}",
+            )
+
+    def sampling(self, context: int) -> Sampling:
+        last = context if self.repeat_last_n == -1 else self.repeat_last_n
+        return sampling_of(self, seed=None if self.seed == -1 else self.seed, penalty_last_n=last)
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The longest output in tokens; None for the rest of the context."""
+        return self.num_predict if self.num_predict is not None and self.num_predict > 0 else None
+
+
+ModelName = Annotated[str, Meta(min_length=1, max_length=512)]
+
+
+class CalledFunction(Body, frozen=True):
+    """The function of a tool call. ``index`` is its position among the calls."""
+
+    name: ToolName
+    arguments: dict[str, Any] = {}
+    index: int | None = None
+
+
+class SentToolCall(Body, frozen=True):
+    function: CalledFunction
+    id: CallId | None = None
+
+
+class OllamaMessage(Body, frozen=True):
+    """One turn. A ``tool`` message answers the call of its ``tool_name`` and ``tool_call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | None = None
+    tool_calls: Annotated[list[SentToolCall], Meta(max_length=128)] | None = None
+    tool_name: ToolName | None = None
+    tool_call_id: CallId | None = None
+
+
+class OllamaFunction(Body, frozen=True):
+    """A function that the model may call; ``parameters`` is a JSON schema of an object."""
+
+    name: ToolName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class OllamaTool(Body, frozen=True):
+    function: OllamaFunction
+
+
+class GenerationBody(Body, frozen=True, kw_only=True):
+    """The fields that chat and generate share. ``stream`` defaults to true."""
+
+    model: ModelName
+    format: Literal["", "json"] | dict[str, Any] | None = None  # "json": any object; a dict: a JSON schema
+    options: OllamaOptions | None = None
+    stream: bool | None = None
+    keep_alive: float | str | None = None
+    logprobs: bool | None = None
+    top_logprobs: TopLogprobs | None = None
+
+    @property
+    def json_schema(self) -> dict[str, Any] | None:
+        if isinstance(self.format, dict):
+            return self.format
+        return {"type": "object"} if self.format == "json" else None
+
+    def __post_init__(self) -> None:
+        if self.top_logprobs and not self.logprobs:
+            raise invalid("top_logprobs", "it needs `logprobs: true`")
+
+
+class ChatBody(GenerationBody, frozen=True, kw_only=True):
+    """POST /api/chat. Without messages it loads the model or, with ``keep_alive`` 0, unloads it."""
+
+    messages: Annotated[list[OllamaMessage], Meta(max_length=4096)] | None = None
+    tools: Annotated[list[OllamaTool], Meta(max_length=128)] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tools and self.json_schema is not None:
+            raise invalid("format", "send either `format` or `tools`")
+
+
+class GenerateBody(GenerationBody, frozen=True, kw_only=True):
+    """POST /api/generate. Without a prompt it loads the model or, with ``keep_alive`` 0, unloads it.
+
+    ``raw`` bypasses the chat template.
+    """
+
+    prompt: str | None = None
+    system: str | None = None
+    raw: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.raw and self.system:
+            raise invalid("system", "a `raw` prompt has no system message; put the text into `prompt`")
+
+
+class ShowBody(Body, frozen=True):
+    """POST /api/show. ``name`` is the older name of ``model``."""
+
+    model: ModelName | None = None
+    name: ModelName | None = None
+
+
+class EmbeddingsBody(Body, frozen=True, kw_only=True):
+    """POST /api/embeddings, the older form of /api/embed."""
+
+    model: ModelName
+    prompt: str
+    keep_alive: float | str | None = None
+
+
+class EmbedBody(Body, frozen=True, kw_only=True):
+    model: ModelName
+    input: str | Annotated[list[str], Meta(max_length=2048)]
+    dimensions: Annotated[int, Meta(ge=1)] | None = None
+    keep_alive: float | str | None = None
+
+
+_ROLES = {"tool_calls": "assistant", "tool_name": "tool", "tool_call_id": "tool"}
+
+
+def chat_fields(body: ChatBody) -> dict[str, Any]:
+    """The prompt's fields of GenerateCall for /api/chat."""
+    functions = [tool.function for tool in body.tools or []]
+    tools = [Tool(each.name, each.description or "", each.parameters or {}) for each in functions]
+    return {"messages": _messages(body.messages or []), "tools": tools}
+
+
+def generate_fields(body: GenerateBody) -> dict[str, Any]:
+    """The prompt's fields of GenerateCall for /api/generate: a user's turn, or raw text."""
+    prompt = body.prompt or ""
+    if body.raw:
+        return {"prompt": prompt}
+    system = [Message("system", body.system)] if body.system else []
+    return {"messages": [*system, Message("user", prompt)]}
+
+
+def _messages(sent: list[OllamaMessage]) -> list[Message]:
+    """The turns. A ``tool`` message answers the call that it names, or else the first unanswered one."""
+    made = []
+    waiting: list[ToolCall] = []
+    for number, message in enumerate(sent):
+        _check_fields(number, message)
+        if message.role == "assistant":
+            waiting = _calls(number, message)
+            made.append(Message("assistant", message.content or "", tool_calls=list(waiting)))
+        elif message.role == "tool":
+            answered = _answered(number, message, waiting)
+            waiting.remove(answered)
+            made.append(Message("tool", message.content or "", tool_call_id=answered.id, name=answered.name))
+        else:
+            made.append(Message(message.role, message.content or ""))
+    return made
+
+
+def _calls(number: int, message: OllamaMessage) -> list[ToolCall]:
+    """The calls of a reply that is sent back; an id that the client did not send is made up."""
+    return [
+        ToolCall(call.id or f"call_{number}_{index}", call.function.name, call.function.arguments)
+        for index, call in enumerate(message.tool_calls or [])
+    ]
+
+
+def _answered(number: int, message: OllamaMessage, waiting: list[ToolCall]) -> ToolCall:
+    wanted_id, wanted_name = message.tool_call_id, message.tool_name
+    for call in waiting:
+        if wanted_id in (None, call.id) and wanted_name in (None, call.name):
+            return call
+    raise invalid(
+        f"messages[{number}]",
+        "no open call of the last assistant message has its `tool_call_id` and `tool_name`",
+    )
+
+
+def _check_fields(number: int, message: OllamaMessage) -> None:
+    for name, role in _ROLES.items():
+        if getattr(message, name) and message.role != role:
+            raise invalid(
+                f"messages[{number}].{name}", f"messages of the role `{message.role}` cannot have it"
+            )

@@ -1,0 +1,205 @@
+"""The body of POST /v1/chat/completions and its translation for the model host."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from gateway.api.openai.bodies import (
+    Function,
+    MaxTokens,
+    NamedFunction,
+    PromptFields,
+    TopLogprobs,
+    host_choice,
+    host_tools,
+    to_call,
+)
+from gateway.api.parsing.fields import Body, CallId, convert, decode_object, invalid, unsupported
+from gateway.api.parsing.json_faults import NO_OBJECT, json_object
+from gateway.base.errors import InvalidRequestError
+from gateway.inference.interface import GenerateCall
+from model_host.protocol import Message, ToolCall, ToolName
+
+
+class ContentPart(Body, frozen=True):
+    """A part of a message's content; only text is supported."""
+
+    type: Literal["text"]
+    text: str
+
+
+class SentFunction(Body, frozen=True):
+    """The function that an earlier reply called; ``arguments`` is a JSON object as text."""
+
+    name: ToolName
+    arguments: str
+
+
+class SentCall(Body, frozen=True):
+    id: CallId
+    type: Literal["function"]
+    function: SentFunction
+
+
+class ChatMessage(Body, frozen=True):
+    """One turn. ``developer`` means ``system``; ``tool`` is the result of the call ``tool_call_id``.
+
+    ``content`` may be null or absent next to ``tool_calls``.
+    """
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[ContentPart] | None = None
+    tool_calls: Annotated[list[SentCall], Meta(max_length=128)] | None = None
+    tool_call_id: CallId | None = None
+    name: ToolName | None = None
+
+    @property
+    def text(self) -> str:
+        """The content; parts are joined without a separator."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+def host_messages(messages: list[ChatMessage]) -> list[Message]:
+    """The turns in the host's form. Raises InvalidRequestError naming the field at fault."""
+    made: list[Message] = []
+    unanswered: dict[str, str] = {}  # calls of the last assistant's turn: name by id
+    for index, message in enumerate(messages):
+        place = f"messages[{index}]"
+        _check_fields(message, place)
+        if message.role == "tool":
+            made.append(_result(message, unanswered, place))
+            continue
+        if unanswered:
+            raise invalid(place, f"send the `tool` messages of the calls {', '.join(unanswered)} first")
+        calls = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(message.tool_calls or [])]
+        unanswered = {call.id: call.name for call in calls}
+        if len(unanswered) < len(calls):
+            raise invalid(f"{place}.tool_calls", "two calls have the same `id`")
+        role = "system" if message.role == "developer" else message.role
+        made.append(Message(role, message.text, tool_calls=calls))
+    if unanswered:
+        raise invalid(
+            "messages", f"the calls {', '.join(unanswered)} need `tool` messages with their results"
+        )
+    return made
+
+
+def _check_fields(message: ChatMessage, place: str) -> None:
+    if message.tool_calls and message.role != "assistant":
+        raise invalid(f"{place}.tool_calls", "only assistant messages can have tool calls")
+    if message.content is None and not message.tool_calls:
+        raise invalid(f"{place}.content", "it is missing; only a message with `tool_calls` can omit it")
+    if (message.tool_call_id is not None) != (message.role == "tool"):
+        raise invalid(f"{place}.tool_call_id", "`tool` messages, and no others, need it")
+    if message.name is not None and message.role != "tool":
+        raise unsupported(f"{place}.name", ", except in a `tool` message")
+
+
+def _result(message: ChatMessage, unanswered: dict[str, str], place: str) -> Message:
+    assert message.tool_call_id is not None
+    name = unanswered.pop(message.tool_call_id, None)
+    if name is None:
+        raise invalid(
+            f"{place}.tool_call_id", f"no unanswered call before it has the id {message.tool_call_id[:80]!r}"
+        )
+    if message.name not in (None, name):
+        raise invalid(f"{place}.name", f"the call was to {name}")
+    return Message("tool", message.text, tool_call_id=message.tool_call_id, name=name)
+
+
+def _call(call: SentCall, place: str) -> ToolCall:
+    arguments = json_object(call.function.arguments or "{}")
+    if arguments is None:
+        raise invalid(f"{place}.function.arguments", NO_OBJECT)
+    return ToolCall(call.id, call.function.name, arguments)
+
+
+class FunctionTool(Body, frozen=True):
+    type: Literal["function"]
+    function: Function
+
+
+class NamedTool(Body, frozen=True):
+    type: Literal["function"]
+    function: NamedFunction
+
+
+class ChatRequest(PromptFields, frozen=True, kw_only=True):
+    messages: Annotated[list[ChatMessage], Meta(min_length=1, max_length=4096)]
+    max_completion_tokens: MaxTokens | None = None
+    tools: Annotated[list[FunctionTool], Meta(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    logprobs: bool | None = None
+    top_logprobs: TopLogprobs | None = None
+    store: bool | None = None  # false: the request log does not record it
+
+    def __post_init__(self) -> None:
+        if self.store:
+            raise unsupported(
+                "store",
+                " as true: replies cannot be fetched again; `store: false` keeps the request out of the request log",
+            )
+        if None not in (self.max_tokens, self.max_completion_tokens) and (
+            self.max_tokens != self.max_completion_tokens
+        ):
+            raise invalid(
+                "max_completion_tokens", "`max_tokens` is another name of this limit; send one of them"
+            )
+        if self.top_logprobs is not None and not self.logprobs:
+            raise invalid("top_logprobs", "it needs `logprobs: true`")
+        if self.tools and self.tool_choice != "none" and (self.grammar or self.json_schema is not None):
+            raise invalid(
+                "tools",
+                "`response_format` and `grammar` cannot be combined with it, except with `tool_choice: none`",
+            )
+        super().__post_init__()
+
+
+def parse_chat(body: bytes) -> ChatRequest:
+    """Raises InvalidRequestError naming the field at fault."""
+    fields = decode_object(body)
+    _check_text(fields.get("messages"))
+    return convert(fields, ChatRequest)
+
+
+def _check_text(messages: Any) -> None:
+    """Raises InvalidRequestError for parts other than text, such as images."""
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        parts = message.get("content") if isinstance(message, dict) else None
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            kind = part.get("type") if isinstance(part, dict) else None
+            if isinstance(kind, str) and kind != "text":
+                place = f"messages[{number}].content[{index}].type"
+                raise InvalidRequestError(
+                    f"`{place}` is `{kind[:40]}`, but only `text` is supported: no images, sounds or files",
+                    param=place,
+                )
+
+
+def chat_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
+    """The generation that the request asks for. Raises InvalidRequestError."""
+    tools = host_tools([tool.function for tool in chat.tools or []], "tools[{}].function")
+    choice = chat.tool_choice
+    named = choice.function.name if isinstance(choice, NamedTool) else None
+    return to_call(
+        chat,
+        request_id,
+        owner,
+        messages=host_messages(chat.messages),
+        max_tokens=chat.max_completion_tokens or chat.max_tokens,
+        grammar=chat.grammar,
+        json_schema=chat.json_schema,
+        schema_field="response_format",
+        ignore_eos=bool(chat.ignore_eos),
+        tools=tools,
+        tool_choice=host_choice(
+            choice if isinstance(choice, str) else None, named, tools, "tool_choice.function.name"
+        ),
+        parallel_tool_calls=chat.parallel_tool_calls is not False,
+        logprobs=(chat.top_logprobs or 0) if chat.logprobs else None,
+    )

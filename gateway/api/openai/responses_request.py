@@ -1,0 +1,265 @@
+"""The body of POST /v1/responses and its translation for the model host."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from gateway.api.generation import Status
+from gateway.api.openai.bodies import (
+    Function,
+    GenerationFields,
+    MaxTokens,
+    NamedFunction,
+    TopLogprobs,
+    host_choice,
+    host_tools,
+    to_call,
+)
+from gateway.api.parsing.fields import Body, CallId, convert, decode_object, invalid, unsupported
+from gateway.api.parsing.json_faults import NO_OBJECT, json_object
+from gateway.inference.interface import GenerateCall
+from model_host.protocol import Message, ToolCall, ToolName
+
+# Between the instructions and a system message that follows them, which are one turn.
+_BETWEEN = "\n\n"
+
+
+class InputText(Body, frozen=True, tag_field="type", tag="input_text"):
+    text: str
+
+
+class OutputText(Body, frozen=True, tag_field="type", tag="output_text"):
+    """Text of an earlier reply. The model does not see ``logprobs``."""
+
+    text: str
+    logprobs: list[Any] | None = None
+
+
+class MessageItem(Body, frozen=True, kw_only=True, tag_field="type", tag="message"):
+    """One turn. ``type`` is optional; ``id`` and ``status`` are those of an earlier reply's item."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[InputText | OutputText]
+    id: str | None = None
+    status: Status | None = None
+
+
+class CallItem(Body, frozen=True, kw_only=True, tag_field="type", tag="function_call"):
+    """A call of an earlier reply; ``arguments`` is a JSON object as text."""
+
+    call_id: CallId
+    name: ToolName
+    arguments: str
+    id: str | None = None
+    status: Status | None = None
+
+
+class ResultItem(Body, frozen=True, kw_only=True, tag_field="type", tag="function_call_output"):
+    """The result of the call ``call_id``."""
+
+    call_id: CallId
+    output: str | list[InputText]
+    id: str | None = None
+    status: Status | None = None
+
+
+InputItem = MessageItem | CallItem | ResultItem
+
+
+def host_messages(instructions: str | None, items: str | list[InputItem]) -> list[Message]:
+    """The turns in the host's form. Raises InvalidRequestError naming the item at fault."""
+    turns = _Turns(instructions)
+    if isinstance(items, str):
+        turns.message(MessageItem(role="user", content=items), "input")
+    else:
+        for index, item in enumerate(items):
+            place = f"input[{index}]"
+            match item:
+                case MessageItem():
+                    turns.message(item, place)
+                case CallItem():
+                    turns.call(item, place)
+                case ResultItem():
+                    turns.result(item, place)
+    turns.check_answered("input")
+    return turns.made
+
+
+class _Turns:
+    """The prompt so far. A text of the model and the calls after it are one turn."""
+
+    def __init__(self, instructions: str | None) -> None:
+        self.made = [Message("system", instructions)] if instructions else []
+        self._unanswered: dict[str, str] = {}  # calls of the last turn: name by id
+
+    def message(self, item: MessageItem, place: str) -> None:
+        self.check_answered(place)
+        role = "system" if item.role == "developer" else item.role
+        content = _text(item, place)
+        if role == "system" and len(self.made) == 1 and self.made[0].role == "system":
+            self.made = [Message("system", f"{self.made[0].content}{_BETWEEN}{content}")]
+        else:
+            self.made.append(Message(role, content))
+
+    def call(self, item: CallItem, place: str) -> None:
+        if item.call_id in self._unanswered:
+            raise invalid(f"{place}.call_id", "an earlier call has the same id")
+        if not self.made or self.made[-1].role != "assistant":
+            self.check_answered(place)
+            self.made.append(Message("assistant", ""))
+        turn = self.made.pop()
+        self.made.append(replace(turn, tool_calls=[*turn.tool_calls, _call(item, place)]))
+        self._unanswered[item.call_id] = item.name
+
+    def result(self, item: ResultItem, place: str) -> None:
+        name = self._unanswered.pop(item.call_id, None)
+        if name is None:
+            raise invalid(
+                f"{place}.call_id", f"no unanswered call before it has the id {item.call_id[:80]!r}"
+            )
+        text = item.output if isinstance(item.output, str) else "".join(part.text for part in item.output)
+        self.made.append(Message("tool", text, tool_call_id=item.call_id, name=name))
+
+    def check_answered(self, place: str) -> None:
+        if self._unanswered:
+            open_calls = ", ".join(self._unanswered)[:200]
+            raise invalid(place, f"send the `function_call_output` of the calls {open_calls} first")
+
+
+def _text(item: MessageItem, place: str) -> str:
+    if isinstance(item.content, str):
+        return item.content
+    wanted = OutputText if item.role == "assistant" else InputText
+    for index, part in enumerate(item.content):
+        if not isinstance(part, wanted):
+            raise invalid(
+                f"{place}.content[{index}].type",
+                f"the role {item.role} takes parts of the type {wanted.__struct_config__.tag}",
+            )
+    return "".join(part.text for part in item.content)
+
+
+def _call(item: CallItem, place: str) -> ToolCall:
+    arguments = json_object(item.arguments or "{}")
+    if arguments is None:
+        raise invalid(f"{place}.arguments", NO_OBJECT)
+    return ToolCall(item.call_id, item.name, arguments)
+
+
+class TextFormat(Body, frozen=True, tag_field="type", tag="text"):
+    """Any text."""
+
+
+class JsonObjectFormat(Body, frozen=True, tag_field="type", tag="json_object"):
+    """Any JSON object."""
+
+
+class JsonSchemaFormat(Body, frozen=True, kw_only=True, tag_field="type", tag="json_schema"):
+    name: Annotated[str, Meta(max_length=64)]
+    schema: dict[str, Any]
+    strict: bool | None = None
+    description: str | None = None
+
+
+class TextConfig(Body, frozen=True):
+    format: TextFormat | JsonObjectFormat | JsonSchemaFormat | None = None
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that the output follows; None for free text."""
+        if isinstance(self.format, JsonSchemaFormat):
+            return self.format.schema
+        return {"type": "object"} if isinstance(self.format, JsonObjectFormat) else None
+
+
+class ResponsesFunctionTool(Function, frozen=True, tag_field="type", tag="function"):
+    """A function that the model may call."""
+
+
+class ResponsesNamedTool(NamedFunction, frozen=True, tag_field="type", tag="function"):
+    """The tool that the reply must call."""
+
+
+ToolChoice = Literal["none", "auto", "required"] | ResponsesNamedTool
+
+# There are no reasoning items, so there is no encrypted content to include.
+Include = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
+
+
+class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
+    """The fields of responses besides those of every generation. The reply repeats ``metadata``."""
+
+    input: str | Annotated[list[InputItem], Meta(min_length=1, max_length=4096)]
+    instructions: str | None = None
+    max_output_tokens: MaxTokens | None = None
+    text: TextConfig | None = None
+    tools: Annotated[list[ResponsesFunctionTool], Meta(max_length=128)] | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    top_logprobs: TopLogprobs | None = None
+    include: list[Include] | None = None
+    metadata: (
+        Annotated[
+            dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],
+            Meta(max_length=16),
+        ]
+        | None
+    ) = None
+
+    @property
+    def logprobs(self) -> int | None:
+        """The number of alternatives per token; None without log-probabilities."""
+        wanted = "message.output_text.logprobs" in (self.include or [])
+        return (self.top_logprobs or 0) if wanted else None
+
+    @property
+    def json_schema(self) -> dict[str, Any] | None:
+        return self.text.schema if self.text is not None else None
+
+    def __post_init__(self) -> None:
+        if self.top_logprobs is not None and self.logprobs is None:
+            raise invalid("top_logprobs", 'it needs `include: ["message.output_text.logprobs"]`')
+        if self.json_schema is not None and self.tools and self.tool_choice != "none":
+            raise invalid(
+                "tools", "`text.format` cannot be combined with it, except with `tool_choice: none`"
+            )
+
+
+def parse_responses(body: bytes) -> ResponsesRequest:
+    """Raises InvalidRequestError naming the field at fault."""
+    fields = decode_object(body)
+    if fields.pop("previous_response_id", None) is not None:
+        raise unsupported(
+            "previous_response_id",
+            ": nothing is stored here; send the earlier items, including the reply's `output`, in `input`",
+        )
+    items = fields.get("input")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            item.setdefault("type", "message")
+    return convert(fields, ResponsesRequest)
+
+
+def response_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCall:
+    """The generation that the request asks for. Raises InvalidRequestError."""
+    tools = host_tools(body.tools or [], "tools[{}]")
+    choice = body.tool_choice
+    named = choice.name if isinstance(choice, ResponsesNamedTool) else None
+    return to_call(
+        body,
+        request_id,
+        owner,
+        messages=host_messages(body.instructions, body.input),
+        max_tokens=body.max_output_tokens,
+        json_schema=body.json_schema,
+        schema_field="text.format",
+        tools=tools,
+        tool_choice=host_choice(
+            choice if isinstance(choice, str) else None, named, tools, "tool_choice.name"
+        ),
+        parallel_tool_calls=body.parallel_tool_calls is not False,
+        logprobs=body.logprobs,
+    )

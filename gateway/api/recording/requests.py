@@ -1,0 +1,186 @@
+"""Generations and embeddings for clients, recorded in the request log."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from gateway.api.http.errors import internal_error
+from gateway.api.services import ApiRequest, Services
+from gateway.api.streaming.streams import until_disconnect
+from gateway.base.aio import finish, stop
+from gateway.base.errors import CLIENT_GONE, HearthError
+from gateway.inference.embedding import Embeddings, TextKind, outline
+from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive
+from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
+from gateway.telemetry.generations import GenerationRecorder
+
+_BUFFERED_ITEMS = 64  # by which the generations of a request may be ahead of the client
+
+Source = AsyncGenerator[GenerationEvent, None]
+
+
+class _Outcome:
+    """How a request ended and how long it took. Until it ends otherwise, the client has left."""
+
+    def __init__(self) -> None:
+        self._started_at, self._started = time.time(), time.monotonic()
+        self.status: int = CLIENT_GONE
+        self.error: str | None = "client_gone"
+
+    def succeeded(self) -> None:
+        self.status, self.error = 200, None
+
+    def failed(self, error: Exception) -> None:
+        known = error if isinstance(error, HearthError) else internal_error()
+        self.status, self.error = known.status, known.code
+
+    def record(self, user: str | None, details: dict[str, Any] | None = None, **fields: Any) -> RequestRecord:
+        return RequestRecord(
+            started_at=self._started_at,
+            seconds=time.monotonic() - self._started,
+            status=self.status,
+            error=self.error,
+            details=(details or {}) | ({"user": user} if user else {}),
+            **fields,
+        )
+
+
+async def logged_generations(
+    services: Services, calls: Sequence[GenerateCall], user: str | None, *, kind: Kind, keep: bool
+) -> AsyncGenerator[tuple[int, GenerationEvent], None]:
+    """The events of a request's generations, each with the index of its call.
+
+    The first error ends all generations. With ``keep`` the request is recorded, however it ends.
+    """
+    outcome, outputs = _Outcome(), [GenerationRecorder(call, kind) for call in calls]
+    sources = [services.inference.generate(call) for call in calls]
+
+    def record() -> RequestRecord:
+        call = calls[0]
+        asked = [message.content for message in call.messages or [] if message.role == "user"]
+        return outcome.record(
+            user,
+            id=call.id,
+            kind=kind,
+            text=str(asked[-1]) if asked else call.prompt or "",
+            answer="\n\n".join(output.text for output in outputs),
+            owner=call.owner,
+            model=services.model.name,
+            generations=[output.record() for output in outputs],
+        )
+
+    try:
+        async with aclosing(_merged(sources)) as events:
+            async for number, event in events:
+                outputs[number].see(event)
+                if all(output.finished is not None for output in outputs):
+                    outcome.succeeded()
+                yield number, event
+    except Exception as error:
+        outcome.failed(error)
+        raise
+    finally:
+        if outcome.status == CLIENT_GONE and services.drain.stopping:
+            outcome.failed(services.drain.refusal())
+        if keep:
+            await services.record(record)
+
+
+async def _merged(sources: Sequence[Source]) -> AsyncGenerator[tuple[int, GenerationEvent], None]:
+    """The events of all sources as they come. The first error, and closing this generator, end them all."""
+    if len(sources) == 1:  # needs no task
+        async with aclosing(sources[0]) as only:
+            async for event in only:
+                yield 0, event
+        return
+    queue: asyncio.Queue[tuple[int, GenerationEvent | Exception | None]] = asyncio.Queue(_BUFFERED_ITEMS)
+
+    async def pump(number: int, source: Source) -> None:
+        end: Exception | None = None
+        try:
+            async with aclosing(source):
+                async for event in source:
+                    await queue.put((number, event))
+        except Exception as error:
+            end = error
+        await queue.put((number, end))
+
+    tasks = [asyncio.create_task(pump(number, source)) for number, source in enumerate(sources)]
+    try:
+        running = len(tasks)
+        while running:
+            number, item = await queue.get()
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
+                running -= 1
+            else:
+                yield number, item
+    finally:
+        await stop(tasks)
+
+
+async def logged_embedding(
+    request: ApiRequest,
+    texts: Sequence[str | list[int]],
+    *,
+    kind: TextKind = "plain",
+    dimensions: int | None,
+    keep_alive: KeepAlive,
+    user: str | None = None,
+) -> Embeddings:
+    """The vectors of ``texts``; the request is recorded, however it ends."""
+    services, outcome = request.services, _Outcome()
+    made: Embeddings | None = None
+    work = services.embedding.embed(
+        texts,
+        kind=kind,
+        owner=request.owner,
+        dimensions=dimensions,
+        keep_alive=keep_alive,
+        request_id=request.id,
+    )
+
+    def record() -> RequestRecord:
+        shape = {"dimensions": dimensions, "task": kind if kind != "plain" else None}
+        generation = GenerationRecord(
+            step="embed",
+            messages=[_as_message(text) for text in texts],
+            output=outline(made.floats()) if made is not None else "",
+            prompt_tokens=sum(made.tokens) if made is not None else 0,
+            finish_reason="stop" if made is not None else "",
+            obeyed={name: value for name, value in shape.items() if value},
+        )
+        return outcome.record(
+            user,
+            {"texts": len(texts)},
+            id=request.id,
+            kind="embed",
+            text=generation.messages[0]["content"] if generation.messages else "",
+            answer=generation.output,
+            owner=request.owner,
+            model=services.embedding.name or "",
+            generations=[generation],
+        )
+
+    try:
+        made = await until_disconnect(request.receive, work)
+        outcome.succeeded()
+        return made
+    except Exception as error:
+        outcome.failed(error)
+        raise
+    finally:
+        await finish(services.record(record))
+
+
+def _as_message(text: str | list[int]) -> dict[str, Any]:
+    if isinstance(text, str):
+        return {"role": "input", "content": text}
+    return {"role": "tokens", "content": msgspec.json.encode(text).decode()}
