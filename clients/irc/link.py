@@ -80,7 +80,7 @@ class Link(NegotiatingClient):
     """Runs one :meth:`session`, and calls ``emit``, which must not block, for each event."""
 
     def __init__(self, endpoint: Endpoint, emit: Callable[[Event], None]) -> None:
-        super().__init__(endpoint.nicks[0], endpoint.nicks[1:], endpoint.username, endpoint.realname)
+        super().__init__(endpoint.nicks[0], endpoint.nicks[1:], endpoint.bot.username, endpoint.bot.realname)
         self.endpoint = endpoint
         self.login = endpoint.login
         self.password = endpoint.password or None
@@ -96,7 +96,8 @@ class Link(NegotiatingClient):
         Raises LinkError and OSError.
         """
         try:
-            self.connection = await Connection.open(self.endpoint.host, self.endpoint.port, self.endpoint.tls)
+            config = self.endpoint.config
+            self.connection = await Connection.open(config.host, config.port, self.endpoint.tls)
             try:
                 await self._register()
                 await self._read()
@@ -116,7 +117,7 @@ class Link(NegotiatingClient):
         while not self._failed:
             try:
                 data = await self.connection.line(
-                    self.endpoint.silence_seconds if self.ready else deadline - clock()
+                    self.endpoint.config.silence_seconds if self.ready else deadline - clock()
                 )
             except TimeoutError:
                 if not self.ready:

@@ -141,13 +141,12 @@ class Memory:
 
     async def converse(self, request: Request, text: str, request_id: str, on_place: OnPlace) -> Answer:
         """Answer within the place's conversation."""
-
-        async def post(conversation: str) -> Answer:
-            return await self._gateway.converse(conversation, request.speaker, text, request_id, on_place)
-
         async with self._locks[request.place]:
             await self._keep_overheard(request)
-            return await self._in_conversation(request, post)
+            return await self._in_conversation(
+                request,
+                lambda name: self._gateway.converse(name, request.speaker, text, request_id, on_place),
+            )
 
     async def keep_exchange(self, request: Request, question: str, answer: str) -> None:
         """Add a question and its answer from the wiki to the place's conversation, if the user is remembered."""
@@ -225,12 +224,7 @@ class Memory:
     async def _keep_overheard(self, request: Request) -> None:
         lines = self._overheard[request.place]
         while lines:
-            speaker, text = lines[0]
-
-            async def post(conversation: str, speaker: str = speaker, text: str = text) -> None:
-                await self._gateway.keep(conversation, speaker, text)
-
-            await self._in_conversation(request, post)
+            await self._in_conversation(request, lambda name: self._gateway.keep(name, *lines[0]))
             lines.popleft()
 
     async def _in_conversation(self, request: Request, post: Callable[[str], Awaitable[T]]) -> T:

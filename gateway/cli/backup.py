@@ -17,7 +17,7 @@ from gateway.store.backup import copy_database
 
 @click.command()
 @click.argument("target", type=PathType())
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 @with_local
 def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> None:
@@ -53,7 +53,7 @@ def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> Non
 
 
 def _sync_folder(folder: Path) -> None:
-    """The new name is on disk when this returns."""
+    """Make the new name durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

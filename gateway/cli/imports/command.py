@@ -1,4 +1,4 @@
-"""`hearth import`: what `hearth export` wrote in either form, or conversations as OpenAI's chats export them."""
+"""`hearth import`: exports of hearth in either form, or conversations that OpenAI's products exported."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _Content = Archive | FactRow | TaskRow
 
 @click.command(name="import")
 @click.argument("source", type=PathType(exists=True))
-@click.option("--owner", help="Whose it shall be; by default as in the file, `local` for foreign ones.")
+@click.option("--owner", help="The new owner; by default as in the file, `local` for other products' files.")
 @with_local
 def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     """Read conversations, facts and tasks from SOURCE, a file or the folder of an export with --documents.
 
-    What is there already is left alone. A file that is not sound is refused before anything is written.
+    Existing rows stay as they are. An invalid file is refused before anything is written.
     """
     path = local.settings.database_path
     if not (source.is_file() or source.is_dir()):
         raise InvalidRequestError(
             f"{source} is neither a file nor a folder; it is read twice, so a pipe will not do"
         )
-    for _ in _content(source, Counter()):  # all of it is checked before the first line is stored
+    for _ in _content(source, Counter()):  # check everything before storing the first line
         pass
     added = there = redacted = 0
     left_out: Counter[str] = Counter()
@@ -71,14 +71,14 @@ def _store(database: Database, line: _Content, owner: str | None, where: str) ->
 
 
 def _redactions(line: _Content) -> int:
-    """How many secrets its rows have lost, here or where they come from."""
+    """Count the secrets that were removed from its rows, here or before the export."""
     if isinstance(line, Archive):
         return line.conversation.redactions + sum(message.redactions for message in line.messages)
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
 def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
-    """What the source holds, each with where it stands. Raises InvalidRequestError naming that and what is wrong."""
+    """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
     for where, line in _lines(source, left_out):
         try:
             yield where, checked(line)
@@ -87,7 +87,7 @@ def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Conte
 
 
 def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
-    """Whichever of the known shapes the source has."""
+    """Recognize the format of the source and yield its rows with their positions."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
         yield from ((f"{CHAT}, {each.conversation.id}", each) for each in documents(folder))

@@ -1,4 +1,4 @@
-"""Files with chats from elsewhere: one JSON document, or one conversation a line, read a conversation at a time."""
+"""Files with chats of other products: one JSON document, or one conversation per line."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.imports.chats import chat
 from gateway.store.memory.transfer import Archive
 
-_MARK = b"\xef\xbb\xbf"  # with which some editors begin UTF-8
+_BOM = b"\xef\xbb\xbf"  # some editors begin UTF-8 with it
 _ZIP = b"PK\x03\x04"
 _BYTE = re.compile(r" \(byte (\d+)\)")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def foreign(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Archive]]:
-    """The conversations of a file, each with where it stands; ``left_out`` counts what of them is not taken over.
+    """Yield each conversation of a file with its position; ``left_out`` counts messages that are not imported.
 
-    Raises InvalidRequestError naming the line, or the conversation, that is damaged, and what is wrong with it.
+    Raises InvalidRequestError with the damaged line or conversation, and the problem.
     """
-    raw = source.read_bytes().removeprefix(_MARK)
+    raw = source.read_bytes().removeprefix(_BOM)
     if raw.startswith(_ZIP):
         raise InvalidRequestError(f"{source} is a zip archive: unpack it and import its conversations.json")
     begin = raw.lstrip()[:1]
     if begin == b"[":
         items = [(f"item {number}", each) for number, each in enumerate(_array(raw), 1)]
         if items and all("role" in _object(each, where) for where, each in items):  # the messages of one chat
-            whole = b'{"messages":' + raw + b"}"
-            items = [("item 1", msgspec.Raw(whole))]
+            items = [("item 1", msgspec.Raw(b'{"messages":' + raw + b"}"))]
     elif begin == b"{":
         items = _documents(raw)
     else:
@@ -54,7 +53,7 @@ def _array(raw: bytes) -> list[msgspec.Raw]:
 
 
 def _documents(raw: bytes) -> list[tuple[str, msgspec.Raw]]:
-    """One object, or one a line."""
+    """Split a file into one object, or one per line."""
     try:
         return [("item 1", msgspec.json.decode(raw, type=msgspec.Raw))]
     except _UNREADABLE as error:
@@ -83,7 +82,7 @@ def _object(raw: msgspec.Raw, where: str) -> dict[str, Any]:
 
 
 def _damaged(raw: bytes, error: Exception) -> InvalidRequestError:
-    """What is wrong with a document, and in which line; a truncated one is so in its last."""
+    """Locate the error in the document; a truncated one is damaged in its last line."""
     found = _BYTE.search(str(error))
     at = int(found[1]) if found else len(raw)
     line = raw.count(b"\n", 0, at) + 1

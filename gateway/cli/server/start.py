@@ -37,11 +37,11 @@ def start(detach: bool, local: LocalOptions, **flags: object) -> None:
         return
     # Blocked until the server handles them: an exception during an import may get lost or leave a traceback.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
-    with claim(settings.data_dir) as held:
+    with claim(settings.data_dir) as publish:
         from gateway.server.serve import run  # late: a refused start does not import the whole server
 
         def on_listening(url: str) -> None:
-            held.publish(url)
+            publish(url)
             _announce(url)
 
         run(settings, on_listening)
