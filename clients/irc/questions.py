@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from statistics import median
 from typing import Any
 
@@ -48,15 +49,7 @@ class Stats:
 
     def summary(self, queue: Queue) -> str:
         """Return everything on one line."""
-        minutes = int(time.monotonic() - self._started) // 60
-        hours, days = minutes // 60, minutes // 1440
-        up = (
-            f"{days} d {hours % 24} h"
-            if days
-            else f"{hours} h {minutes % 60} min"
-            if hours
-            else f"{minutes} min"
-        )
+        up = timedelta(minutes=int(time.monotonic() - self._started) // 60)
         parts = [f"up {up}", f"{self.answered} answered", f"{self.failed} failed", f"{self.refused} refused"]
         parts += [f"{queue.running} running", f"{queue.waiting} waiting"]
         if self._seconds:

@@ -13,8 +13,8 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.text import say
+from gateway.cli.imports.chats import foreign
 from gateway.cli.imports.documents import CHAT, documents
-from gateway.cli.imports.foreign import foreign
 from gateway.store.db import Database
 from gateway.store.memory.transfer import (
     VERSION,

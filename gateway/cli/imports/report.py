@@ -1,4 +1,4 @@
-"""What an import did, in words."""
+"""The report of an import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.wiki.dumps.importer import ImportReport
 
 
 def report_text(report: ImportReport, source: str, seconds: float) -> str:
-    """The numbers, and the pages that failed by name."""
+    """List the counts, and the failed pages by title."""
     counts = report.counts
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
     read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed

@@ -19,7 +19,7 @@ from gateway.api.openai.completions.bodies import parse_completion
 from gateway.api.openai.completions.routes import _to_calls as completion_calls
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.runfile import running
-from gateway.cli.log.replay_call import call_of, output_of
+from gateway.cli.log.replay import call_of, output_of
 from gateway.inference.interface import GenerateCall
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.pace import Pace
