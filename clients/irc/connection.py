@@ -66,7 +66,7 @@ def _tls_context(network: NetworkConfig) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=authorities)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{where}.tls_ca_file: {authorities} is no certificate: {error}") from None
+        raise ConfigError(f"{where}.tls_ca_file: {authorities} is not a certificate: {error}") from None
     if network.client_certificate is not None:
         key = network.client_key or network.client_certificate
         try:

@@ -146,7 +146,7 @@ class Link(NegotiatingClient):
             await self.on_raw(message)
 
     async def send(self, line: bytes) -> None:
-        """Raises LinkError when the connection is gone, UnsafeLineError when it is not exactly one line."""
+        """Raises LinkError if the connection has ended, UnsafeLineError if ``line`` is not exactly one line."""
         checked(line)
         try:
             await self.connection.send(line)
@@ -154,7 +154,7 @@ class Link(NegotiatingClient):
             raise LinkError(f"the connection is gone: {error or type(error).__name__}") from None
 
     def send_nowait(self, line: bytes) -> None:
-        """Send an unimportant line without waiting; it is lost when the connection is gone. Raises UnsafeLineError."""
+        """Send an unimportant line without waiting; it is lost if the connection has ended. Raises UnsafeLineError."""
         self.connection.write(checked(line))
 
     async def _send(self, input: Any) -> None:  # noqa: A002 - pydle's own lines, by its name for the argument
@@ -216,7 +216,7 @@ class Link(NegotiatingClient):
         pass
 
     on_raw_372 = on_raw_375 = _ignore  # the message of the day, which pydle would collect without a limit
-    on_raw_notice = _ignore  # by convention notices get no reply, so that two bots cannot talk for ever
+    on_raw_notice = _ignore  # by convention notices get no reply, so that two bots cannot talk endlessly
 
     async def on_raw_error(self, message: Any) -> None:
         self._reason = " ".join(message.params)

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Network:
-    """Runs one :class:`Link` after the other, and calls ``handle``, which must not block, for what users do."""
+    """Runs one :class:`Link` after the other, and calls ``handle``, which must not block, for each event."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Network:
 
     @property
     def nick(self) -> str:
-        """Our present nick; the wanted one while there is no connection."""
+        """Our current nick, or the wanted one without a connection."""
         return str(self.ready.nickname) if self.ready else self.wanted_nick
 
     @property
@@ -194,7 +194,7 @@ class ChannelKeeper:
         self._asked.clear()
 
     def wake(self) -> None:
-        """Compare what we have with what is wanted now."""
+        """Check nick and channels now."""
         self._wake.set()
 
     def nick_freed(self, nick: str) -> None:

@@ -30,7 +30,7 @@ def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> Non
     if target.exists() and not force:
         raise ConfigurationError(f"{target} exists; --force replaces it")
     if not os.access(target.parent, os.W_OK):
-        raise ConfigurationError(f"there is no folder {target.parent}, or it cannot be written to")
+        raise ConfigurationError(f"the folder {target.parent} does not exist or is not writable")
     partial = target.with_name(f".{target.name}.partial")
     try:
         with tqdm(total=None, unit=" pages", disable=None, leave=False) as bar:

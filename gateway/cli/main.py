@@ -120,7 +120,7 @@ def run(arguments: Sequence[str]) -> int:
         drop_output()  # the reader, such as `head`, has closed the pipe
         return EXIT_FAILED
     except UnicodeEncodeError:  # bytes that are not text arrive as lone surrogates
-        complain("what was given, as an argument or on standard input, is not UTF-8")
+        complain("an argument or the standard input is not UTF-8")
         return EXIT_USAGE
     except OSError as error:
         sentence, status = failure(error)

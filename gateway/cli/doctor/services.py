@@ -76,7 +76,7 @@ def service_checks(unit: Properties) -> Iterator[Check]:
     survives = unit.get("OOMPolicy") == "continue"
     oom = "the whole service ends when the kernel ends the model host: set OOMPolicy=continue"
     notify = unit.get("Type") == "notify"
-    yield _judge("readiness", notify, "systemd is told when the server listens", "set Type=notify")
+    yield _judge("readiness", notify, "systemd is notified when the server listens", "set Type=notify")
     yield _judge("watchdog", guarded, f"every {watchdog}", "set WatchdogSec=30", bad="warn")
     yield _judge("memory limit", bool(limit), limit, "none: set MemoryMax=90%", bad="warn")
     yield _judge("out of memory", survives, "the model host goes, the gateway stays", oom)
@@ -187,7 +187,7 @@ def _program(name: str, unit: Properties) -> Check:
     found = re.search(r"path=(.+?) ;", unit.get("ExecStart", ""))
     path = Path(found[1]) if found else Path()
     there = path.is_file() and os.access(path, os.X_OK)
-    return _judge(name, there, str(path), f"{path} is no program: run `make install` in /opt/hearth")
+    return _judge(name, there, str(path), f"{path} is not a program: run `make install` in /opt/hearth")
 
 
 def _unit_checks(name: str, unit: Properties) -> Iterator[Check]:

@@ -84,7 +84,7 @@ def _object(raw: msgspec.Raw, where: str) -> dict[str, Any]:
     except _UNREADABLE as error:
         raise InvalidRequestError(f"{where}: {error}") from None
     if not isinstance(value, dict):
-        raise InvalidRequestError(f"{where} is no conversation")
+        raise InvalidRequestError(f"{where} is not a conversation")
     return value
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -43,7 +45,7 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     path = local.settings.database_path
     if not (source.is_file() or source.is_dir()):
         raise InvalidRequestError(
-            f"{source} is neither a file nor a folder; it is read twice, so a pipe will not do"
+            f"{source} is neither a file nor a folder; it is read twice, so a pipe does not work"
         )
     for _ in _content(source, Counter()):  # check everything before storing the first line
         pass
@@ -51,7 +53,8 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     left_out: Counter[str] = Counter()
     with opened_database(path) as database:
         for where, line in _content(source, left_out):
-            new = _store(database, line, owner, where)
+            with _at(where):
+                new = _store(database, line, owner)
             added, there = added + new, there + (not new)
             redacted += _redactions(line) if new else 0
     secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
@@ -61,13 +64,20 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
         say(f"messages left out: {counts}", err=True)
 
 
-def _store(database: Database, line: _Content, owner: str | None, where: str) -> bool:
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Put the position in front of an error's message."""
     try:
-        if isinstance(line, Archive):
-            return database.write_sync(lambda c: write_archive(c, line, owner))
-        return database.write_sync(lambda c: write_row(c, line, owner))
+        yield
     except InvalidRequestError as error:
         raise InvalidRequestError(f"{where}: {error.message}") from None
+
+
+def _store(database: Database, line: _Content, owner: str | None) -> bool:
+    """Store a row; return False if it exists already."""
+    if isinstance(line, Archive):
+        return database.write_sync(lambda c: write_archive(c, line, owner))
+    return database.write_sync(lambda c: write_row(c, line, owner))
 
 
 def _redactions(line: _Content) -> int:
@@ -80,10 +90,9 @@ def _redactions(line: _Content) -> int:
 def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
     for where, line in _lines(source, left_out):
-        try:
-            yield where, checked(line)
-        except InvalidRequestError as error:
-            raise InvalidRequestError(f"{where}: {error.message}") from None
+        with _at(where):
+            line = checked(line)
+        yield where, line
 
 
 def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
@@ -102,7 +111,7 @@ def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content
 
 def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
     decoder = msgspec.json.Decoder(Line)
-    for number, raw in enumerate([first, *rest], 1):
+    for number, raw in enumerate(chain([first], rest), 1):
         if not raw.strip():
             continue
         try:

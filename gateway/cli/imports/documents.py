@@ -155,7 +155,7 @@ def _archive(
 def _summary(span: SummarySpan, number: int, seqs: Mapping[str, int]) -> Summary:
     missing = [name for name in span.messages if name not in seqs]
     if missing:
-        raise InvalidRequestError(f"{SUMMARY}: a summary stands for `{missing[0][:60]}`, which {CHAT} lacks")
+        raise InvalidRequestError(f"{SUMMARY}: a summary covers `{missing[0][:60]}`, which {CHAT} lacks")
     covered = [seqs[name] for name in span.messages] or [0]  # 0: of the previous conversation
     prompt, _, version = span.prompt.rpartition(" ")
     return Summary(

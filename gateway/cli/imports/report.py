@@ -38,7 +38,7 @@ def report_text(report: ImportReport, source: str, seconds: float) -> str:
 
 
 def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
-    """What the user should know besides: the sample is gone, links go elsewhere, two wikis are mixed."""
+    """Notices: the sample was removed, links lead elsewhere, or two wikis are mixed."""
     found = []
     if report.counts.sample_removed:
         found.append(

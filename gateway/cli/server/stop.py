@@ -31,7 +31,7 @@ def stop(local: LocalOptions) -> None:
     except ProcessLookupError:
         pass  # it has just ended
     except PermissionError:
-        raise HearthError(f"process {server.pid} belongs to another user, who can stop it") from None
+        raise HearthError(f"process {server.pid} belongs to another user: stop it as that user") from None
     grace = settings.server.shutdown_grace_seconds + settings.model.stop_grace_seconds + _MARGIN_SECONDS
     deadline = time.monotonic() + grace
     while (left := running(settings.data_dir)) is not None and left.pid == server.pid:
