@@ -1,4 +1,4 @@
-"""The IRC client of hearth: answers in channels and in private, over the HTTP API alone."""
+"""The IRC client of hearth: answers in channels and in private, using only the HTTP API."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""The bot: what it hears on its networks, and what it does about it."""
+"""The bot: receives events from its networks and acts on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clients.irc.questions import Questions
 from clients.irc.requests import Buckets, Request, nick_key, user_key
 from clients.irc.wire import clean
 
-_GRACE_SECONDS = 5.0  # for open questions when the program is told to stop
+_GRACE_SECONDS = 5.0  # for open questions when the program stops
 _QUIT_SECONDS = 2.0
 _TYPING_SECONDS = 20.0  # between two announcements to the gateway
 # The model answers these commands, so Questions counts them; the bot counts all others.
@@ -53,11 +53,11 @@ def addressed(
     commands: Collection[str],
     fold: Callable[[str], str],
 ) -> Question | CommandLine | None:
-    """Return what the line asks of the bot, None if it is not for it.
+    """Return the question or command in a line, None if the line is not for the bot.
 
-    For the bot is everything in private, in a channel what begins with ``nick:``, ``nick,`` or ``prefix`` ("" for
-    none), and known commands. A command begins with ``mark``; in a line to the bot an unknown one counts as a command,
-    too, so that it is not taken for a question. ``fold`` makes nicks comparable.
+    Lines for the bot are all private ones, those that begin with ``nick:``, ``nick,`` or ``prefix`` ("" for none), and
+    known commands. A command begins with ``mark``; in a line for the bot an unknown command is also a command, not a
+    question. ``fold`` makes nicks comparable.
     """
     text = clean(line)
     start, rest = text[: len(nick)], text[len(nick) :]
@@ -160,7 +160,7 @@ class Bot:
                 raise error
 
     def handle(self, network: Network, event: Event) -> None:
-        """Act on what a user does."""
+        """Handle an event of a network."""
         match event:
             case Message() if self._hears(network, event):
                 self._on_message(network, event)

@@ -46,14 +46,14 @@ def main(file: Path, check: bool, log_level: str) -> None:
         sys.exit(EXIT_CONFIGURATION)
     except KeyboardInterrupt:
         sys.exit(130)
-    except OSError as error:  # of standard output: everything else is told above
+    except OSError as error:  # from standard output; all other errors are handled above
         click.echo(f"hearth-irc: {error.filename or 'standard output'}: {error.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing is tried again at exit
         sys.exit(1)
 
 
 async def _run(config: Config) -> int:
-    # Imported late: only now is it known that pydle is installed.
+    # Imported late, after the check for pydle.
     from clients.irc.bot import Bot
 
     bot = Bot(config)

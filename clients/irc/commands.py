@@ -1,4 +1,4 @@
-"""Commands: one short function each, which returns the reply, "" for none, and a table of their names."""
+"""Commands: a function each, which returns the reply or "" for none, and the table of their names."""
 
 from __future__ import annotations
 

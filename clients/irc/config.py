@@ -19,7 +19,7 @@ Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Mode = Literal["wiki", "chat"]
-Kept = Literal["addressed", "all", "off"]
+RememberedLines = Literal["addressed", "all", "off"]
 
 _MOST_BYTES = 1024 * 1024
 _MOST_SECRET_BYTES = 64 * 1024
@@ -88,7 +88,7 @@ class ChannelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     name: str
     key: Annotated[str, Meta(max_length=64, pattern=r"^[^\s,:\x00][^\s,\x00]*$|^$")] = ""
     mode: Mode = "wiki"
-    memory: Kept = "addressed"
+    memory: RememberedLines = "addressed"
     prefix: Annotated[str, Meta(max_length=16)] | None = None  # instead of the bot's
     instructions: Annotated[str, Meta(max_length=4000)] = ""  # for the mode `chat`
 
@@ -122,7 +122,7 @@ class NetworkConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The whole file."""
+    """The configuration file."""
 
     networks: Annotated[list[NetworkConfig], Meta(min_length=1, max_length=32)]
     gateway: GatewayConfig = GatewayConfig()
@@ -179,7 +179,7 @@ def api_key(config: GatewayConfig) -> str:
     key = secret(os.environ.get("HEARTH_API_KEY", ""), config.key_file)
     if not key.isascii() or not key.isprintable() or " " in key:
         where = config.key_file or "HEARTH_API_KEY"
-        raise ConfigError(f"{where} holds no API key: give it as `hearth key create` printed it")
+        raise ConfigError(f"{where} does not hold an API key: give it as `hearth key create` printed it")
     return key
 
 
@@ -209,7 +209,7 @@ def _path(kind: type, value: object) -> Path:
 
 
 def _contradictions(config: Config) -> Iterator[str]:
-    """Yield what types cannot express: names that must be names, and fields that need each other."""
+    """Yield problems that types cannot express: invalid names, and fields that need each other."""
     names = Counter(network.name for network in config.networks)
     yield from (f"networks: there are {n} of the name `{name}`" for name, n in names.items() if n > 1)
     yield from _bad_nicks("bot", [config.bot.nick, *config.bot.alternatives])
@@ -225,14 +225,14 @@ def _contradictions(config: Config) -> Iterator[str]:
 def _bad_nicks(where: str, nicks: list[str]) -> Iterator[str]:
     for nick in nicks:
         if not NICK.fullmatch(nick):
-            yield f"{where}.nick: `{nick}` is no nick: 1 to 64 characters without blanks and !@,:*?$#&"
+            yield f"{where}.nick: `{nick}` is not a nick: use 1 to 64 characters without blanks and !@,:*?$#&"
 
 
 def _bad_channels(network: NetworkConfig, where: str) -> Iterator[str]:
     for channel in network.channels:
         if not is_channel(channel.name):
             yield (
-                f"{where}.channels: `{channel.name}` is no channel: it begins with one of #&+! and has "
+                f"{where}.channels: `{channel.name}` is not a channel: it begins with one of #&+! and has "
                 "no blank, comma or colon"
             )
     names = Counter(channel.name.casefold() for channel in network.channels)

@@ -1,4 +1,4 @@
-"""What lies below a link: the TLS context, the byte stream, and registration with capabilities and SASL.
+"""The parts below a link: TLS context, byte stream, and registration with capabilities and SASL.
 
 docs/decisions/0006-irc-library.md says why pydle's own parts are replaced: its connection waits with
 ``asyncio.wait_for``, which in Python 3.11 may swallow a cancellation; its negotiation ends at the first line of a
@@ -13,7 +13,6 @@ import contextlib
 import ssl
 from typing import Any
 
-from msgspec import Struct
 from pydle.features import ISUPPORTSupport
 from pydle.features.ircv3.tags import TaggedMessageSupport
 
@@ -44,38 +43,21 @@ class Login:
         return chunks if chunks and len(chunks[-1]) < _SASL_CHUNK else [*chunks, "+"]
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """Where to connect and as whom. ``nicks`` are tried in order."""
+class Endpoint:
+    """Where to connect and as whom: the configuration, with secrets and certificates read. ``nicks`` are in order."""
 
-    host: str
-    port: int
-    tls: ssl.SSLContext | None
-    nicks: list[str]
-    username: str
-    realname: str
-    password: str
-    login: Login | None
-    silence_seconds: float
-
-    @classmethod
-    def configured(cls, config: NetworkConfig, bot: BotConfig) -> Endpoint:
-        """Read secrets and certificates. Raises ConfigError."""
-        sasl = config.sasl
-        nick = config.nick or bot.nick
+    def __init__(self, config: NetworkConfig, bot: BotConfig) -> None:
+        """Raises ConfigError."""
+        sasl, nick = config.sasl, config.nick or bot.nick
         alternatives = bot.alternatives if config.alternatives is None else config.alternatives
-        return cls(
-            host=config.host,
-            port=config.port,
-            tls=_tls_context(config) if config.tls else None,
-            nicks=[nick, *(alternatives or [f"{nick}_"])],
-            username=bot.username,
-            realname=bot.realname,
-            password=secret(config.password, config.password_file),
-            login=Login(sasl.mechanism, sasl.account, secret(sasl.password, sasl.password_file))
-            if sasl
-            else None,
-            silence_seconds=config.silence_seconds,
-        )
+        self.config = config
+        self.bot = bot
+        self.nicks = [nick, *(alternatives or [f"{nick}_"])]
+        self.tls = _tls_context(config) if config.tls else None
+        self.password = secret(config.password, config.password_file)
+        self.login: Login | None = None
+        if sasl is not None:
+            self.login = Login(sasl.mechanism, sasl.account, secret(sasl.password, sasl.password_file))
 
 
 def _tls_context(network: NetworkConfig) -> ssl.SSLContext:
@@ -84,7 +66,7 @@ def _tls_context(network: NetworkConfig) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=authorities)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{where}.tls_ca_file: {authorities} is no certificate: {error}") from None
+        raise ConfigError(f"{where}.tls_ca_file: {authorities} is not a certificate: {error}") from None
     if network.client_certificate is not None:
         key = network.client_key or network.client_certificate
         try:

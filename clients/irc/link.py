@@ -80,7 +80,7 @@ class Link(NegotiatingClient):
     """Runs one :meth:`session`, and calls ``emit``, which must not block, for each event."""
 
     def __init__(self, endpoint: Endpoint, emit: Callable[[Event], None]) -> None:
-        super().__init__(endpoint.nicks[0], endpoint.nicks[1:], endpoint.username, endpoint.realname)
+        super().__init__(endpoint.nicks[0], endpoint.nicks[1:], endpoint.bot.username, endpoint.bot.realname)
         self.endpoint = endpoint
         self.login = endpoint.login
         self.password = endpoint.password or None
@@ -96,7 +96,8 @@ class Link(NegotiatingClient):
         Raises LinkError and OSError.
         """
         try:
-            self.connection = await Connection.open(self.endpoint.host, self.endpoint.port, self.endpoint.tls)
+            config = self.endpoint.config
+            self.connection = await Connection.open(config.host, config.port, self.endpoint.tls)
             try:
                 await self._register()
                 await self._read()
@@ -116,7 +117,7 @@ class Link(NegotiatingClient):
         while not self._failed:
             try:
                 data = await self.connection.line(
-                    self.endpoint.silence_seconds if self.ready else deadline - clock()
+                    self.endpoint.config.silence_seconds if self.ready else deadline - clock()
                 )
             except TimeoutError:
                 if not self.ready:
@@ -145,7 +146,7 @@ class Link(NegotiatingClient):
             await self.on_raw(message)
 
     async def send(self, line: bytes) -> None:
-        """Raises LinkError when the connection is gone, UnsafeLineError when it is not exactly one line."""
+        """Raises LinkError if the connection has ended, UnsafeLineError if ``line`` is not exactly one line."""
         checked(line)
         try:
             await self.connection.send(line)
@@ -153,7 +154,7 @@ class Link(NegotiatingClient):
             raise LinkError(f"the connection is gone: {error or type(error).__name__}") from None
 
     def send_nowait(self, line: bytes) -> None:
-        """Send an unimportant line without waiting; it is lost when the connection is gone. Raises UnsafeLineError."""
+        """Send an unimportant line without waiting; it is lost if the connection has ended. Raises UnsafeLineError."""
         self.connection.write(checked(line))
 
     async def _send(self, input: Any) -> None:  # noqa: A002 - pydle's own lines, by its name for the argument
@@ -215,7 +216,7 @@ class Link(NegotiatingClient):
         pass
 
     on_raw_372 = on_raw_375 = _ignore  # the message of the day, which pydle would collect without a limit
-    on_raw_notice = _ignore  # by convention notices get no reply, so that two bots cannot talk for ever
+    on_raw_notice = _ignore  # by convention notices get no reply, so that two bots cannot talk endlessly
 
     async def on_raw_error(self, message: Any) -> None:
         self._reason = " ".join(message.params)

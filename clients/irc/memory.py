@@ -1,4 +1,4 @@
-"""What the bot remembers: the conversation of each place, kept by the gateway, and a small state file."""
+"""The bot's memory: a conversation per place, stored by the gateway, and a small state file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class State(Struct, forbid_unknown_fields=True):
 
 
 class StateFile:
-    """The state in memory. :meth:`save` replaces the file as a whole."""
+    """The state in memory. :meth:`save` replaces the file atomically."""
 
     def __init__(self, folder: Path) -> None:
         """Create the folder and read the file, if there is one. Raises StateError."""
@@ -130,7 +130,7 @@ class Memory:
         )  # speaker and line, by place
 
     def remembers(self, request: Request) -> bool:
-        """Tell whether what this user says here is kept. In private, users without an account are not remembered."""
+        """Whether this user's lines here are stored. In private, users without an account are not remembered."""
         channel = request.channel_config
         kept = bool(request.account) if channel is None else channel.memory != "off"
         return kept and request.user not in self._state.forgotten
@@ -141,13 +141,12 @@ class Memory:
 
     async def converse(self, request: Request, text: str, request_id: str, on_place: OnPlace) -> Answer:
         """Answer within the place's conversation."""
-
-        async def post(conversation: str) -> Answer:
-            return await self._gateway.converse(conversation, request.speaker, text, request_id, on_place)
-
         async with self._locks[request.place]:
             await self._keep_overheard(request)
-            return await self._in_conversation(request, post)
+            return await self._in_conversation(
+                request,
+                lambda name: self._gateway.converse(name, request.speaker, text, request_id, on_place),
+            )
 
     async def keep_exchange(self, request: Request, question: str, answer: str) -> None:
         """Add a question and its answer from the wiki to the place's conversation, if the user is remembered."""
@@ -225,16 +224,11 @@ class Memory:
     async def _keep_overheard(self, request: Request) -> None:
         lines = self._overheard[request.place]
         while lines:
-            speaker, text = lines[0]
-
-            async def post(conversation: str, speaker: str = speaker, text: str = text) -> None:
-                await self._gateway.keep(conversation, speaker, text)
-
-            await self._in_conversation(request, post)
+            await self._in_conversation(request, lambda name: self._gateway.keep(name, *lines[0]))
             lines.popleft()
 
     async def _in_conversation(self, request: Request, post: Callable[[str], Awaitable[T]]) -> T:
-        """Call ``post`` with the place's conversation, or with a new one if there is none or it is gone."""
+        """Call ``post`` with the place's conversation, or with a new one if there is none any more."""
         known = self._state.conversations.get(request.place)
         if known is not None:
             with self._dropped_if_gone(request.place):

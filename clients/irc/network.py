@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Network:
-    """Runs one :class:`Link` after the other, and calls ``handle``, which must not block, for what users do."""
+    """Runs one :class:`Link` after the other, and calls ``handle``, which must not block, for each event."""
 
     def __init__(
         self,
@@ -38,8 +38,8 @@ class Network:
         self.link: Link | None = None
         self._replies = replies
         self._handle = handle
-        self._endpoint = Endpoint.configured(config, bot)
-        self._outbox = Outbox(
+        self._endpoint = Endpoint(config, bot)
+        self.outbox = Outbox(
             self._send, self._open_to, burst=config.burst, seconds_per_line=config.seconds_per_line
         )
         self.wanted_nick = self._endpoint.nicks[0]
@@ -51,7 +51,7 @@ class Network:
         """Stay on the network until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._stay_connected())
-            group.create_task(self._outbox.run())
+            group.create_task(self.outbox.run())
             group.create_task(self.keeper.run())
 
     async def _stay_connected(self) -> None:
@@ -88,7 +88,7 @@ class Network:
                 self.keeper.nick_freed(freed)
         if isinstance(event, Registered | NickChange | MembershipChange):
             self.keeper.wake()
-            self._outbox.wake()
+            self.outbox.wake()
         self._handle(self, event)
 
     def _set_bot_mode(self) -> None:
@@ -98,22 +98,13 @@ class Network:
 
     @property
     def nick(self) -> str:
-        """Our present nick; the wanted one while there is no connection."""
-        return str(self.link.nickname) if self.link and self.link.ready else self.wanted_nick
+        """Our current nick, or the wanted one without a connection."""
+        return str(self.ready.nickname) if self.ready else self.wanted_nick
 
     @property
-    def connected(self) -> bool:
-        return self.link is not None and self.link.ready
-
-    @property
-    def waiting(self) -> int:
-        """Lines in the send queue."""
-        return self._outbox.waiting
-
-    @property
-    def dropped(self) -> int:
-        """Lines that were never sent: the queue was full, or they expired in it."""
-        return self._outbox.dropped
+    def ready(self) -> Link | None:
+        """The link, once it is registered."""
+        return self.link if self.link is not None and self.link.ready else None
 
     @property
     def channels(self) -> list[str]:
@@ -133,7 +124,7 @@ class Network:
         if not is_target(target):
             log.error("no such target", network=self.name, target=target)
             return ""
-        mask = self.link.mask if self.link and self.link.ready else Mask(self.nick)
+        mask = self.ready.mask if self.ready else Mask(self.nick)
         pieces, rest = with_link(
             clean(text),
             clean(link),
@@ -142,9 +133,7 @@ class Network:
             lines=self._replies.lines,
         )
         until = asyncio.get_running_loop().time() + self._replies.keep_seconds
-        self._outbox.put(
-            [Line(command="PRIVMSG", target=target, text=piece, until=until) for piece in pieces]
-        )
+        self.outbox.put([Line(command="PRIVMSG", target=target, text=piece, until=until) for piece in pieces])
         return rest
 
     def answer_query(self, query: CtcpQuery, text: str) -> None:
@@ -166,13 +155,13 @@ class Network:
     async def quit(self, reason: str) -> None:
         """Send QUIT if connected, and do not reconnect."""
         self._quitting = True
-        if self.link is not None and self.link.ready:
+        if self.ready is not None:
             with contextlib.suppress(LinkError):
-                await self.link.rawmsg("QUIT", clean(reason))
+                await self.ready.rawmsg("QUIT", clean(reason))
 
     def _open_to(self, target: str) -> bool:
-        link = self.link
-        return link is not None and (link.joined(target) if is_channel(target) else link.ready)
+        link = self.ready
+        return link is not None and (not is_channel(target) or link.joined(target))
 
     async def _send(self, line: Line) -> bool:
         link = self.link
@@ -186,8 +175,8 @@ class Network:
 
     def _send_idle(self, make: Callable[[Link], bytes]) -> None:
         """Send an unimportant line, or nothing when others wait."""
-        if self.link is not None and self.link.ready and self._outbox.take_idle():
-            self.link.send_nowait(make(self.link))
+        if self.ready is not None and self.outbox.take_idle():
+            self.ready.send_nowait(make(self.ready))
 
 
 class ChannelKeeper:
@@ -205,7 +194,7 @@ class ChannelKeeper:
         self._asked.clear()
 
     def wake(self) -> None:
-        """Compare what we have with what is wanted now."""
+        """Check nick and channels now."""
         self._wake.set()
 
     def nick_freed(self, nick: str) -> None:
@@ -238,8 +227,7 @@ class ChannelKeeper:
                 async with asyncio.timeout(self._config.tend_seconds):
                     await self._wake.wait()
             self._wake.clear()
-            link = self._network.link
-            if link is not None and link.ready:
+            if (link := self._network.ready) is not None:
                 with contextlib.suppress(LinkError):  # the reader of the link sees its end, too
                     await self._ask(link)
 

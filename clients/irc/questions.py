@@ -1,4 +1,4 @@
-"""Questions: who may ask now, and the way of a question from the line to the reply."""
+"""Questions: admission, retries, and progress from the line to the reply."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from statistics import median
 from typing import Any
 
@@ -27,7 +28,7 @@ _TRIES = 3
 _MAX_PAUSE_SECONDS = 30.0  # longer requests of the gateway to retry later count as a failure
 # Clients show the typing indicator for 6 s (IRCv3 +typing), and it should not be sent more often than every 3 s.
 _TYPING_SECONDS = 4.0
-_KEPT = 500  # places and users whose last answer is remembered
+_MAX_REMEMBERED = 500  # places and users whose last answer is remembered
 
 log = structlog.get_logger(__name__)
 
@@ -48,15 +49,7 @@ class Stats:
 
     def summary(self, queue: Queue) -> str:
         """Return everything on one line."""
-        minutes = int(time.monotonic() - self._started) // 60
-        hours, days = minutes // 60, minutes // 1440
-        up = (
-            f"{days} d {hours % 24} h"
-            if days
-            else f"{hours} h {minutes % 60} min"
-            if hours
-            else f"{minutes} min"
-        )
+        up = timedelta(minutes=int(time.monotonic() - self._started) // 60)
         parts = [f"up {up}", f"{self.answered} answered", f"{self.failed} failed", f"{self.refused} refused"]
         parts += [f"{queue.running} running", f"{queue.waiting} waiting"]
         if self._seconds:
@@ -88,9 +81,11 @@ class Questions:
         self._wait_messages = wait_messages()
         self.queue = Queue(config.gateway.max_concurrent, config.gateway.max_waiting)
         self.stats = Stats()
-        self.sources: LatestDict[str, list[Citation]] = LatestDict(_KEPT)  # of the last answer, by place
+        self.sources: LatestDict[str, list[Citation]] = LatestDict(
+            _MAX_REMEMBERED
+        )  # of the last answer, by place
         # What did not fit into the last reply, by place and user.
-        self.leftovers: LatestDict[tuple[str, str], str] = LatestDict(_KEPT)
+        self.leftovers: LatestDict[tuple[str, str], str] = LatestDict(_MAX_REMEMBERED)
 
     def ask(self, request: Request, text: str, mode: Mode) -> None:
         """Answer a question in the background, or tell the user why not now."""
@@ -145,7 +140,7 @@ class Questions:
             log.warning("an exchange was not kept, or not erased", place=request.place, problem=str(error))
 
     async def _attempt(self, request: Request, text: str, mode: Mode, author: str | None) -> str | None:
-        """Reply. Return the text of an answer, None if there was none."""
+        """Reply to a question. Return the answer's text, None after a failure."""
         request_id = secrets.token_hex(4)
         began = time.monotonic()
         ticket = Ticket()
@@ -167,7 +162,7 @@ class Questions:
     async def _generate(
         self, request: Request, text: str, mode: Mode, request_id: str, ticket: Ticket, author: str | None
     ) -> Answer:
-        """Retry when the gateway says after which pause."""
+        """Generate an answer. Retries after the pause that the gateway asks for."""
         for tries_left in range(_TRIES - 1, -1, -1):
             try:
                 if mode == "wiki":
@@ -193,7 +188,7 @@ class Questions:
 
     @asynccontextmanager
     async def _show_progress(self, request: Request, ticket: Ticket) -> AsyncIterator[None]:
-        """Inside the block, show the typing indicator, and send one message if it takes long."""
+        """Show the typing indicator inside the block, and send one message if it lasts long."""
         task = asyncio.create_task(self._progress(request, ticket))
         try:
             yield
@@ -207,17 +202,17 @@ class Questions:
     async def _progress(self, request: Request, ticket: Ticket) -> None:
         patience = self._replies.patience_seconds
         waited = 0.0
-        told = False
+        announced = False
         while True:
             request.network.show_typing(request.target, active=True)
-            if waited >= patience and not told:
-                told = True
-                self._tell_place(request, ticket)
-            pause = _TYPING_SECONDS if told else min(_TYPING_SECONDS, patience - waited)
+            if waited >= patience and not announced:
+                announced = True
+                self._announce_place(request, ticket)
+            pause = _TYPING_SECONDS if announced else min(_TYPING_SECONDS, patience - waited)
             await asyncio.sleep(pause)
             waited += pause
 
-    def _tell_place(self, request: Request, ticket: Ticket) -> None:
+    def _announce_place(self, request: Request, ticket: Ticket) -> None:
         place = self.queue.place(ticket)
         wait = f" (about {max(1, round(place.wait_seconds))} s)" if place.wait_seconds else ""
         if place.position:

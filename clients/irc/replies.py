@@ -1,4 +1,4 @@
-"""What the bot says: answers with at most one link, failures in a few words, and messages for impatient users."""
+"""Texts of the bot: answers with at most one link, short failures, and wait messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WAIT_MESSAGES = (
 
 
 def wait_messages(rng: random.Random | None = None) -> Iterator[str]:
-    """Yield wait messages for ever, in random order; none repeats before all have been used."""
+    """Yield wait messages endlessly in random order; none repeats before all were used."""
     while True:
         yield from (rng or random).sample(WAIT_MESSAGES, len(WAIT_MESSAGES))
 
@@ -91,21 +91,21 @@ def failure(error: GatewayError | StateError, request_id: str) -> str:
 
 
 def _failure(error: GatewayError) -> str:
-    if error.code == "unreachable":
+    code, status = error.code, error.status
+    if code == "unreachable":
         return "I cannot reach my server at the moment, please try again later."
-    if error.code in {"timeout", "deadline_exceeded"} or error.status == 504:
+    if code in {"timeout", "deadline_exceeded"} or status == 504:
         return "that took too long, I gave up. A simpler question might work."
-    if error.status in (401, 403):
+    if status in (401, 403):
         return "my server does not let me in; my operator has to look at it."
-    if error.status == 413 or error.code in {"prompt_too_long", "context_length_exceeded"}:
+    if status == 413 or code in {"prompt_too_long", "context_length_exceeded"}:
         return "that question is too long for me."
-    if error.retry_after is not None:
-        return f"too much to do right now, please try again in {max(1, round(error.retry_after))} s."
-    if error.code == "overloaded":
-        return "too much to do right now, please try again in a while."
-    if error.status == 503 or error.code == "model_unavailable":
+    if error.retry_after is not None or code == "overloaded":
+        wait = "a while" if error.retry_after is None else f"{max(1, round(error.retry_after))} s"
+        return f"too much to do right now, please try again in {wait}."
+    if status == 503 or code == "model_unavailable":
         return "I have no model to think with at the moment, please try again later."
-    if error.status in (400, 422):
+    if status in (400, 422):
         return "I cannot take that question as it is."
     return "something went wrong on my side."
 

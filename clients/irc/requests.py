@@ -1,4 +1,4 @@
-"""Who asks what where, and how much: requests, token buckets, and the queue of questions."""
+"""Requests with their users and places, token buckets, and the queue of questions."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class UnsafeLineError(ValueError):
 
 
 class Mask(Struct, frozen=True):
-    """Our own ``nick!user@host``, as far as it is known. The server puts it before each of our lines."""
+    """Our own ``nick!user@host``, as far as known. The server puts it before each of our lines."""
 
     nick: str
     user: str = ""
@@ -145,7 +145,7 @@ def room(mask: Mask, command: Command, target: str) -> int:
 def message(mask: Mask, command: Command, target: str, text: str) -> bytes:
     """Frame one message; ``text`` is cleaned, and cut where the line would be too long.
 
-    Raises UnsafeLineError when the text is empty or the target is no channel and no nick.
+    Raises UnsafeLineError when the text is empty or the target is neither a channel nor a nick.
     """
     plain = fitting(clean(text), room(mask, command, target))
     if not plain:
@@ -161,7 +161,7 @@ def ctcp_reply(mask: Mask, target: str, kind: str, text: str) -> bytes:
 
 def _framed(command: Command, target: str, text: str) -> bytes:
     if not is_target(target):
-        raise UnsafeLineError(f"{target!r} is no channel and no nick")
+        raise UnsafeLineError(f"{target!r} is neither a channel nor a nick")
     return checked(f"{command} {target} :{text}\r\n".encode())
 
 

@@ -1,4 +1,4 @@
-"""`hearth ask`: one question, its answer as it is written, and where it comes from."""
+"""`hearth ask`: one question, its answer as it is generated, and its sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.cli.common.text import say
 
 @click.command()
 @click.argument("question", nargs=-1)
-@click.option("--style", help="How to answer, e.g. plain or irc; by default as the server is configured.")
+@click.option("--style", help="Style of the answer, such as plain or irc; by default the server's.")
 @json_option
 @client_options
 def ask(
@@ -32,7 +32,7 @@ def ask(
 ) -> None:
     """Ask the wiki a question. Without QUESTION it is read from standard input.
 
-    The answer goes to standard output, what is happening to standard error.
+    The answer goes to standard output, progress to standard error.
     """
     text = " ".join(question) or sys.stdin.read().strip()
     if not text:
@@ -59,7 +59,7 @@ def ask(
 
 
 def _ending(reply: dict[str, Any]) -> str:
-    """The line break after the streamed answer, and the sources."""
+    """End the streamed answer with a line break and the sources."""
     lines = [""]
     for source in reply["citations"]:
         place = f"{source['title']}, {source['section']}" if source["section"] else source["title"]

@@ -17,7 +17,7 @@ from gateway.store.backup import copy_database
 
 @click.command()
 @click.argument("target", type=PathType())
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 @with_local
 def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> None:
@@ -30,7 +30,7 @@ def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> Non
     if target.exists() and not force:
         raise ConfigurationError(f"{target} exists; --force replaces it")
     if not os.access(target.parent, os.W_OK):
-        raise ConfigurationError(f"there is no folder {target.parent}, or it cannot be written to")
+        raise ConfigurationError(f"the folder {target.parent} does not exist or is not writable")
     partial = target.with_name(f".{target.name}.partial")
     try:
         with tqdm(total=None, unit=" pages", disable=None, leave=False) as bar:
@@ -53,7 +53,7 @@ def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> Non
 
 
 def _sync_folder(folder: Path) -> None:
-    """The new name is on disk when this returns."""
+    """Make the new name durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

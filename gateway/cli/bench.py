@@ -1,4 +1,4 @@
-"""`hearth bench`: seeded scenarios against this server, or any other with OpenAI's chat completions."""
+"""`hearth bench`: seeded scenarios against this server, or any other with OpenAI's API."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gateway.cli.common.text import say, table
 @click.option(
     "--seed",
     type=click.IntRange(0),
-    help="Of the texts; by default a new one, as servers keep what they have read.",
+    help="Seed of the texts; by default a new one, because servers cache prompts.",
 )
 @json_option
 @with_server
@@ -49,7 +49,7 @@ def bench(
     as_json: bool,
     server: ServerOptions,
 ) -> None:
-    """Measure a server's speed as its users feel it. The server should have nothing else to do meanwhile."""
+    """Measure a server's speed as its users experience it. The server should be otherwise idle."""
     chosen = scenarios(names)
     if as_list:
         say(table([[each.name, each.about] for each in SCENARIOS]))
@@ -68,11 +68,11 @@ async def _run(
 ) -> BenchmarkReport:
     machine = this_machine()
     with tqdm(total=runs * len(chosen), unit=" runs", disable=None) as bar:
-        before = chain([0], repeat(1))  # told at the beginning of each one
+        steps = chain([0], repeat(1))  # progress is called at the beginning of each run
 
         def progress(_round: int, scenario: Scenario, _target: Target) -> None:
             bar.set_postfix_str(scenario.name)
-            bar.update(next(before))
+            bar.update(next(steps))
 
         async with target:
             await target.prepare()

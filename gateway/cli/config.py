@@ -1,4 +1,4 @@
-"""`hearth config show`: the settings in force, and where each came from."""
+"""`hearth config show`: the effective settings and their origins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def config() -> None:
 @json_option
 @with_local
 def show(origin: bool, as_json: bool, local: LocalOptions) -> int:
-    """Print every setting in force, then what contradicts each other: exit status 78."""
+    """Print every effective setting. Contradictions are listed, and the exit status is 78."""
     loaded = settings_of(*local)
     values = flatten(loaded.settings)
     if as_json:

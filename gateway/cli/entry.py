@@ -1,4 +1,4 @@
-"""What the console script runs first. Ctrl-C waits until the program is imported, so that it leaves no traceback."""
+"""Entry point of the console script. Delays Ctrl-C until the program is imported, so that it leaves no traceback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import signal
 
 
 def main() -> None:
-    """Run the command line of this process."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     # Imported late: the line above comes first.
     from gateway.cli.main import main as run_command_line

@@ -1,4 +1,4 @@
-"""`hearth key`: API keys, made and revoked in the database itself, whether a server runs or not."""
+"""`hearth key`: API keys, created and revoked in the database, whether a server runs or not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
 
 @click.group()
 def key() -> None:
-    """Manage API keys. Once a key was made, every request needs one."""
+    """Manage API keys. Once there is a key, every request needs one."""
 
 
 @key.command()
@@ -25,11 +25,11 @@ def key() -> None:
 @json_option
 @with_local
 def create(name: str, role: Role, as_json: bool, local: LocalOptions) -> None:
-    """Make a key and print it. It is shown this once: only a hash is kept."""
+    """Create a key and print it. It is shown only now: hearth stores a hash."""
 
     def make(connection: apsw.Connection) -> KeyInfo:
-        """Shown within the transaction: a key that nobody could see is not kept."""
         info, token = create_key(connection, name, role)
+        # Inside the transaction: a key that could not be printed is rolled back.
         say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}) if as_json else token)
         return info
 
@@ -46,7 +46,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
     """List the keys, revoked ones included."""
     found: list[KeyInfo] = []
     path = local.settings.database_path
-    if path.exists():  # looking creates nothing
+    if path.exists():  # do not create a database by looking
         with opened_database(path) as database:
             found = database.read_sync(list_keys)
     if as_json:
@@ -62,7 +62,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
 @click.argument("which")
 @with_local
 def revoke(which: str, local: LocalOptions) -> None:
-    """Revoke the key with this id or name, at once and for good."""
+    """Revoke the key with this id or name, immediately and for good."""
     with opened_database(local.settings.database_path) as database:
         info = database.write_sync(lambda connection: revoke_key(connection, which))
     say(f"revoked {info.name} ({info.id})")

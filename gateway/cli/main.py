@@ -1,6 +1,6 @@
-"""The `hearth` command: finds the command, runs it, and turns every expected error into one line and a status.
+"""The `hearth` command: runs a command and turns every expected error into one line and an exit status.
 
-Commands are imported when they run, so that `hearth --help` does not pay for all of them.
+Commands are imported when they run, so `hearth --help` stays fast.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ COMMANDS = {
     "status": _Entry("server.status", "status", "Show the server's state and load."),
     "ask": _Entry("ask", "ask", "Ask the wiki a question."),
     "chat": _Entry("chat.command", "chat", "Talk with the model."),
-    "facts": _Entry("facts", "facts", "What conversations have taught the server about you."),
-    "tasks": _Entry("tasks", "tasks", "Objectives, tasks and checklists."),
+    "facts": _Entry("facts", "facts", "Show and change what was learned about you."),
+    "tasks": _Entry("tasks", "tasks", "Manage objectives, tasks and checklists."),
     "eval": _Entry(
         "evaluation.command", "evaluate", "Score answers, citations and retrieval on a question set."
     ),
-    "memory": _Entry("memory", "memory", "Look after the summaries of conversations."),
+    "memory": _Entry("memory", "memory", "Manage the summaries of conversations."),
     "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
     "pull": _Entry("hub.pull", "pull", "Download a model."),
     "models": _Entry("models", "models", "List known and installed models."),
     "import-wiki": _Entry("imports.wiki", "import_wiki", "Fill the wiki from a MediaWiki export."),
-    "doctor": _Entry("doctor.command", "doctor", "Say what this machine can run, and why."),
+    "doctor": _Entry("doctor.command", "doctor", "Check what this machine can run, and why."),
     "bench": _Entry("bench", "bench", "Measure a server's speed."),
     "log": _Entry("log.command", "log", "Look at past requests."),
     "backup": _Entry("backup", "backup", "Copy the database while the server runs."),
@@ -101,7 +101,7 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit status. Expected errors go to stderr as one line, without a traceback."""
+    """Run one command line and return its exit status. Expected errors become one line on stderr."""
     try:
         allow_interrupts()
         result = cli.main(list(arguments), prog_name="hearth", standalone_mode=False)
@@ -117,10 +117,10 @@ def run(arguments: Sequence[str]) -> int:
         complain(error.message)
         return exit_status(error)
     except BrokenPipeError:
-        drop_output()  # the reader (`head`) has what it wanted
+        drop_output()  # the reader, such as `head`, has closed the pipe
         return EXIT_FAILED
-    except UnicodeEncodeError:  # bytes that are no text come as lone surrogates
-        complain("what was given, as an argument or on standard input, is not UTF-8")
+    except UnicodeEncodeError:  # bytes that are not text arrive as lone surrogates
+        complain("an argument or the standard input is not UTF-8")
         return EXIT_USAGE
     except OSError as error:
         sentence, status = failure(error)
@@ -131,11 +131,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Entry point of the console script."""
     keep_files_private()
     ensure_streams()
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="surrogateescape")  # as in arguments: whoever uses the text refuses it
+        sys.stdin.reconfigure(errors="surrogateescape")  # as in arguments; refused where the text is used
     sys.exit(run(sys.argv[1:]))
 
 

@@ -1,4 +1,4 @@
-"""`hearth memory`: the summaries that stand for older messages."""
+"""`hearth memory`: the summaries that replace older messages in prompts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gateway.cli.common.text import say
 
 @click.group()
 def memory() -> None:
-    """Look after the summaries of conversations."""
+    """Manage the summaries of conversations."""
 
 
 @memory.command()
-@click.option("--to", type=int, help="By this version of the prompts; by default the one in use of each.")
+@click.option("--to", type=int, help="Version of the prompts; by default the current one of each.")
 @click.option("--conversation", help="Only the conversation of this id.")
 @with_server
 def convert(
@@ -23,7 +23,7 @@ def convert(
     conversation: str | None,
     server: ServerOptions,
 ) -> None:
-    """Make summaries of other prompt versions again. The old ones stay, marked as superseded."""
+    """Rewrite summaries of other prompt versions. The old ones stay, marked as superseded."""
     client = server.connect()
     names = (
         [conversation]
@@ -44,7 +44,7 @@ def convert(
 @click.argument("conversation")
 @with_server
 def show(conversation: str, server: ServerOptions) -> None:
-    """Show the summaries of a conversation, with the messages each stands for."""
+    """Show the summaries of a conversation, with the messages that each covers."""
     client = server.connect()
     for each in client.every(f"/v1/conversations/{conversation}/summaries"):
         state = "live" if each["superseded_by"] is None else f"superseded by {each['superseded_by']}"

@@ -1,4 +1,4 @@
-"""`hearth models`: what the catalog knows and what is installed."""
+"""`hearth models`: the models of the catalog, and other installed files."""
 
 from __future__ import annotations
 
@@ -17,68 +17,46 @@ from gateway.models.catalog import Catalog, ModelRow, estimate_ram
 @json_option
 @with_local
 def models(as_json: bool, local: LocalOptions) -> None:
-    """List the models that hearth knows by name, and the files pulled besides."""
+    """List the models that hearth knows by name, and other files that were pulled."""
     settings = local.settings
-    listed = list_models(settings.data_dir, Catalog.load())
+    listed = _list_models(settings.data_dir, Catalog.load())
     if as_json:
         say(msgspec.json.encode({"models": listed, "configured": settings.model.name}))
         return
     rows = [["", "NAME", "SIZE", "RAM", "HERE", "DESCRIPTION"]]
     for model in listed:
-        size, ram = model["size_bytes"], model["ram_bytes"]
-        rows.append(
-            [
-                "*" if model["name"] in (settings.model.name, settings.embedding.model) else "",
-                model["name"],
-                size_text(size) if size else "-",
-                size_text(ram) if ram else "-",
-                "yes" if model["installed"] else "no",
-                model["description"],
-            ]
-        )
+        name, size, ram = model["name"], model["size_bytes"], model["ram_bytes"]
+        sizes = [size_text(each) if each else "-" for each in (size, ram)]
+        mark = "*" if name in (settings.model.name, settings.embedding.model) else ""
+        rows.append([mark, name, *sizes, "yes" if model["installed"] else "no", model["description"]])
     say(table(rows))
 
 
-def list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:
-    """Every catalog row, then pulled files that have none (named ``owner/repo:file``)."""
-    listed: list[dict[str, Any]] = []
-    known: set[Path] = set()
-    for row in catalog.rows:
-        path = row.path(data_dir)
-        known.add(path)
-        installed = path.is_file()
-        listed.append(
-            {
-                "name": row.name,
-                "kind": row.kind,
-                "description": row.description,
-                "licence": row.licence,
-                "size_bytes": path.stat().st_size if installed else row.size_bytes,
-                "ram_bytes": _ram(row, path) if installed else row.ram_bytes,
-                "installed": installed,
-                "path": str(path),
-            }
-        )
+def _list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:
+    """List the catalog, then pulled files that are not in it, named ``owner/repo:file``."""
+    rows = {row.path(data_dir): row for row in catalog.rows}
+    listed = [_model(path, row.name, row) for path, row in rows.items()]
     folder = data_dir / "models"
     for path in sorted(folder.rglob("*.gguf")):
         parts = path.relative_to(folder).parts
-        if path not in known and len(parts) > 2:
-            listed.append(_pulled(path, f"{parts[0]}/{parts[1]}:{'/'.join(parts[2:])}"))
+        if path not in rows and len(parts) > 2:
+            listed.append(_model(path, f"{parts[0]}/{parts[1]}:{'/'.join(parts[2:])}", None))
     return listed
 
 
-def _ram(row: ModelRow, path: Path) -> int:
-    return row.ram_bytes or estimate_ram(path, path.stat().st_size, row.context)
-
-
-def _pulled(path: Path, name: str) -> dict[str, Any]:
+def _model(path: Path, name: str, row: ModelRow | None) -> dict[str, Any]:
+    installed = path.is_file()
+    size = path.stat().st_size if installed else None
+    ram = row and row.ram_bytes
+    if row and size and ram is None:
+        ram = estimate_ram(path, size, row.context)
     return {
         "name": name,
-        "kind": "unknown",
-        "description": "pulled by its file name",
-        "licence": None,
-        "size_bytes": path.stat().st_size,
-        "ram_bytes": None,
-        "installed": True,
+        "kind": row.kind if row else "unknown",
+        "description": row.description if row else "pulled by its file name",
+        "licence": row.licence if row else None,
+        "size_bytes": size if size is not None or row is None else row.size_bytes,
+        "ram_bytes": ram,
+        "installed": installed,
         "path": str(path),
     }

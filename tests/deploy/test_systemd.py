@@ -203,5 +203,5 @@ def test_what_the_service_names_is_looked_at(tmp_path: Path, tiny_model: Path) -
 
 @pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
 def test_a_machine_without_systemd_is_told_so() -> None:
-    with pytest.raises(HearthError, match="systemd does not run this machine"):
+    with pytest.raises(HearthError, match="systemd is not PID 1 here"):
         check_installation()

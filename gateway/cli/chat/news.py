@@ -57,7 +57,7 @@ class NewsBoard:
                 self._typing = False
 
     def skip(self, news: str) -> None:
-        """Do not print this news: the reply's own events have told it."""
+        """Do not print this news: the reply's own events have shown it."""
         with self._lock:
             if news in self._waiting:
                 self._waiting.remove(news)

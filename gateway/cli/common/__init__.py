@@ -1,1 +1,1 @@
-"""What several subcommands share: options, the HTTP client, exit statuses, terminal text."""
+"""Shared parts of the subcommands: options, the HTTP client, files, exit statuses, terminal output."""

@@ -32,16 +32,16 @@ class UnreachableError(HearthError):
 
 
 class ReplyError(HearthError):
-    """The server answered with an error, or is no hearth server."""
+    """The server answered with an error, or is not a hearth server."""
 
     code = "reply"
 
 
 class ServerReply(dict[str, Any]):
-    """A JSON object from the server. A missing key raises ReplyError: it is no hearth server."""
+    """A JSON object from the server. A missing key raises ReplyError: this is not a hearth server."""
 
     def __init__(self, url: str, content: str | bytes) -> None:
-        """Raises ReplyError when ``content`` is no JSON object."""
+        """Raises ReplyError when ``content`` is not a JSON object."""
         try:
             super().__init__(msgspec.json.decode(content, type=dict[str, Any]))
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -160,7 +160,7 @@ def connect(
     key = key or os.environ.get("HEARTH_API_KEY") or _key_from_file()
     if key and (len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key):
         # No header can carry it. The message does not repeat it: it may be a secret.
-        raise ConfigurationError("that is no API key: give it as `hearth key create` printed it")
+        raise ConfigurationError("that is not an API key: give it as `hearth key create` printed it")
     if url := url or os.environ.get("HEARTH_URL"):
         return GatewayClient(_checked(url), key)
     folder = settings_of(data_dir, config_file).settings.data_dir
@@ -180,15 +180,15 @@ def _checked(url: str) -> str:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise ConfigurationError(f"`{url}` is no address of a server: {error}") from None
+        raise ConfigurationError(f"`{url}` is not a server address: {error}") from None
     if parts.scheme not in ("http", "https"):
-        raise ConfigurationError(f"`{url}` is no address of a server: it starts with http:// or https://")
+        raise ConfigurationError(f"`{url}` is not a server address: it starts with http:// or https://")
     if "@" in parts.netloc:
         raise ConfigurationError(
             "the server's address has a user name or password in it: give a key with --key"
         )
     if not host or not url.isprintable() or " " in url or parts.query or parts.fragment:
-        raise ConfigurationError(f"{url!r} is no address of a server: it looks like http://127.0.0.1:8420")
+        raise ConfigurationError(f"{url!r} is not a server address: it looks like http://127.0.0.1:8420")
     return url
 
 
@@ -215,7 +215,7 @@ def _content(body: object) -> dict[str, Any]:
         return {"content": msgspec.json.encode(body), "headers": {"Content-Type": "application/json"}}
     except UnicodeEncodeError:
         raise InvalidRequestError(
-            "the input is no valid UTF-8: convert it, or check the terminal's encoding"
+            "the input is not valid UTF-8: convert it, or check the terminal's encoding"
         ) from None
 
 
@@ -251,12 +251,12 @@ def _network_errors(url: str) -> Iterator[None]:
         yield
     except httpx2.ConnectError as error:
         if "SSL" in str(error):
-            raise UnreachableError(f"there is no secure connection to {url}: {error}") from None
+            raise UnreachableError(f"no secure connection to {url}: {error}") from None
         raise UnreachableError(f"no server answers at {url}; `hearth start` runs one") from None
     except httpx2.TimeoutException:
         raise UnreachableError(f"the server at {url} has stopped answering") from None
     except httpx2.InvalidURL as error:
-        raise ConfigurationError(f"`{url}` is no address of a server: {error}") from None
+        raise ConfigurationError(f"`{url}` is not a server address: {error}") from None
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
         raise UnreachableError(f"the connection to {url} broke: {reason}") from None

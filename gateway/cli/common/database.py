@@ -1,4 +1,4 @@
-"""The database as commands use it: beside a server that may be running, or without one."""
+"""Access to the database from commands, whether a server runs or not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.store.db import Database
 
 @contextmanager
 def opened_database(path: Path) -> Iterator[Database]:
-    """The database at ``path``, created and migrated when needed."""
+    """Open the database at ``path``, created and migrated if necessary."""
     database = Database(path)
     database.open()
     try:

@@ -1,4 +1,4 @@
-"""Exit statuses: 0 done, and these."""
+"""Exit statuses other than 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT
 
 
 def exit_status(error: HearthError) -> int:
-    """The exit status that tells a script what kind of error it was (sysexits.h)."""
+    """Return the exit status for an error, from sysexits.h."""
     if isinstance(error, ConfigurationError):
         return EXIT_CONFIGURATION
     return EXIT_TEMPORARY if error.status in (503, 504) else EXIT_FAILED

@@ -1,7 +1,7 @@
-"""Which server owns a data directory: a lock held while it runs, and a file that says where it listens.
+"""The owner of a data directory: a server holds a lock while it runs, and publishes its address in a file.
 
-The lock is the truth, because the kernel drops it however the process ends; ``run.json`` of a server that
-was killed is stale, and nobody believes it without the lock.
+Only the lock proves that a server runs, because the kernel releases it however the process ends. ``run.json`` of a
+server that was killed is stale and is ignored without the lock.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -22,58 +22,46 @@ from gateway.base.private import make_private
 
 _LOCK = "run.lock"
 _RUN = "run.json"
-# `hearth status` holds the lock for an instant to see whether it is free; a start outwaits that.
+# `hearth status` holds the lock for an instant to test it; a start outlasts that.
 _RETRY_SECONDS = 0.5
 
 
 class Running(Struct, frozen=True):
-    """A server that is alive. ``url`` is None until it listens."""
+    """A running server. ``url`` is None until it listens."""
 
     pid: int
     url: str | None = None
 
 
-class Claim:
-    """This process's hold on a data directory."""
-
-    def __init__(self, data_dir: Path) -> None:
-        self._file = data_dir / _RUN
-
-    def publish(self, url: str) -> None:
-        """Say where this process listens."""
-        temporary = self._file.with_suffix(".json.new")
-        temporary.write_bytes(msgspec.json.encode(Running(os.getpid(), url)))
-        temporary.replace(self._file)
-
-    def withdraw(self) -> None:
-        """Take back what :meth:`publish` said."""
-        self._file.unlink(missing_ok=True)
-
-
 @contextmanager
-def claim(data_dir: Path) -> Iterator[Claim]:
-    """Own ``data_dir`` (created if missing, mode 0700) for the duration.
+def claim(data_dir: Path) -> Iterator[Callable[[str], None]]:
+    """Own ``data_dir`` (created if missing, mode 0700) within the block. Yields a function that publishes the address.
 
     Raises HearthError when another server owns it, ConfigurationError when it cannot be written.
     """
-    lock = _open_lock(data_dir)
-    with lock:
+    with _open_lock(data_dir) as lock:
         _acquire(lock, data_dir)
         try:
             lock.truncate(0)
             lock.write(str(os.getpid()).encode())
         except OSError as error:
             raise HearthError(f"{data_dir / _LOCK} cannot be written: {error.strerror}", status=503) from None
-        held = Claim(data_dir)
-        held.withdraw()  # of a server that was killed
+        file = data_dir / _RUN
+
+        def publish(url: str) -> None:
+            temporary = file.with_suffix(".json.new")
+            temporary.write_bytes(msgspec.json.encode(Running(os.getpid(), url)))
+            temporary.replace(file)
+
+        file.unlink(missing_ok=True)  # left by a server that was killed
         try:
-            yield held
+            yield publish
         finally:
-            held.withdraw()
+            file.unlink(missing_ok=True)
 
 
 def running(data_dir: Path) -> Running | None:
-    """The server that owns ``data_dir``, or None."""
+    """Return the server that owns ``data_dir``, None if there is none."""
     try:
         with (data_dir / _LOCK).open("rb") as lock:
             try:
@@ -89,7 +77,9 @@ def running(data_dir: Path) -> Running | None:
 
 def _owner(lock: BinaryIO, data_dir: Path) -> Running | None:
     text = lock.read().strip()
-    if not text.isdigit():  # taken this instant, by a start that has not written yet or by another look
+    if (
+        not text.isdigit()
+    ):  # locked a moment ago, by a server that has not written its number yet, or by `status`
         return None
     pid = int(text)
     try:
@@ -115,8 +105,7 @@ def _acquire(lock: BinaryIO, data_dir: Path) -> None:
     deadline = time.monotonic() + _RETRY_SECONDS
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
                 break

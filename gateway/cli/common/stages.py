@@ -1,4 +1,4 @@
-"""The stages of a question on standard error, while the answer goes to standard output."""
+"""Progress of a question on standard error, while the answer goes to standard output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BAR = 20  # characters of a full progress bar
 
 
 class StageLine:
-    """One line that changes on a terminal, else one line a stage."""
+    """One changing line on a terminal, otherwise one line per stage."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -19,7 +19,7 @@ class StageLine:
         self._answering = False
 
     def show(self, stage: dict[str, Any]) -> None:
-        """Show a stage event. On a terminal the answer, once it has begun, is not disturbed."""
+        """Show a stage event. On a terminal, nothing interrupts the answer."""
         line = stage_text(stage)
         if not self._terminal and stage["stage"] == "reading":
             return  # only a line that changes can show progress
@@ -29,7 +29,7 @@ class StageLine:
         say(line, err=True, over=self._terminal, nl=not self._terminal)
 
     def clear(self) -> None:
-        """Make room for the answer or an error."""
+        """Erase the line before the answer or an error."""
         if self._terminal and self._shown:
             say(err=True, over=True, nl=False)
         self._shown = ""
@@ -37,7 +37,7 @@ class StageLine:
 
 
 def stage_text(stage: dict[str, Any]) -> str:
-    """A stage event in one line. A stage or detail that this version does not know is shown as it is."""
+    """Describe a stage event in one line. Unknown stages and details are shown as they are."""
     name, detail = str(stage["stage"]), dict(stage.get("detail") or {})
     return " ".join(_text(name, detail).split())
 

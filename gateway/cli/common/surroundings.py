@@ -1,4 +1,4 @@
-"""What a command finds around it: standard streams that are closed, full or without a reader, and Ctrl-C."""
+"""The process environment of a command: standard streams that are closed, full or without a reader, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,22 +14,12 @@ from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_TEMPO
 from gateway.cli.common.text import say
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_UNUSABLE = frozenset(
-    {
-        errno.EACCES,
-        errno.EPERM,
-        errno.EROFS,
-        errno.ENOENT,
-        errno.ENOTDIR,
-        errno.EISDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-    }
-)
+_UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+_UNUSABLE |= {errno.ENAMETOOLONG}
 
 
 def ensure_streams() -> None:
-    """Open descriptors 0, 1 and 2 where the caller has closed them, so that no other file gets their numbers.
+    """Open descriptors 0, 1 and 2 if the caller has closed them, so that no other file gets their numbers.
 
     Writing to a standard output that was closed still fails. Characters that its encoding lacks are escaped.
     """
@@ -46,14 +36,14 @@ def ensure_streams() -> None:
 
 
 def drop_output(descriptor: int = 1) -> None:
-    """What is left for standard output (or error, 2) cannot be written: do not try again at exit."""
+    """Discard what is left for standard output (or error, 2): it cannot be written, also not at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
 
 
 def complain(sentence: str) -> None:
-    """One line on standard error, if that can be written."""
+    """Print one line to standard error, if that can be written."""
     try:
         say(f"hearth: {sentence}", err=True)
     except OSError:
@@ -61,7 +51,7 @@ def complain(sentence: str) -> None:
 
 
 def failure(error: OSError) -> tuple[str, int]:
-    """A failure of the system that no command expected, as a sentence and an exit status."""
+    """Turn a system error that no command handled into a sentence and an exit status."""
     what = str(error.filename) if error.filename is not None else "reading or writing failed"
     sentence = f"{what}: {error.strerror or error}"
     if error.errno in FULL:
@@ -71,7 +61,7 @@ def failure(error: OSError) -> tuple[str, int]:
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: amid an import, Python may lose it or print a traceback."""
+    """Delay Ctrl-C until the end of the block: during an import, Python may lose it or print a traceback."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -80,5 +70,5 @@ def without_interrupts() -> Iterator[None]:
 
 
 def allow_interrupts() -> None:
-    """Ctrl-C interrupts from here on, also one that had to wait."""
+    """Let Ctrl-C interrupt from now on, also a delayed one."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

@@ -30,14 +30,14 @@ _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "
 
 
 class MachineReport(Struct, frozen=True, kw_only=True):
-    """What counts for running a model. ``memory_source`` names what sets the limit."""
+    """The resources for a model. ``memory_source`` names what limits memory."""
 
-    cores: int  # that this process may use
+    cores: int  # available to this process
     cores_total: int
     memory_total: int
     memory_available: int
     memory_source: str
-    disk_free: int  # where the data directory is
+    disk_free: int  # on the data directory's disk
     versions: dict[str, str]
 
 
@@ -57,7 +57,7 @@ class Fit(Struct, frozen=True, kw_only=True):
 )
 @local_options
 def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
-    """Say what this machine can run and why, whether the settings fit together, and whether the wiki answers.
+    """Check what this machine can run, whether the settings are consistent, and whether the wiki answers.
 
     The exit status is 78 when a server with these settings would not start.
     """
@@ -103,8 +103,8 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
 
 
 def _service(as_json: bool) -> int:
-    """Print the checks of the installed service; the exit status."""
-    # Asked for by few: HTTP and processes are not paid for by the others.
+    """Print the checks of the installed service and return the exit status."""
+    # Late, because most calls do not need these imports.
     from gateway.cli.doctor.services import check_installation
 
     checks = check_installation()
@@ -116,7 +116,7 @@ def _service(as_json: bool) -> int:
 
 
 def examine(data_dir: Path) -> MachineReport:
-    """Look at this machine. Loads no model library."""
+    """Examine this machine without loading a model library."""
     memory: Memory = read_memory()
     folder = data_dir
     while not folder.exists():
@@ -133,7 +133,7 @@ def examine(data_dir: Path) -> MachineReport:
 
 
 def fit(row: ModelRow, machine: MachineReport, settings: Settings) -> Fit:
-    """Judge one model by memory, and by disk when it is still to be pulled."""
+    """Judge one model by memory, and by disk if it is not installed."""
     path = row.path(settings.data_dir)
     installed = path.is_file()
     verdict, why = _judge(row, machine, settings, path if installed else None)
@@ -165,7 +165,7 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
 
 
 def _embedding_ram(settings: Settings) -> int:
-    """What the configured embedding model needs; 0 for none, or one that is not here yet."""
+    """Return the memory that the configured embedding model needs; 0 without one, or if it is not installed."""
     try:
         model = resolve_embedding_model(settings)
     except ConfigurationError:
@@ -188,7 +188,7 @@ def _machine_text(machine: MachineReport, settings: Settings) -> str:
 
 
 def _threads(plan: ThreadPlan) -> list[list[str]]:
-    """A row for each size of batch that was measured."""
+    """Make a row per measured batch size."""
     rows = []
     for size, speeds in sorted(plan.speeds.items()):
         shown = ", ".join(f"{speed:,.0f} with {threads}" for threads, speed in sorted(speeds.items()))

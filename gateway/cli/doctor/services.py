@@ -1,4 +1,4 @@
-"""What `hearth doctor --systemd` looks at: the units as systemd sees them, and what they name on this machine."""
+"""The checks of `hearth doctor --systemd`: the units as systemd sees them, and the files and accounts they name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ Verdict = Literal["ok", "warn", "fail"]
 Properties = Mapping[str, str]
 
 SERVICE, SOCKET, IRC = "hearth.service", "hearth.socket", "hearth-irc.service"
-_BOOTED = Path("/run/systemd/system")  # there exactly when systemd is the init system, see sd_booted(3)
+_BOOTED = Path("/run/systemd/system")  # exists only if systemd is the init system, see sd_booted(3)
 _SHOWN = (
     "LoadState UnitFileState ActiveState Result NRestarts NeedDaemonReload Type WatchdogUSec User ExecStart "
     "Environment MemoryMax OOMPolicy IPAddressDeny IPAddressAllow Listen"
@@ -35,7 +36,7 @@ _SECONDS = 5.0
 
 
 class Check(Struct, frozen=True):
-    """One thing looked at. ``why`` says what was found and, unless all is well, what to do."""
+    """One result. ``why`` says what was found and, unless the verdict is ok, what to do."""
 
     name: str
     verdict: Verdict
@@ -43,21 +44,16 @@ class Check(Struct, frozen=True):
 
 
 def check_installation() -> list[Check]:
-    """Look at the service on this machine. Raises HearthError when systemd does not run it."""
+    """Check the service on this machine. Raises HearthError if systemd is not its init system."""
     if not _BOOTED.exists():
-        raise HearthError(f"systemd does not run this machine ({_BOOTED} is missing): nothing to check")
+        raise HearthError(f"systemd is not PID 1 here ({_BOOTED} is missing): nothing to check")
     service, socket = show(SERVICE), show(SOCKET)
-    return [
-        *service_checks(service),
-        *socket_checks(socket),
-        *file_checks(service),
-        *answers(service, socket),
-        *irc_checks(show(IRC)),
-    ]
+    checks = (service_checks(service), socket_checks(socket), file_checks(service), answers(service, socket))
+    return [*chain(*checks), *irc_checks(show(IRC))]
 
 
 def show(unit: str) -> dict[str, str]:
-    """The unit's properties as `systemctl show` prints them. Raises HearthError."""
+    """Read a unit's properties with `systemctl show`. Raises HearthError."""
     command = ["systemctl", "show", unit, f"--property={','.join(_SHOWN.split())}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
@@ -69,39 +65,35 @@ def show(unit: str) -> dict[str, str]:
 
 
 def service_checks(unit: Properties) -> Iterator[Check]:
-    """The service as it is loaded."""
+    """Check the loaded service."""
+    yield from _unit_checks(SERVICE, unit)
     if unit.get("LoadState") != "loaded":
-        yield _missing(SERVICE, unit)
         return
-    yield from _kept_up(SERVICE, unit)
     yield _state("state", "hearth", unit)
+    watchdog, memory, user = unit.get("WatchdogUSec", "0"), unit.get("MemoryMax", ""), unit.get("User", "")
+    limit = f"at most {size_text(int(memory))}" if memory.isdecimal() else ""
+    guarded, account = watchdog not in ("0", "infinity"), user not in ("", "root")
+    survives = unit.get("OOMPolicy") == "continue"
+    oom = "the whole service ends when the kernel ends the model host: set OOMPolicy=continue"
     notify = unit.get("Type") == "notify"
-    yield _judge("readiness", notify, "systemd is told when the server listens", "set Type=notify")
-    guarded = unit.get("WatchdogUSec", "0") not in ("0", "infinity")
-    yield _judge("watchdog", guarded, f"every {unit.get('WatchdogUSec')}", "set WatchdogSec=30", bad="warn")
-    bounded = unit.get("MemoryMax", "infinity").isdecimal()
-    limit = f"at most {size_text(int(unit['MemoryMax']))}" if bounded else ""
-    yield _judge("memory limit", bounded, limit, "none: set MemoryMax=90%", bad="warn")
-    lives = unit.get("OOMPolicy") == "continue"
-    remedy = "the whole service ends when the kernel ends the model host: set OOMPolicy=continue"
-    yield _judge("out of memory", lives, "the model host goes, the gateway stays", remedy)
-    user = unit.get("User", "")
-    yield _judge("account", user not in ("", "root"), user, "it runs as root: set User=hearth")
+    yield _judge("readiness", notify, "systemd is notified when the server listens", "set Type=notify")
+    yield _judge("watchdog", guarded, f"every {watchdog}", "set WatchdogSec=30", bad="warn")
+    yield _judge("memory limit", bool(limit), limit, "none: set MemoryMax=90%", bad="warn")
+    yield _judge("out of memory", survives, "the model host goes, the gateway stays", oom)
+    yield _judge("account", account, user, "it runs as root: set User=hearth")
 
 
 def socket_checks(unit: Properties) -> Iterator[Check]:
-    """The socket unit as it is loaded."""
-    if unit.get("LoadState") != "loaded":
-        yield _missing(SOCKET, unit)
-        return
-    yield from _kept_up(SOCKET, unit)
-    listening = unit.get("ActiveState") == "active"
-    address = unit.get("Listen", _UNKNOWN)
-    yield _judge("address", listening, address, "not listening: `systemctl start hearth.socket`")
+    """Check the loaded socket."""
+    yield from _unit_checks(SOCKET, unit)
+    if unit.get("LoadState") == "loaded":
+        listening = unit.get("ActiveState") == "active"
+        address = unit.get("Listen", _UNKNOWN)
+        yield _judge("address", listening, address, "not listening: `systemctl start hearth.socket`")
 
 
 def file_checks(unit: Properties) -> Iterator[Check]:
-    """Program, account, data directory and configuration that the service names."""
+    """Check the program, account, data directory and configuration that the service names."""
     if unit.get("LoadState") != "loaded":
         return
     yield _program("program", unit)
@@ -133,10 +125,10 @@ def file_checks(unit: Properties) -> Iterator[Check]:
 
 
 def irc_checks(unit: Properties) -> Iterator[Check]:
-    """The IRC client, where its unit is installed; with `hearth-irc --check` it judges its configuration itself."""
+    """Check the IRC client if its unit is installed. `hearth-irc --check` checks its configuration."""
     if unit.get("LoadState") != "loaded":
         return
-    yield from _kept_up(IRC, unit)
+    yield from _unit_checks(IRC, unit)
     yield _state("irc client", "hearth-irc", unit)
     yield _program("irc program", unit)
     if named := re.search(r"--config[ =](\S+)", unit.get("ExecStart", "")):
@@ -146,7 +138,7 @@ def irc_checks(unit: Properties) -> Iterator[Check]:
 
 
 def data_directory(path: Path, account: pwd.struct_passwd) -> Check:
-    """Whether the data directory is the account's, and nobody else's to read."""
+    """Check that the data directory belongs to the account and is private."""
     name = "data"
     try:
         status = path.stat()
@@ -162,12 +154,12 @@ def data_directory(path: Path, account: pwd.struct_passwd) -> Check:
 
 
 def answers(service: Properties, socket: Properties) -> Iterator[Check]:
-    """Whether the server answers. One that is not running is left alone: asking would start it."""
+    """Check that a running server answers. A stopped one is not asked, because that would start it."""
     address = socket.get("Listen", "").partition(" ")[0]
     if service.get("ActiveState") != "active" or not address:
         return
     host, _, port = address.rpartition(":")
-    # An address that stands for all of them is asked on loopback.
+    # A server that listens on all addresses is asked on loopback.
     host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "": "127.0.0.1"}.get(host, host)
     try:
         reply = httpx2.get(f"http://{host}:{port}/readyz", timeout=_SECONDS)
@@ -177,12 +169,6 @@ def answers(service: Properties, socket: Properties) -> Iterator[Check]:
     good = reply.status_code == httpx2.codes.OK
     why = f"{address}/readyz says {reply.status_code}: {reply.text[:500]}"
     yield _judge("answers", good, f"{address}/readyz", why, bad="warn")
-
-
-def _missing(name: str, unit: Properties) -> Check:
-    state = unit.get("LoadState", _UNKNOWN)
-    remedy = f"copy deploy/systemd/{name} to /etc/systemd/system and run `systemctl daemon-reload`"
-    return Check(name, "fail", f"{state}: {remedy}")
 
 
 def _state(name: str, service: str, unit: Properties) -> Check:
@@ -201,10 +187,16 @@ def _program(name: str, unit: Properties) -> Check:
     found = re.search(r"path=(.+?) ;", unit.get("ExecStart", ""))
     path = Path(found[1]) if found else Path()
     there = path.is_file() and os.access(path, os.X_OK)
-    return _judge(name, there, str(path), f"{path} is no program: run `make install` in /opt/hearth")
+    return _judge(name, there, str(path), f"{path} is not a program: run `make install` in /opt/hearth")
 
 
-def _kept_up(name: str, unit: Properties) -> Iterator[Check]:
+def _unit_checks(name: str, unit: Properties) -> Iterator[Check]:
+    """Check that the unit is loaded as its file says, and enabled."""
+    state = unit.get("LoadState", _UNKNOWN)
+    if state != "loaded":
+        remedy = f"copy deploy/systemd/{name} to /etc/systemd/system and run `systemctl daemon-reload`"
+        yield Check(name, "fail", f"{state}: {remedy}")
+        return
     if unit.get("NeedDaemonReload") == "yes":
         yield Check(name, "warn", "its file changed: run `systemctl daemon-reload`")
     enabled = unit.get("UnitFileState") == "enabled"

@@ -1,4 +1,4 @@
-"""Part of `hearth doctor`: whether the configured wiki answers."""
+"""The wiki check of `hearth doctor`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gateway.base.errors import HearthError
 from gateway.config.settings import WikiSettings
 from gateway.wiki.remote.mediawiki import MediaWiki
 
-_PROBE = "wiki"  # any word: it is the answer that counts, not what is found
+_PROBE = "wiki"  # any word: results do not matter
 
 
 class WikiCheck(Struct, frozen=True):
-    """Where pages come from, and whether they can be had. ``found`` is what the wiki says of itself."""
+    """Whether the source of pages works. ``found`` is the wiki's description of itself, or the problem."""
 
     source: Literal["local", "api"]
     verdict: Literal["yes", "no"]
@@ -23,7 +23,7 @@ class WikiCheck(Struct, frozen=True):
 
 
 def check_wiki(settings: WikiSettings) -> WikiCheck:
-    """Ask a wiki on another machine for its name and search it once; the local store is not opened."""
+    """Ask a remote wiki for its name and search it once. The local store is not opened."""
     if not settings.api_url:
         return WikiCheck("local", "yes", "the local store")
     try:

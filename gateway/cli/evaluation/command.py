@@ -1,4 +1,4 @@
-"""`hearth eval`: a question set through the whole flow, scored; two runs compared."""
+"""`hearth eval`: run a question set through the whole flow and score it, or compare two runs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ from gateway.telemetry import logs
 @click.command(name="eval")
 @click.option("--set", "question_set", type=PathType(), help="A question set of your own (TOML).")
 @click.option("--model", help="Instead of the configured model.")
-@click.option("--limit", type=click.IntRange(1), help="Only so many questions, spread over the set.")
+@click.option(
+    "--limit", type=click.IntRange(1), help="At most this many questions, spread evenly over the set."
+)
 @click.option("--category", help="Only questions of this category.")
 @click.option(
     "--terms",
     type=click.Choice(["model", "question"]),
     default="model",
-    help="`question` scores retrieval by the questions' own words alone, without a model.  [default: model]",
+    help="`question` scores only retrieval, by the questions' own words and without a model.  [default: model]",
 )
-@click.option("--out", type=PathType(), help="Keep the run in this file; an unfinished one goes on.")
+@click.option("--out", type=PathType(), help="Write the run to this file; an unfinished one resumes.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print tables for a document.")
 @click.option("--against", type=PathType(exists=True), help="Compare the run with this kept one.")
 @click.option("--compare", nargs=2, type=PathType(exists=True), help="Compare two kept runs.")
@@ -76,8 +78,8 @@ def evaluate(
 ) -> None:
     """Ask the questions of a set and score retrieval, answers and citations.
 
-    By default a model of this command's own answers them on the built-in wiki; with --data-dir, on the wiki there. A
-    running server is left in peace, and has no part in the times; --server asks it.
+    By default this command loads a model of its own, and uses the built-in wiki or, with --data-dir, the wiki there. A
+    running server is not used and does not affect the times, unless --server asks it.
     """
     if compare:
         given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
@@ -138,7 +140,7 @@ def _show_problems(found: list[str], questions: int) -> None:
 
 
 async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
-    """All rows, and the exit status; an interrupted run returns what it has. ``out`` has each row at once."""
+    """Return the run and the exit status. Each row is written to ``out`` immediately; an interrupted run has fewer."""
     async with setup.answering() as answering:
         run = Run(
             version=__version__,
@@ -159,7 +161,7 @@ async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path
 
 
 async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
-    """Add the rows that ``run`` does not have. The exit status: 0, or why it ended early."""
+    """Add the missing rows to ``run``. Return the exit status, which says why it ended early."""
     done = {row.id for row in run.rows}
     left = [question for question in questions if question.id not in done]
     with tqdm(total=len(questions), initial=len(done), unit=" questions", disable=None) as bar:
@@ -170,7 +172,7 @@ async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, 
                 bar.update()
                 if out:
                     keep_run(out, run)
-        except asyncio.CancelledError:  # Ctrl-C: what was scored so far is the result
+        except asyncio.CancelledError:  # Ctrl-C: the rows so far are the result
             if (task := asyncio.current_task()) is not None:
                 task.uncancel()
             return EXIT_INTERRUPTED
@@ -183,7 +185,7 @@ async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, 
 
 
 def _chosen(questions: list[Question], category: str | None, limit: int | None) -> list[Question]:
-    """The questions of a category, thinned out evenly to ``limit``."""
+    """Select the questions of a category, and of these ``limit`` at even distances."""
     if category is not None:
         known = sorted({question.category for question in questions})
         if category not in known:

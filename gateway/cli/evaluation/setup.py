@@ -1,4 +1,4 @@
-"""What an evaluation runs on: a model of its own, a running server, or the wiki alone."""
+"""The setup of an evaluation: its own model, a running server, or only the wiki."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TermSource = Literal["model", "question"]
 
 
 class Answering(NamedTuple):
-    """The evaluator, and who answers its questions: nobody has no name, and a server does not tell its weights."""
+    """The evaluator and its model. Without a model the name is empty, with a server the fingerprint of the weights."""
 
     evaluator: Evaluator
     model: str = ""
@@ -44,7 +44,7 @@ class Answering(NamedTuple):
 
 
 class Setup:
-    """The parts of one evaluation. Without ``client`` and with the model's terms, a model of its own is started."""
+    """The parts of one evaluation. Without ``client`` and with the model's terms, it starts its own model."""
 
     def __init__(
         self, settings: Settings, database: Database, terms: TermSource, client: GatewayClient | None
@@ -56,23 +56,23 @@ class Setup:
 
     @property
     def address(self) -> str:
-        """Of the server that answers; empty when it is this process."""
+        """The server's address; empty if this process answers."""
         return self._client.url if self._client else ""
 
     def prompts(self) -> dict[str, int]:
-        """The versions of the prompts that will be used, as far as they are known here."""
+        """Return the versions of the prompts; none if a server answers."""
         if not self._starts_model:
             return {}
         prompts = self._prompts()
         return {name: prompts.get(name).version for name in prompts.names()}
 
     def flow_settings(self) -> dict[str, Any]:
-        """The settings of the flow, as far as they are known here."""
+        """Return the settings of the flow; none if a server answers."""
         return msgspec.to_builtins(self.settings.ask) if self._starts_model else {}
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[Answering]:
-        """The evaluator, ready: a model of its own is loaded."""
+        """Load the model if necessary, and yield the evaluator."""
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings) if self._starts_model else None
             check(self.settings, self._prompts(), model)
@@ -89,7 +89,7 @@ class Setup:
                 yield Answering(Evaluator(wiki, None))
 
     async def _open_wiki(self, stack: AsyncExitStack) -> WikiSource:
-        """The wiki as the server would search it: where it has vectors, all are made before the first question."""
+        """Open the wiki as the server does. If it has vectors, wait until all are computed."""
         settings, database = self.settings, self._database
         embedder = make_embedder(settings)
         stack.push_async_callback(embedder.close)
@@ -105,7 +105,7 @@ class Setup:
         return wiki
 
     def _flow(self, host: HostInference, model: ResolvedModel, wiki: WikiSource) -> FlowAsker:
-        """The flow of /ask, with records that come here instead of into the log, and without kept summaries."""
+        """Make the flow of /ask, without the request log and the cache of summaries."""
         records: list[RequestRecord] = []
 
         async def keep(make: Callable[[], RequestRecord]) -> None:
@@ -128,9 +128,9 @@ class Setup:
 
 
 class ServerAsker:
-    """Asks over HTTP. A server of this machine has all token counts in its log, which is in ``database``.
+    """Asks over HTTP. A local server's log, in ``database``, has the token counts of all generations.
 
-    Another server's reply has those of the last generation, the answer, alone.
+    The reply of a remote server has only those of the last generation, the answer.
     """
 
     def __init__(self, client: GatewayClient, database: Database) -> None:
@@ -138,7 +138,7 @@ class ServerAsker:
         self._database = database
 
     async def model(self) -> str:
-        """The model that the server has."""
+        """Return the name of the server's model."""
         reply = await self._client.fetch("GET", "/v1/models")
         try:
             return str(reply["data"][0]["id"])
@@ -175,10 +175,10 @@ def opened_setup(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> Iterator[Setup]:
-    """The parts that the command line asks for.
+    """Open the setup for the command's options.
 
-    The wiki is that of the folder that was named or of the local server that is asked; else the built-in one, in a
-    database that is gone afterwards.
+    The wiki is in the named data directory or that of the local server. Otherwise it is the built-in one, in a
+    temporary database.
     """
     client = connect(url, key, data_dir, config_file) if from_server else None
     settings = settings_of(data_dir, config_file, model__name=model).settings

@@ -20,7 +20,7 @@ from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.wiki.remote.trouble import WikiReplyError, WikiUnavailableError
 
 _TOKEN = "set HF_TOKEN to a token that may read it"
-_GO_ON = "what has arrived is kept: run the same command to go on"
+_GO_ON = "the partial file is kept: run the same command to resume"
 
 
 class PullError(HearthError):
@@ -40,7 +40,7 @@ def hub_errors(repo: str, file: str) -> Iterator[None]:
             code="offline",
         ) from None
     except HFValidationError as error:
-        raise PullError(f"`{repo}` is no repository name: {error}") from None
+        raise PullError(f"`{repo}` is not a repository name: {error}") from None
     except HfHubHTTPError as error:
         raise _refused(error, repo, file) from None
     except (WikiReplyError, InvalidRequestError) as error:
@@ -82,7 +82,7 @@ def _refused(error: HfHubHTTPError, repo: str, file: str) -> PullError:
 
 def _broken(error: OSError, file: str) -> PullError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return PullError(f"the disk is full; make room, then run the same command to go on with {file}")
+        return PullError(f"the disk is full; make room, then run the same command to resume {file}")
     if error.errno is None:  # raised by huggingface-hub: fewer or more bytes than announced
         return PullError(f"the download of {file} ended early; {_GO_ON}", status=503)
     return PullError(f"cannot write {file}: {error.strerror or error}")

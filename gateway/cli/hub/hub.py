@@ -46,7 +46,7 @@ class Checksum(Struct, frozen=True):
 
     @classmethod
     def from_etag(cls, etag: str) -> Checksum | None:
-        """Return the checksum in a hub's entity tag, None if it is no checksum."""
+        """Return the checksum in a hub's entity tag, None if it is something else."""
         if re.fullmatch(r"[0-9a-f]{64}", etag):
             return cls("sha256", etag)
         return cls("git-blob", etag) if re.fullmatch(r"[0-9a-f]{40}", etag) else None

@@ -50,7 +50,7 @@ def _repo_and_file(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[s
             f"unknown model `{name}`: {hint}use a name from `hearth models` or owner/repo:file.gguf"
         )
     if not parts[1].endswith(".gguf"):
-        raise InvalidRequestError(f"`{parts[1]}` is no .gguf file, the only kind that hearth runs")
+        raise InvalidRequestError(f"`{parts[1]}` is not a .gguf file, the only kind that hearth runs")
     return parts
 
 
@@ -77,7 +77,7 @@ def _pull(repo: str, file: str, target: Path, sha256: str | None) -> None:
         download(remote, target)
     except KeyboardInterrupt:
         kept = f"{size_text(size_of(partial))} of {size_text(remote.size)} are kept"
-        say(f"\nstopped; {kept}: run it again to go on", err=True)
+        say(f"\nstopped; {kept}: run it again to resume", err=True)
         raise
     checked = f"{remote.checksum.algorithm} checked" if remote.checksum else "the hub publishes no checksum"
     say(f"{target}: complete, {checked}")

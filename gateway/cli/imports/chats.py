@@ -1,10 +1,12 @@
-"""Chats in the shapes that OpenAI's products export, as archives."""
+"""Files with chats of other products, in the formats of OpenAI's: one JSON document, or one conversation per line."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,55 +17,122 @@ from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive
 
 _NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
-
-
-# Why a message is not taken over.
+# Why a message is left out.
 _OTHER_BRANCH = "of branches that were not shown last"
-_NOT_SAID = "of systems and tools"
+_OTHER_ROLE = "of systems and tools"
 _NO_TEXT = "without text"
+_BOM = b"\xef\xbb\xbf"  # some editors begin UTF-8 with it
+_ZIP = b"PK\x03\x04"
+_BYTE = re.compile(r" \(byte (\d+)\)")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def foreign(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Archive]]:
+    """Yield each conversation of a file with its position; ``left_out`` counts messages that are not imported.
+
+    Raises InvalidRequestError with the damaged line or conversation, and the problem.
+    """
+    raw = source.read_bytes().removeprefix(_BOM)
+    if raw.startswith(_ZIP):
+        raise InvalidRequestError(f"{source} is a zip archive: unpack it and import its conversations.json")
+    begin = raw.lstrip()[:1]
+    if begin == b"[":
+        items = [(f"item {number}", each) for number, each in enumerate(_array(raw), 1)]
+        if items and all("role" in _object(each, where) for where, each in items):  # the messages of one chat
+            items = [("item 1", msgspec.Raw(b'{"messages":' + raw + b"}"))]
+    elif begin == b"{":
+        items = _documents(raw)
+    else:
+        raise InvalidRequestError(
+            f"{source} is neither an export of hearth nor JSON: see `hearth import --help`"
+        )
+    for where, each in items:
+        archive, without = chat(_object(each, where), where)
+        left_out.update(without)
+        yield where, archive
+
+
+def _array(raw: bytes) -> list[msgspec.Raw]:
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except _UNREADABLE as error:
+        raise _damaged(raw, error) from None
+
+
+def _documents(raw: bytes) -> list[tuple[str, msgspec.Raw]]:
+    """Split a file into one object, or one per line."""
+    try:
+        return [("item 1", msgspec.json.decode(raw, type=msgspec.Raw))]
+    except _UNREADABLE as error:
+        lines = raw.splitlines()
+        if len(lines) < 2 or not _decodes(next(line for line in lines if line.strip())):
+            raise _damaged(raw, error) from None
+    return [(f"line {number}", msgspec.Raw(line)) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _decodes(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def _object(raw: msgspec.Raw, where: str) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(raw)
+    except _UNREADABLE as error:
+        raise InvalidRequestError(f"{where}: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidRequestError(f"{where} is not a conversation")
+    return value
+
+
+def _damaged(raw: bytes, error: Exception) -> InvalidRequestError:
+    """Locate the error in the document; a truncated one is damaged in its last line."""
+    found = _BYTE.search(str(error))
+    at = int(found[1]) if found else len(raw)
+    line = raw.count(b"\n", 0, at) + 1
+    column = at - (raw.rfind(b"\n", 0, at) + 1) + 1
+    what = _BYTE.sub("", str(error))
+    return InvalidRequestError(f"line {line}, byte {column} of it: {what}")
 
 
 def chat(value: dict[str, Any], where: str) -> tuple[Archive, Counter[str]]:
-    """A conversation as OpenAI's chats export it (``mapping``), or as a request has it (``messages``).
+    """Convert an exported conversation (``mapping``) or a request (``messages``).
 
-    Also how many of its messages are left out, and why. Raises InvalidRequestError beginning with ``where``.
+    Returns the archive, and the number of messages left out by reason. Raises InvalidRequestError that begins with
+    ``where``.
     """
     left_out: Counter[str] = Counter()
     turns = value.get("messages")
     if isinstance(value.get("mapping"), dict):
         turns = _branch(value, where)
-        every = sum(_message(node) is not None for node in value["mapping"].values())
-        left_out[_OTHER_BRANCH] += every - len(turns)
+        count = sum(_message(node) is not None for node in value["mapping"].values())
+        left_out[_OTHER_BRANCH] += count - len(turns)
     if not isinstance(turns, list):
         raise InvalidRequestError(f"{where} has neither `mapping` nor `messages`")
-    name = str(
-        uuid.uuid5(
-            _NAMESPACE, str(value.get("conversation_id") or value.get("id") or msgspec.json.encode(value))
-        )
-    )
+    known = value.get("conversation_id") or value.get("id") or msgspec.json.encode(value)
+    name = str(uuid.uuid5(_NAMESPACE, str(known)))
     began = seconds(value.get("create_time"))
     messages: list[StoredMessage] = []
     for turn in turns:
-        role, text = _said(turn)
+        role, text = _role_and_text(turn)
         if role not in ("user", "assistant"):
-            left_out[_NOT_SAID] += 1
+            left_out[_OTHER_ROLE] += 1
         elif not text.strip():
             left_out[_NO_TEXT] += 1
         else:
             at = seconds(turn.get("create_time")) or began
             messages.append(message(messages, name, role, text, at))
     title = value.get("title")
-    archive = Archive(
-        conversation=conversation(
-            name,
-            title=title[:200] if isinstance(title, str) else "",
-            created_at=began,
-            updated_at=seconds(value.get("update_time")) or began,
-        ),
-        messages=messages,
-        summaries=[],
+    made = conversation(
+        name,
+        title=title[:200] if isinstance(title, str) else "",
+        created_at=began,
+        updated_at=seconds(value.get("update_time")) or began,
     )
-    return archive, +left_out
+    return Archive(conversation=made, messages=messages, summaries=[]), +left_out
 
 
 def conversation(
@@ -75,7 +144,7 @@ def conversation(
     kind: ConversationKind = "chat",
     policy: PolicyName = "ceiling",
 ) -> Conversation:
-    """A conversation that comes from elsewhere."""
+    """Make a conversation with defaults for everything that imported files do not say."""
     return Conversation(
         id=name,
         owner="local",
@@ -103,7 +172,7 @@ def message(
     speaker: str = "",
     failed: bool = False,
 ) -> StoredMessage:
-    """The next message after ``before``; rounds and numbers are made here, tokens are counted when it is used."""
+    """Make the message after ``before``, with its number and round. Its tokens are counted at the first use."""
     last = before[-1] if before else None
     new_round = last is None or (role == "user" and last.role == "assistant")
     return StoredMessage(
@@ -123,14 +192,14 @@ def message(
 
 
 def seconds(value: Any) -> float:
-    """Unix seconds; 0 for what is no time."""
+    """Return a time in Unix seconds, 0 for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
         return 0.0
     return float(value)
 
 
 def _branch(chat: dict[str, Any], where: str) -> list[Any]:
-    """The messages along the branch that was shown last, from the root on. Raises InvalidRequestError."""
+    """List the messages from the root to the end of the branch that was shown last. Raises InvalidRequestError."""
     nodes: dict[str, Any] = chat["mapping"]
     at: Any = chat.get("current_node")
     if not isinstance(at, str) or at not in nodes:
@@ -143,16 +212,15 @@ def _branch(chat: dict[str, Any], where: str) -> list[Any]:
             raise InvalidRequestError(f"{where}: `mapping` goes round in circles at `{at[:60]}`")
         seen.add(at)
         node = nodes[at]
-        said = _message(node)
-        if said is not None:
-            path.append(said)
+        if (found := _message(node)) is not None:
+            path.append(found)
         at = _parent(node)
     return path[::-1]
 
 
 def _message(node: Any) -> dict[str, Any] | None:
-    said = node.get("message") if isinstance(node, dict) else None
-    return said if isinstance(said, dict) else None
+    found = node.get("message") if isinstance(node, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def _parent(node: Any) -> str | None:
@@ -160,8 +228,8 @@ def _parent(node: Any) -> str | None:
     return parent if isinstance(parent, str) else None
 
 
-def _said(turn: Any) -> tuple[Any, str]:
-    """Role and text of a message in either shape; what the model wrote to a tool is the tool's."""
+def _role_and_text(turn: Any) -> tuple[Any, str]:
+    """Return role and text of a message. A message from the model to a tool counts as the tool's."""
     if not isinstance(turn, dict):
         return None, ""
     author, content = turn.get("author"), turn.get("content")

@@ -1,9 +1,11 @@
-"""`hearth import`: what `hearth export` wrote in either form, or conversations as OpenAI's chats export them."""
+"""`hearth import`: exports of hearth in either form, or conversations that OpenAI's products exported."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -13,8 +15,8 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.text import say
+from gateway.cli.imports.chats import foreign
 from gateway.cli.imports.documents import CHAT, documents
-from gateway.cli.imports.foreign import foreign
 from gateway.store.db import Database
 from gateway.store.memory.transfer import (
     VERSION,
@@ -33,25 +35,26 @@ _Content = Archive | FactRow | TaskRow
 
 @click.command(name="import")
 @click.argument("source", type=PathType(exists=True))
-@click.option("--owner", help="Whose it shall be; by default as in the file, `local` for foreign ones.")
+@click.option("--owner", help="The new owner; by default as in the file, `local` for other products' files.")
 @with_local
 def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     """Read conversations, facts and tasks from SOURCE, a file or the folder of an export with --documents.
 
-    What is there already is left alone. A file that is not sound is refused before anything is written.
+    Existing rows stay as they are. An invalid file is refused before anything is written.
     """
     path = local.settings.database_path
     if not (source.is_file() or source.is_dir()):
         raise InvalidRequestError(
-            f"{source} is neither a file nor a folder; it is read twice, so a pipe will not do"
+            f"{source} is neither a file nor a folder; it is read twice, so a pipe does not work"
         )
-    for _ in _content(source, Counter()):  # all of it is checked before the first line is stored
+    for _ in _content(source, Counter()):  # check everything before storing the first line
         pass
     added = there = redacted = 0
     left_out: Counter[str] = Counter()
     with opened_database(path) as database:
         for where, line in _content(source, left_out):
-            new = _store(database, line, owner, where)
+            with _at(where):
+                new = _store(database, line, owner)
             added, there = added + new, there + (not new)
             redacted += _redactions(line) if new else 0
     secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
@@ -61,33 +64,39 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
         say(f"messages left out: {counts}", err=True)
 
 
-def _store(database: Database, line: _Content, owner: str | None, where: str) -> bool:
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Put the position in front of an error's message."""
     try:
-        if isinstance(line, Archive):
-            return database.write_sync(lambda c: write_archive(c, line, owner))
-        return database.write_sync(lambda c: write_row(c, line, owner))
+        yield
     except InvalidRequestError as error:
         raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
+def _store(database: Database, line: _Content, owner: str | None) -> bool:
+    """Store a row; return False if it exists already."""
+    if isinstance(line, Archive):
+        return database.write_sync(lambda c: write_archive(c, line, owner))
+    return database.write_sync(lambda c: write_row(c, line, owner))
+
+
 def _redactions(line: _Content) -> int:
-    """How many secrets its rows have lost, here or where they come from."""
+    """Count the secrets that were removed from its rows, here or before the export."""
     if isinstance(line, Archive):
         return line.conversation.redactions + sum(message.redactions for message in line.messages)
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
 def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
-    """What the source holds, each with where it stands. Raises InvalidRequestError naming that and what is wrong."""
+    """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
     for where, line in _lines(source, left_out):
-        try:
-            yield where, checked(line)
-        except InvalidRequestError as error:
-            raise InvalidRequestError(f"{where}: {error.message}") from None
+        with _at(where):
+            line = checked(line)
+        yield where, line
 
 
 def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
-    """Whichever of the known shapes the source has."""
+    """Recognize the format of the source and yield its rows with their positions."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
         yield from ((f"{CHAT}, {each.conversation.id}", each) for each in documents(folder))
@@ -102,7 +111,7 @@ def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content
 
 def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
     decoder = msgspec.json.Decoder(Line)
-    for number, raw in enumerate([first, *rest], 1):
+    for number, raw in enumerate(chain([first], rest), 1):
         if not raw.strip():
             continue
         try:

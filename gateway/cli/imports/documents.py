@@ -1,12 +1,12 @@
-"""Daily_chat.json, Daily_summary.json and root.json, as `hearth export --documents` writes them, as archives."""
+"""Daily_chat.json, Daily_summary.json and root.json, converted from and to archives."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -23,8 +23,8 @@ CHAT, SUMMARY, REGISTRY = "Daily_chat.json", "Daily_summary.json", "root.json"
 T = TypeVar("T")
 
 
-class Said(Struct, frozen=True):
-    """A line of the chat; ``time`` is ISO 8601."""
+class ChatLine(Struct, frozen=True):
+    """A message in Daily_chat.json."""
 
     conversation: str
     id: str
@@ -36,7 +36,7 @@ class Said(Struct, frozen=True):
 
 
 class SummarySpan(Struct, frozen=True, rename={"from_time": "from", "to_time": "to"}):
-    """A summary, and the ids of the messages that it stands for."""
+    """A summary in Daily_summary.json, and the ids of the messages it covers."""
 
     conversation: str
     level: SummaryLevel
@@ -50,100 +50,131 @@ class SummarySpan(Struct, frozen=True, rename={"from_time": "from", "to_time": "
     live: bool = True
 
 
-class Registered(Struct, frozen=True):
-    """What the registry says of a conversation."""
+class RegistryEntry(Struct, frozen=True):
+    """A conversation in root.json."""
 
     name: str = ""
     kind: ConversationKind = "chat"
     last_accessed: datetime | None = None
+    stats: dict[str, int] = {}
 
 
-def documents(folder: Path) -> list[Archive]:
-    """The conversations of a folder with the three files, of which only the chat must be there.
+def written(archives: Sequence[Archive]) -> dict[str, Any]:
+    """Convert archives to the content of the three files, by file name."""
+    days: defaultdict[str, list[ChatLine]] = defaultdict(list)
+    for archive in archives:
+        for each in archive.messages:
+            time = _time(each.created_at)
+            line = ChatLine(
+                archive.conversation.id, each.id, each.role, each.text, time, each.speaker, each.failed
+            )
+            days[time.date().isoformat()].append(line)
+    return {
+        CHAT: dict(sorted(days.items())),
+        SUMMARY: [_span(archive, each) for archive in archives for each in archive.summaries],
+        REGISTRY: {
+            archive.conversation.id: RegistryEntry(
+                archive.conversation.title,
+                archive.conversation.kind,
+                _time(archive.conversation.updated_at),
+                {"messages": len(archive.messages), "summaries": len(archive.summaries)},
+            )
+            for archive in archives
+        },
+    }
 
-    Summaries that others have replaced are left out: the documents do not tell by which. Raises InvalidRequestError
-    naming the file and what is wrong.
+
+def _span(archive: Archive, summary: Summary) -> SummarySpan:
+    return SummarySpan(
+        conversation=archive.conversation.id,
+        level=summary.level,
+        from_time=_time(summary.from_time),
+        to_time=_time(summary.to_time),
+        messages=[each.id for each in archive.messages if summary.first <= each.seq <= summary.last],
+        text=summary.text,
+        pins=summary.pins,
+        prompt=f"{summary.prompt_name} {summary.prompt_version}",
+        model=summary.model,
+        live=summary.superseded_by is None,
+    )
+
+
+def _time(seconds: float) -> datetime:
+    """Convert Unix seconds to local time with milliseconds."""
+    return datetime.fromtimestamp(round(seconds, 3)).astimezone()
+
+
+def documents(folder: Path) -> Iterable[Archive]:
+    """Read the conversations of a folder, of which only Daily_chat.json must exist.
+
+    Superseded summaries are left out, because the documents do not name their successors. Raises InvalidRequestError
+    with the file and the problem.
     """
-    days = _read(folder / CHAT, dict[str, list[Said]])
-    told = _read(folder / SUMMARY, list[SummarySpan]) if (folder / SUMMARY).exists() else []
-    registry = _read(folder / REGISTRY, dict[str, Registered]) if (folder / REGISTRY).exists() else {}
-    said: defaultdict[str, list[Said]] = defaultdict(list)
+    days = _read(folder / CHAT, dict[str, list[ChatLine]])
+    spans = _read(folder / SUMMARY, list[SummarySpan]) if (folder / SUMMARY).exists() else []
+    registry = _read(folder / REGISTRY, dict[str, RegistryEntry]) if (folder / REGISTRY).exists() else {}
+    lines: defaultdict[str, list[ChatLine]] = defaultdict(list)
     for day in sorted(days):
         for line in days[day]:
-            said[line.conversation].append(line)
-    return [_archive(name, lines, told, registry.get(name, Registered())) for name, lines in said.items()]
+            lines[line.conversation].append(line)
+    for name in lines:
+        mine = [each for each in spans if each.conversation == name and each.live]
+        yield _archive(name, lines[name], mine, registry.get(name, RegistryEntry()))
 
 
 def _archive(
-    name: str, lines: Sequence[Said], told: Sequence[SummarySpan], registered: Registered
+    name: str, lines: Sequence[ChatLine], spans: Sequence[SummarySpan], entry: RegistryEntry
 ) -> Archive:
     messages: list[StoredMessage] = []
     for line in lines:
-        at = line.time.timestamp()
-        messages.append(
-            message(
-                messages,
-                name,
-                line.role,
-                line.text,
-                at,
-                name=line.id,
-                speaker=line.speaker,
-                failed=line.failed,
-            )
-        )
+        at, more = line.time.timestamp(), {"name": line.id, "speaker": line.speaker}
+        messages.append(message(messages, name, line.role, line.text, at, failed=line.failed, **more))
     seqs = {each.id: each.seq for each in messages}
-    mine = [each for each in told if each.conversation == name and each.live]
-    summaries = [_summary(each, number, seqs) for number, each in enumerate(mine, 1)]
-    last = registered.last_accessed
-    return Archive(
-        conversation=conversation(
-            name,
-            title=registered.name[:200],
-            created_at=messages[0].created_at,
-            updated_at=last.timestamp() if last else messages[-1].created_at,
-            kind=registered.kind,
-            policy=DEFAULT_POLICIES.get(registered.kind, "ceiling"),
-        ),
-        messages=_marked(messages, summaries),
-        summaries=summaries,
-    )
-
-
-def _summary(told: SummarySpan, number: int, seqs: Mapping[str, int]) -> Summary:
-    missing = [name for name in told.messages if name not in seqs]
-    if missing:
-        raise InvalidRequestError(f"{SUMMARY}: a summary stands for `{missing[0][:60]}`, which {CHAT} lacks")
-    span = [seqs[name] for name in told.messages] or [0]  # of the conversation that this one continues
-    prompt, _, version = told.prompt.rpartition(" ")
-    return Summary(
-        seq=number,
-        superseded_by=None,
-        conversation=told.conversation,
-        level=told.level,
-        first=min(span),
-        last=max(span),
-        from_time=told.from_time.timestamp(),
-        to_time=told.to_time.timestamp(),
-        text=told.text,
-        pins=told.pins,
-        tokens=UNCOUNTED,
-        prompt_name=prompt,
-        prompt_version=int(version) if version.isascii() and version.isdigit() and len(version) < 9 else 0,
-        model=told.model,
-        created_at=told.to_time.timestamp(),
-    )
-
-
-def _marked(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> list[StoredMessage]:
-    """The messages, with the summary that covers each."""
+    summaries = [_summary(each, number, seqs) for number, each in enumerate(spans, 1)]
     covering = {
         seq: each.seq
         for each in summaries
         if each.level != "message"
         for seq in range(each.first, each.last + 1)
     }
-    return [msgspec.structs.replace(each, summarized_by=covering.get(each.seq)) for each in messages]
+    last = entry.last_accessed
+    return Archive(
+        conversation=conversation(
+            name,
+            title=entry.name[:200],
+            created_at=messages[0].created_at,
+            updated_at=last.timestamp() if last else messages[-1].created_at,
+            kind=entry.kind,
+            policy=DEFAULT_POLICIES.get(entry.kind, "ceiling"),
+        ),
+        messages=[msgspec.structs.replace(each, summarized_by=covering.get(each.seq)) for each in messages],
+        summaries=summaries,
+    )
+
+
+def _summary(span: SummarySpan, number: int, seqs: Mapping[str, int]) -> Summary:
+    missing = [name for name in span.messages if name not in seqs]
+    if missing:
+        raise InvalidRequestError(f"{SUMMARY}: a summary covers `{missing[0][:60]}`, which {CHAT} lacks")
+    covered = [seqs[name] for name in span.messages] or [0]  # 0: of the previous conversation
+    prompt, _, version = span.prompt.rpartition(" ")
+    return Summary(
+        seq=number,
+        superseded_by=None,
+        conversation=span.conversation,
+        level=span.level,
+        first=min(covered),
+        last=max(covered),
+        from_time=span.from_time.timestamp(),
+        to_time=span.to_time.timestamp(),
+        text=span.text,
+        pins=span.pins,
+        tokens=UNCOUNTED,
+        prompt_name=prompt,
+        prompt_version=int(version) if version.isascii() and version.isdigit() and len(version) < 9 else 0,
+        model=span.model,
+        created_at=span.to_time.timestamp(),
+    )
 
 
 def _read(path: Path, shape: type[T]) -> T:

@@ -21,7 +21,7 @@ from gateway.wiki.remote.transport import CheckedTransport
 
 _TIMEOUT_SECONDS = 30.0  # to connect, and between two chunks
 _MAX_REDIRECTS = 5
-_GO_ON = "what has arrived is kept: run the same command to go on"
+_GO_ON = "the partial file is kept: run the same command to resume"
 
 
 class DownloadError(HearthError):
@@ -91,7 +91,7 @@ class Download:
                 self._fetch(client, file, events)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise InvalidRequestError(
-                f"`{self._url}` is no usable address: {error}", param="source"
+                f"`{self._url}` is not a usable address: {error}", param="source"
             ) from None
         except httpx2.TooManyRedirects:
             raise DownloadError(f"{self._url} redirects more than {_MAX_REDIRECTS} times") from None

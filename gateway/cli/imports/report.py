@@ -1,4 +1,4 @@
-"""What an import did, in words."""
+"""The report of an import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.wiki.sites import UNKNOWN_ADDRESS, page_address
 
 
 def report_text(report: ImportReport, source: str, seconds: float) -> str:
-    """The numbers, and the pages that failed by name."""
+    """List the counts, and the failed pages by title."""
     counts = report.counts
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
     read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed
@@ -39,7 +39,7 @@ def report_text(report: ImportReport, source: str, seconds: float) -> str:
 
 
 def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
-    """What the user should know besides: the sample is gone, links go elsewhere, two wikis are mixed."""
+    """Notices: the sample was removed, links lead elsewhere, or two wikis are mixed."""
     found = []
     if report.counts.sample_removed:
         found.append(

@@ -1,4 +1,4 @@
-"""`hearth status`: state and load of a server. Asking wakes no model and counts as no use."""
+"""`hearth status`: state and load of a server. Asking loads no model and does not count as use."""
 
 from __future__ import annotations
 
@@ -16,38 +16,30 @@ from gateway.cli.common.text import say, size_text
 
 @click.command()
 @json_option
-@with_server
 @click.pass_context
-def status(
-    context: click.Context,
-    as_json: bool,
-    server: ServerOptions,
-) -> None:
+@with_server
+def status(context: click.Context, as_json: bool, server: ServerOptions) -> None:
     """Show the server's state and load. Ends with status 75 when no server answers."""
     try:
         client = server.connect()
         health = client.get("/admin/health")
     except UnreachableError as error:
-        if as_json:
-            say(msgspec.json.encode({"status": "stopped", "url": None, "problem": error.message}))
-        else:
-            say(error.message)
+        stopped = {"status": "stopped", "url": None, "problem": error.message}
+        say(msgspec.json.encode(stopped) if as_json else error.message)
         context.exit(EXIT_TEMPORARY)
-    if as_json:
-        say(msgspec.json.encode({**health, "url": client.url}))
-    else:
-        say(_shown(client.url, health))
+    say(msgspec.json.encode({**health, "url": client.url}) if as_json else _text(client.url, health))
 
 
-def _shown(url: str, health: dict[str, Any]) -> str:
-    host, queue = health["host"], health["queue"]
-    lines = [f"{health['status']}: {url}", f"model host: {_host(host)}"]
-    lines.append(f"requests:   {queue['running']} running, {queue['waiting']} waiting")
-    model = health["model"]
-    lines.append(f"model:      {model.get('name') if isinstance(model, dict) else model}")
-    wiki = health["wiki"]
-    if wiki["status"] == "failing":
-        lines.append(f"wiki:       {wiki['problem']}")
+def _text(url: str, health: dict[str, Any]) -> str:
+    host, queue, model = health["host"], health["queue"], health["model"]
+    lines = [
+        f"{health['status']}: {url}",
+        f"model host: {_host(host)}",
+        f"requests:   {queue['running']} running, {queue['waiting']} waiting",
+        f"model:      {model.get('name') if isinstance(model, dict) else model}",
+    ]
+    if health["wiki"]["status"] == "failing":
+        lines.append(f"wiki:       {health['wiki']['problem']}")
     if host.get("problem"):
         lines.append(f"problem:    {host['problem']}")
     for task in health.get("background", []):
@@ -59,18 +51,17 @@ def _shown(url: str, health: dict[str, Any]) -> str:
 
 
 def _embedding(embedding: dict[str, Any]) -> list[str]:
-    """The embedding host, and how many documents have their vectors."""
-    lines = [f"embedding:  {embedding['model']['name']}, {_host(embedding['host'])}"]
+    """Describe the embedding host, and how many documents have vectors."""
     index = embedding["index"]
-    for kind, count in index["counts"].items():
+    counts = index["counts"]
+    lines = [f"embedding:  {embedding['model']['name']}, {_host(embedding['host'])}"]
+    for kind, count in counts.items():
         failed = f", {count['failed']:,} of them cannot have any" if count["failed"] else ""
         lines.append(f"vectors:    {kind} {count['done']:,} of {count['total']:,}{failed}")
-    speed = index["documents_per_second"]
-    left = sum(count["total"] - count["done"] for count in index["counts"].values())
-    if index["state"] == "working" and speed:
-        lines.append(
-            f"            {speed:g} documents/s, about {timedelta(seconds=round(left / speed))} left"
-        )
+    if index["state"] == "working" and (speed := index["documents_per_second"]):
+        seconds = sum(count["total"] - count["done"] for count in counts.values()) / speed
+        left = timedelta(seconds=round(seconds))
+        lines.append(f"            {speed:g} documents/s, about {left} left")
     for problem in (embedding["host"].get("problem"), index["problem"], embedding["queries"]["problem"]):
         if problem:
             lines.append(f"problem:    {problem}")
@@ -85,5 +76,5 @@ def _host(host: dict[str, Any]) -> str:
         parts.append(f"{size_text(host['rss_bytes'])} resident")
     left = host.get("idle_seconds_left")
     if left is not None:
-        parts.append(f"let go in {left:.0f} s")
+        parts.append(f"unloads in {left:.0f} s")
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""`hearth stop`: end the server of a data directory and wait until it is gone."""
+"""`hearth stop`: stop the server of a data directory and wait for its end."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def stop(local: LocalOptions) -> None:
     try:
         os.kill(server.pid, signal.SIGTERM)
     except ProcessLookupError:
-        pass  # it ended this instant
+        pass  # it has just ended
     except PermissionError:
-        raise HearthError(f"process {server.pid} belongs to another user, who can stop it") from None
+        raise HearthError(f"process {server.pid} belongs to another user: stop it as that user") from None
     grace = settings.server.shutdown_grace_seconds + settings.model.stop_grace_seconds + _MARGIN_SECONDS
     deadline = time.monotonic() + grace
     while (left := running(settings.data_dir)) is not None and left.pid == server.pid:

@@ -91,7 +91,7 @@ async def in_channels(bot: Bot, task: asyncio.Task[None] | None = None) -> None:
     def there() -> bool:
         assert task is None or not task.done(), "the bot has ended"
         joined = [len(network.channels) for network in bot.networks]
-        return joined == wanted and all(network.connected for network in bot.networks)
+        return joined == wanted and all(network.ready for network in bot.networks)
 
     await until(there)
 

@@ -82,7 +82,7 @@ async def test_without_the_account_or_trust_it_stays_outside(
             configured(1, server.url, tmp_path, network=network(inspircd, **changes)), joined=False
         ) as bot:
             await until(lambda: any(each["event"] == "not connected" for each in logs))
-            assert not bot.networks[0].connected
+            assert not bot.networks[0].ready
     told = next(each["reason"] for each in logs if each["event"] == "not connected")
     assert re.search(reason, told) and PASSWORD not in str(logs)
 
@@ -116,7 +116,7 @@ async def test_admins_are_known_by_their_account(
         boss.say("hearth", "!stats")  # whose account is that, so this one is ignored as well
         fake.say("hearth", "!stats")
         await boss.quiet()
-        assert bot.networks[0].waiting == 0
+        assert bot.networks[0].outbox.waiting == 0
     async with (
         person(inspircd.port, "otto", account=("boss", PASSWORD)) as boss,
         running(configured(1, server.url, tmp_path / "new", network=network(inspircd))) as bot,
@@ -124,7 +124,7 @@ async def test_admins_are_known_by_their_account(
         boss.say("hearth", "!reconnect")
         await until(lambda: bot.networks[0].connections == 2)
         boss.say("hearth", "!die")
-        await until(lambda: not bot.networks[0].connected)
+        await until(lambda: not bot.networks[0].ready)
 
 
 async def test_an_account_is_remembered_in_private_and_under_every_nick(
@@ -205,7 +205,7 @@ async def test_two_bots_do_not_talk_to_each_other(
         robot.say(CHANNEL, "hearth: who made Befunge?")
         robot.say("hearth", "!stats")
         await robot.quiet()
-        assert bot.networks[0].waiting == 0 and robot.said_by("hearth") == []
+        assert bot.networks[0].outbox.waiting == 0 and robot.said_by("hearth") == []
 
 
 async def test_services_give_the_nick_back(inspircd: Inspircd, server: LiveServer, tmp_path: Path) -> None:

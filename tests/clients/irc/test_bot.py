@@ -143,9 +143,9 @@ async def test_a_flood_gets_few_replies(
         bob.say("hearth", "who made Befunge?")
         assert await bob.private() == "The wiki does not say."
         await alice.quiet()
-        await until(lambda: bot.networks[0].waiting == 0)
+        await until(lambda: bot.networks[0].outbox.waiting == 0)
         assert len(alice.said_by("hearth")) <= 8
-        assert bot.networks[0].connected
+        assert bot.networks[0].ready
 
 
 async def test_sources_more_stats_and_help(

@@ -58,7 +58,7 @@ def hearth_irc(*arguments: str, **environment: str) -> subprocess.CompletedProce
         ({"networks": [NETWORK | {"port": 70000}]}, "networks[0].port"),
         ({"networks": [NETWORK | {"color": 1}]}, "networks[0]: Object contains unknown field `color`"),
         ({"networks": [NETWORK, NETWORK]}, "2 of the name `test`"),
-        ({"networks": [NETWORK | {"channels": [{"name": "test"}]}]}, "`test` is no channel"),
+        ({"networks": [NETWORK | {"channels": [{"name": "test"}]}]}, "`test` is not a channel"),
         ({"networks": [NETWORK | {"channels": [{"name": "#a"}, {"name": "#A"}]}]}, "is there 2 times"),
         ({"networks": [NETWORK | {"channels": [{"name": "#a", "key": "a b"}]}]}, "channels[0].key"),
         ({"networks": [NETWORK | {"nick": "a b"}]}, "networks.test.nick"),

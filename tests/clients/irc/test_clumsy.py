@@ -49,7 +49,7 @@ def check(folder: Path, config: str, output: str = "", **environment: str) -> tu
             '[gateway]\nkey_file = "~nobody-of-this-name/key"\n',
             "gateway.key_file: `~nobody-of-this-name` is nobody's",
         ),
-        ('[gateway]\nkey_file = "umlaut"\n', "umlaut holds no API key"),
+        ('[gateway]\nkey_file = "umlaut"\n', "umlaut does not hold an API key"),
         ('[gateway]\nkey_file = "/dev/zero"\n', "/dev/zero has more than 65536 bytes: is it the right file?"),
         (
             '[gateway]\nkey_file = "closed/key"\n',

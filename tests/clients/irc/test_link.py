@@ -121,7 +121,7 @@ async def test_broken_lines_do_not_end_the_connection(tmp_path: Path) -> None:
 
     async with raw_server(play) as server, running(configured(server.port, NOWHERE, tmp_path)) as bot:
         await until(lambda: b"PONG :still there?" in server.peers[0].received)
-        assert bot.networks[0].connected and bot.networks[0].channels == ["#test"]
+        assert bot.networks[0].ready and bot.networks[0].channels == ["#test"]
     assert len(server.peers) == 1
 
 
@@ -223,14 +223,14 @@ async def test_replies_survive_a_lost_connection_for_a_while(tmp_path: Path) -> 
 
     async with raw_server(cut, late) as server:
         async with running(configured(server.port, NOWHERE, tmp_path), joined=False) as bot:
-            await until(lambda: len(server.peers) == 1 and not bot.networks[0].connected)
+            await until(lambda: len(server.peers) == 1 and not bot.networks[0].ready)
             bot.networks[0].say("#test", "alice: here it is")
             await until(lambda: bool(server.peers[-1].received.count(b"here it is")))
-            assert bot.networks[0].dropped == 0
+            assert bot.networks[0].outbox.dropped == 0
         config = configured(server.port, NOWHERE, tmp_path, replies={"keep_seconds": 0.05})
         async with running(config, joined=False) as bot:
             bot.networks[0].say("#elsewhere", "alice: too late")
-            await until(lambda: bot.networks[0].dropped == 1)
+            await until(lambda: bot.networks[0].outbox.dropped == 1)
 
 
 async def test_secrets_are_sent_and_never_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

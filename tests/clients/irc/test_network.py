@@ -93,8 +93,8 @@ async def test_a_server_that_restarts_while_a_question_is_being_answered(
             alice.say(CHANNEL, "hearth: who made Befunge?")
             await inference.begun.acquire()
             ngircd.stop()
-            await until(lambda: not network.connected)
-        await until(lambda: network.waiting == 1)  # the answer, which nobody can hear
+            await until(lambda: not network.ready)
+        await until(lambda: network.outbox.waiting == 1)  # the answer, which nobody can hear
         wire.closed = True
         ngircd.start()
         async with person(ngircd.port, "alice", CHANNEL) as alice:
@@ -118,7 +118,7 @@ async def test_a_cut_in_the_middle(
                 wire.cut()
             else:
                 wire.mute = True
-                await until(lambda: not network.connected)
+                await until(lambda: not network.ready)
                 wire.mute = False
             await until(lambda: network.connections == 2)
             await in_channels(bot)
@@ -190,7 +190,7 @@ async def test_the_wrong_password(server: LiveServer, tmp_path: Path) -> None:
         try:
             config = configured(guarded.port, server.url, tmp_path, network={"password": "opensesame"})
             async with running(config) as bot:
-                assert bot.networks[0].connected
+                assert bot.networks[0].ready
             config = configured(guarded.port, server.url, tmp_path, network={"password": "wrong"})
             with capture_logs() as logs:
                 async with running(config, joined=False):

@@ -68,8 +68,8 @@ async def test_no_output_becomes_more_than_its_lines(outputs: int, tmp_path: Pat
                 pieces, _ = with_link(clean(start + text), link, characters=350, room=space, lines=3)
                 meant += [f"PRIVMSG {target} :{piece}".encode() for piece in pieces]
                 if number % 20 == 19:  # the outbox refuses more than 200 lines
-                    await until(lambda: network.waiting == 0)
-            dropped = network.dropped
+                    await until(lambda: network.outbox.waiting == 0)
+            dropped = network.outbox.dropped
         peer = server.peers[0]
     assert dropped == 0
     _check(peer.received, meant)
@@ -121,4 +121,4 @@ async def test_pace_is_kept(tmp_path: Path) -> None:
         await until(lambda: server.peers[0].received.count(b"PRIVMSG") == 3)
         await asyncio.sleep(0.1)
         assert server.peers[0].received.count(b"PRIVMSG") == 3
-        assert bot.networks[0].dropped == 100, "200 may wait"
+        assert bot.networks[0].outbox.dropped == 100, "200 may wait"

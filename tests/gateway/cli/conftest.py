@@ -31,7 +31,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def base_environment() -> dict[str, str]:
-    """This process' environment without anybody's settings."""
+    """This process's environment without any settings."""
     prefixes = ("HEARTH_", "HF_", "XDG_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
     return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
@@ -39,7 +39,7 @@ def base_environment() -> dict[str, str]:
 
 @pytest.fixture
 def environment(tmp_path: Path, base_environment: dict[str, str]) -> dict[str, str]:
-    """No settings but a home and a data directory of the test's own."""
+    """No settings except the test's own home and data directory."""
     return {
         **base_environment,
         "HOME": str(tmp_path / "home"),
@@ -94,7 +94,7 @@ def hearth(environment: dict[str, str], tmp_path: Path) -> Run:
 def run_command(
     environment: dict[str, str], cwd: Path, *arguments: str, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """One command line, to its end, with its output."""
+    """Run one command line to its end."""
     return subprocess.run(
         [*COMMAND, *arguments],
         env=environment,

@@ -1,4 +1,4 @@
-"""Commands as a person sees them: on a pseudo terminal."""
+"""Commands on a pseudo terminal."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Terminal:
         os.close(theirs)
 
     def type(self, text: str) -> None:
-        """As a person would: when the program waits, and not within microseconds after its prompt.
+        """Type once the program waits for input.
 
-        Python would lose a Ctrl-C that comes between the prompt and the wait for a key, until the next key.
+        Python delays a Ctrl-C that arrives between the prompt and the wait for a key until the next key.
         """
-        eventually(self._waits, "the program does not wait")
+        eventually(self._waits, "the program does not wait for input")
         os.write(self.ours, text.encode())
 
     def _waits(self) -> bool:

@@ -1,4 +1,4 @@
-"""`hearth chat` on a terminal: compaction and facts appear as they happen, and the commands show what is kept."""
+"""`hearth chat` on a terminal: news of compactions and facts, and the commands."""
 
 from __future__ import annotations
 

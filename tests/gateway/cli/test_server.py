@@ -294,4 +294,4 @@ def test_errors_cannot_drive_the_terminal(client: Run, arguments: tuple[str, ...
 def test_piped_text_that_is_no_utf_8(client: Run, name: str, encoding: str) -> None:
     done = client(name, stdin=os.fsdecode(b"a\xff\n"), PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the input is no valid UTF-8" in done.stderr and "Traceback" not in done.stderr
+    assert "the input is not valid UTF-8" in done.stderr and "Traceback" not in done.stderr

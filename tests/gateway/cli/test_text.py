@@ -1,4 +1,4 @@
-"""What is printed, and which status a command line ends with."""
+"""Output and exit statuses of commands."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_an_interrupted_pull_keeps_its_bytes_and_goes_on(
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "run it again to go on" in errors
+    assert "run it again to resume" in errors
     assert "Traceback" not in errors
     have = partials(target)[0].stat().st_size
     assert not target.exists()
@@ -201,7 +201,7 @@ def test_a_file_in_the_hubs_own_cache_is_used(hearth: Run, hub: Hub, tmp_path: P
     [
         ("gemma4", "did you mean gemma-4-e"),
         ("owner/repo:../../x.gguf", "unknown model"),
-        ("owner/repo:README.md", "no .gguf file"),
+        ("owner/repo:README.md", "not a .gguf file"),
         ("nonsense", "use a name from `hearth models`"),
     ],
 )

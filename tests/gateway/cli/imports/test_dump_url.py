@@ -40,7 +40,7 @@ def fetch(files: FileServer, folder: Path, path: str = "/dump.xml") -> Heard:
 
 def broken(files: FileServer, folder: Path, after: int) -> None:
     files.cut_after = [after]
-    with pytest.raises(DownloadError, match="run the same command to go on") as caught:
+    with pytest.raises(DownloadError, match="run the same command to resume") as caught:
         fetch(files, folder)
     assert caught.value.status == 503
 
@@ -115,7 +115,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="interrupted") as caught:
         Download("http://127.0.0.1:1/dump.xml", tmp_path).fetch(Heard().events)
     assert caught.value.status == 503
-    with pytest.raises(InvalidRequestError, match="no usable address"):
+    with pytest.raises(InvalidRequestError, match="not a usable address"):
         Download("http://", tmp_path).fetch(Heard().events)
 
 

@@ -251,8 +251,8 @@ def test_backups_say_what_is_wrong(exported: Path, tmp_path: Path) -> None:
         (json.dumps(OPENAI, indent=1).encode().replace(b'"title": "Trains"', b'"title": Trains'), "line 4, byte "),
         (b'{"messages": [}\n', "line 1, byte 15"),
         (b'{"messages": []}\n\n{"messages": [1\n{"messages": []}', "line 3: "),
-        (b'{"messages": []}\n\n[1]', "line 3 is no conversation"),
-        (b'[{"messages": []}, 7]', "item 2 is no conversation"),
+        (b'{"messages": []}\n\n[1]', "line 3 is not a conversation"),
+        (b'[{"messages": []}, 7]', "item 2 is not a conversation"),
         (b"PK\x03\x04 and so on", "conversations.json"),
     ],
 )  # fmt: skip

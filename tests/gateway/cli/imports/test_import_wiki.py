@@ -133,7 +133,7 @@ def test_killed_in_the_middle_it_goes_on(
     process.send_signal(how)
     _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == (-9 if how == signal.SIGKILL else 130)
-    assert ("run the same command to go on" in stderr) == (how == signal.SIGINT)
+    assert ("run the same command to resume" in stderr) == (how == signal.SIGINT)
     stored = database.read_sync(store.count_pages)
     assert 300 <= stored < 6000
     report = json.loads(hearth("import-wiki", file, "--json").stdout)
@@ -189,7 +189,7 @@ def files() -> Iterator[FileServer]:
 def test_a_download_is_imported_and_cleared_away(hearth: Run, tmp_path: Path, files: FileServer) -> None:
     files.cut_after = [20_000]
     broken = hearth("import-wiki", files.url + "/dump.xml")
-    assert broken.returncode == 75 and "run the same command to go on" in broken.stderr
+    assert broken.returncode == 75 and "run the same command to resume" in broken.stderr
     done = hearth("import-wiki", files.url + "/dump.xml")
     assert done.returncode == 0 and "going on with the download at 20.0 kB" in done.stderr
     assert files.statuses == [200, 206]
