@@ -16,10 +16,8 @@ from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
     ],
 )
 async def test_search_terms_are_for_the_wiki_that_is_asked(setting: str, name: str, subject: str) -> None:
-    model, wiki = (
-        Model(terms=["Befunge"], answer="Chris Pressey created Befunge. [1]"),
-        MemoryWiki(page("Befunge", *BEFUNGE)),
-    )
+    model = Model(terms=["Befunge"], answer="Chris Pressey created Befunge. [1]")
+    wiki = MemoryWiki(page("Befunge", *BEFUNGE))
     wiki.name = name
     await Asked(model, wiki, subject=setting).ask("Who made Befunge?")
     (prompt,) = model.prompts("terms")
