@@ -76,22 +76,6 @@ async def test_what_the_model_is_asked() -> None:
     assert model.calls[-1].max_tokens == result.budget.answer_limit
 
 
-@pytest.mark.parametrize(
-    ("setting", "name", "subject"),
-    [
-        ("", "Mill wiki", "Mill wiki"),
-        ("water wheels", "Mill wiki", "water wheels"),
-        ("", "", "various subjects"),
-    ],
-)
-async def test_search_terms_are_for_the_wiki_that_is_asked(setting: str, name: str, subject: str) -> None:
-    model, wiki = Model(terms=["Befunge"], answer="Chris Pressey created Befunge. [1]"), befunge_wiki()
-    wiki.name = name
-    await Asked(model, wiki, subject=setting).ask("Who made Befunge?")
-    (prompt,) = model.prompts("terms")
-    assert f"in a wiki about {subject}." in prompt
-
-
 async def test_the_record_tells_everything() -> None:
     model = Model(["Befunge"], f"I adore it. {ANSWER}")
     asked = Asked(model, befunge_wiki())
