@@ -127,12 +127,20 @@ def test_where_prompts_were_seen_to_part_is_a_place_to_continue(
     assert back.end("new")["cached_tokens"] > 0.5 * back.end("new")["prompt_tokens"]
 
 
+LITTLE_ROOM = """
+import runpy
+import model_host.engine.engine as module
+module._ROOM_FOR_STOPS = 0.7
+runpy.run_module("model_host", run_name="__main__")
+"""
+
+
 def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartHost, tmp_path: Path) -> None:
     """Public text that begins it stays, without a token of what follows."""
     rules = {"role": "system", "content": [{"text": LONG[:1000], "shared": True}, {"text": LONG[1000:2500]}]}
     talks: dict[str, Messages] = {"alice": [rules], "bob": [rules]}
-    for number in range(2):
-        host = start_host("--context", "4096", *flags(tmp_path))
+    for number in range(2):  # with so little room, the system prompt gets a file of its own
+        host = start_host("--context", "4096", *flags(tmp_path), code=LITTLE_ROOM)
         for owner, history in talks.items():
             turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:900]}", owner=owner)
         assert host.stop() == 0
