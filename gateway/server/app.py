@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from gateway.api import openapi, page, warming
+from gateway.api import openapi, page
 from gateway.api.admin import health, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
@@ -66,7 +66,6 @@ ENDPOINTS = (
     *responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *tokens.ENDPOINTS,
-    *warming.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
     *openapi.ENDPOINTS,
@@ -110,7 +109,6 @@ def create_app(
             Middleware(BodyLimit, settings=settings.server),
             Middleware(RequestContext, endpoints=endpoints, metrics=metrics),
             Middleware(Guard, settings=settings.server),
-            Middleware(warming.EarlyWake),
         ],
         exception_handlers={HTTPException: on_http_exception},
         lifespan=lifespan,

@@ -1,1 +1,1 @@
-"""Health, readiness, metrics and the request log over HTTP."""
+"""Health, metrics, loading of the models, and erasure from the request log."""

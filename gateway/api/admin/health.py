@@ -1,4 +1,4 @@
-"""Health and metrics, which neither start the model nor count as use."""
+"""Health and metrics, which neither start the model nor count as use, and loading and unloading by hand."""
 
 from __future__ import annotations
 
@@ -71,6 +71,12 @@ class HostReply(Struct, frozen=True):
 
     host: HostStatus
     embedding_host: HostStatus | None
+
+
+class TypingReply(Struct, frozen=True):
+    """The state of the model host when the request came. If it was not ``ready``, it is starting now."""
+
+    state: HostState
 
 
 class Queue(Struct, frozen=True):
@@ -271,6 +277,13 @@ async def unload_host(request: ApiRequest) -> HostReply:
     return _hosts(services)
 
 
+async def typing(request: ApiRequest) -> TypingReply:
+    """Signal that a user is typing: an unloaded model starts to load. Returns immediately."""
+    state = request.services.inference.health().state
+    request.services.waker.wake()
+    return TypingReply(state)
+
+
 async def _refresh(services: Services) -> None:
     """Update the counters of running hosts, without waiting for a long step."""
     with suppress(HearthError, TimeoutError):
@@ -347,4 +360,5 @@ ENDPOINTS = (
     Endpoint("GET", "/admin/health", admin_health, "admin", reply=AdminHealth),
     Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
     Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
+    Endpoint("POST", "/v1/typing", typing, "user", reply=TypingReply, status=202),
 )

@@ -47,7 +47,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
     size = len(question.encode("utf-8", "surrogatepass"))
     if size > max_question_bytes:
         raise TooLargeError(
-            f"the question has {size} bytes; the maximum is {max_question_bytes}",
+            f"the question has {size} bytes, over the limit of {max_question_bytes}",
             param="question",
             details={"bytes": size, "limit": max_question_bytes},
         )

@@ -13,10 +13,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, compile_path
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive
 
 from gateway.api.http.auth import Access
-from gateway.api.services import ApiRequest
+from gateway.api.services import ApiRequest, services_of_scope
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -58,10 +58,26 @@ class Endpoint:
         return Route(self.path, self._serve, methods=[self.method])
 
     async def _serve(self, request: Request) -> ASGIApp:
-        reply = await self.handler(ApiRequest(request.scope, request.receive))
+        receive = _waking(request) if self.streams and self.method == "POST" else request.receive
+        reply = await self.handler(ApiRequest(request.scope, receive))
         if isinstance(reply, Struct | dict):
             return Response(msgspec.json.encode(reply), self.status, media_type=JSON)
         return cast("ASGIApp", reply)
+
+
+def _waking(request: Request) -> Receive:
+    """Wake the model when the first part of a body has arrived but not the rest.
+
+    A body that arrives at once is parsed first: an invalid request should not wake the model.
+    """
+
+    async def receive() -> Message:
+        message = await request.receive()
+        if message["type"] == "http.request" and message.get("more_body", False) and message.get("body"):
+            services_of_scope(request.scope).waker.wake()
+        return message
+
+    return receive
 
 
 def find(endpoints: Sequence[Endpoint], method: str, path: str) -> Endpoint | None:
