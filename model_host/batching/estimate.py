@@ -1,4 +1,4 @@
-"""What waiting requests are told: their position, and an estimate of their wait.
+"""Positions and estimated waits of queued requests.
 
 The work ahead of a request, in seconds at the speeds of the last minute, is assumed to be done evenly: of n requests
 with W seconds of work together the k-th ends after about W·k/n. The mean length of recent answers stands for the

@@ -11,7 +11,7 @@ ALONE_SECONDS = 1.0  # target for any other step
 SMALLEST = 16  # tokens; below this a prefill step costs little more than a decode step
 _FIRST_GUESS = 128
 _WEIGHT = 0.4  # of a new measurement
-_FEWEST = 12  # prompt tokens of a step from which the prefill speed can be told
+_FEWEST = 12  # prompt tokens; a smaller step says little about the prefill speed
 
 
 class Pace:

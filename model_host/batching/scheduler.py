@@ -144,7 +144,7 @@ class Scheduler:
 
     @property
     def streaming(self) -> bool:
-        """Whether an interactive request decodes: nobody reads along in the other lanes."""
+        """Whether an interactive request decodes; the other lanes have no readers."""
         return any(s.decoding and s.lane == "interactive" for s in self.running)
 
     def _feeds(self, budget: int, now: float) -> list[Feed]:

@@ -46,12 +46,12 @@ def _quota_of(folder: Path) -> list[float]:
             amount = int(v1.read_text())
             return [] if amount < 0 else [amount / int((folder / "cpu.cfs_period_us").read_text())]
     except (OSError, ValueError, ZeroDivisionError):
-        pass  # an unreadable limit is no limit
+        pass  # an unreadable limit counts as none
     return []
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; exit now if it is gone already."""
+    """Have the kernel kill this process when its parent ends; exit now if it has ended already."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         raise SystemExit("the gateway that started this model host is gone")

@@ -53,7 +53,7 @@ class Weights:
     def ready(
         self, *, pid: int, n_ctx: int, n_parallel: int, threads: int, tools: bool = False, dimensions: int = 0
     ) -> protocol.Ready:
-        """What the gateway is told about the loaded model."""
+        """The event that reports the loaded model."""
         return protocol.Ready(
             protocol=protocol.PROTOCOL_VERSION,
             pid=pid,

@@ -1,4 +1,4 @@
-"""Placeholders for everything that people wrote, so that a chat template sees the form of a prompt but no text. Pure.
+"""Placeholders for user text, so that a chat template sees the form of a prompt but none of its text. Pure.
 
 Every string of a message, a tool or a tool call is replaced, except for the words that templates compare with: the
 keywords and type names of JSON schemas. Placeholders are numbered in the alphabetical order of their texts, so that a

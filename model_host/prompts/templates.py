@@ -1,7 +1,7 @@
-"""Chat prompts as tokens, with the template's text and people's text kept apart.
+"""Chat prompts as tokens, with the template's text and user text kept apart.
 
 The chat template is rendered with placeholders for messages, tools and tool calls
-(:mod:`model_host.prompts.placeholders`), so that it decides about turns and markers but never sees what people wrote.
+(:mod:`model_host.prompts.placeholders`), so that it decides about turns and markers but never sees user text.
 Only the text around the placeholders is tokenized with control tokens. The rest is tokenized as plain text, so that
 nothing in it can become ``<end_of_turn>``.
 """
@@ -249,7 +249,7 @@ def _check_complete(
 
 
 def _segments(pieces: Sequence[str | Placeholder], control: re.Pattern[str]) -> Iterator[Segment]:
-    """Cut rendered text into what is tokenized together.
+    """Cut rendered text into segments that are tokenized separately.
 
     Messages stand alone, so that their tokens do not depend on what is around them. Template text between fields is
     tokenized with them, as it was in training; only control tokens are taken out of it.

@@ -111,5 +111,5 @@ class TokenLogprob(Struct, frozen=True):
 
 
 def owner_digest(owner: str) -> str:
-    """The beginning of the names of an owner's files, from which the owner cannot be told."""
+    """The prefix of the names of an owner's files, which does not reveal the owner."""
     return hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

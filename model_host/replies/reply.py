@@ -14,7 +14,7 @@ from model_host.replies.markers import Markers
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
 from model_host.replies.text import StopMatcher
 
-DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply: nobody reads faster
+DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply; people do not read faster
 
 
 class Text(Struct, frozen=True):
@@ -131,7 +131,7 @@ class Reply:
         return taken
 
     def _drop_logprobs(self, start: int, end: int) -> None:
-        """Forget the tokens of what is not shown: calls, thoughts, and white space around them."""
+        """Drop the tokens of hidden text: calls, thoughts, and white space around them."""
         if start < end:
             kept = [item for item in self._logprobs if item[0] < start or item[1] > end or item[0] == end]
             self._logprobs = deque(kept)

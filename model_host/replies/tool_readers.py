@@ -32,12 +32,12 @@ class MalformedCallError(ValueError):
 
 
 class CallReader:
-    """Reads a call from behind its opening marker to behind its closing one."""
+    """Reads the text between a call's opening marker and the end of its closing marker."""
 
     def __init__(self, form: ToolForm, markers: Markers, tools: Collection[str]) -> None:
         self.name: str | None = None
         self.done = False
-        self.rest = ""  # what has not been read; once it is done, the text behind the call
+        self.rest = ""  # unread text; once ``done``, the text after the call
         self._form = form
         self._markers = markers
         self._tools = tools
@@ -49,7 +49,7 @@ class CallReader:
     def push(self, text: str) -> str:
         """Read more text; return more of the arguments' JSON.
 
-        Raises MalformedCallError; as long as :attr:`name` is None, that means that the text is no call at all.
+        Raises MalformedCallError; if :attr:`name` is still None, the text is not a call at all.
         """
         self.rest += text
         before = len(self._arguments)
@@ -140,7 +140,7 @@ class CallReader:
     # ------------------------------------------------------------------ Gemma's arguments
 
     def _gemma_members(self, close: str, depth: int) -> Parser:
-        """What is in an object or a list, from behind its opening bracket to behind its closing one."""
+        """The members of an object or a list after its opening bracket, and its closing bracket."""
         if depth > MAX_NESTING:
             raise MalformedCallError(f"arguments nested deeper than {MAX_NESTING} levels")
         yield from self._next_character()

@@ -1,4 +1,4 @@
-"""Hosts on the tiny model."""
+"""Fixtures: hosts that serve the tiny model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def embedder(tiny_embedding_model: Path) -> Iterator[HostProcess]:
 
 @pytest.fixture
 def start_host(tiny_model: Path) -> Iterator[StartHost]:
-    """Hosts of one test, stopped (or killed, when the test did not) at its end."""
+    """Start hosts for one test; those it leaves running are killed at its end."""
     started: list[HostProcess] = []
 
     def start(

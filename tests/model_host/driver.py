@@ -1,4 +1,4 @@
-"""A real model host process, driven line by line."""
+"""Drives a real model host process line by line."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class HostProcess:
     # ------------------------------------------------------------------ talking
 
     def send(self, **message: Any) -> None:
-        """One request line."""
+        """Send one request."""
         self.raw(msgspec.json.encode(message) + b"\n")
 
     def raw(self, data: bytes) -> None:
-        """Bytes as they are."""
+        """Send bytes as they are."""
         assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
@@ -94,7 +94,7 @@ class HostProcess:
         return found
 
     def text(self, request_id: str, seconds: float = PATIENCE) -> str:
-        """The whole text of a generation that must finish."""
+        """Wait for a generation to finish; return its text."""
         end = self.end(request_id, seconds)
         assert end["event"] == "finished", end
         return "".join(e["text"] for e in self.events[request_id] if e["event"] == "delta")
@@ -123,7 +123,7 @@ class HostProcess:
                 self._changed.wait(left)
 
     def stop(self) -> int:
-        """End the host through the protocol and check the invariants of what it said."""
+        """Shut the host down and check the invariants of its events."""
         if self.process.poll() is None:
             with contextlib.suppress(BrokenPipeError):
                 self.send(op="shutdown", id="stop")
@@ -139,13 +139,13 @@ class HostProcess:
         return status
 
     def stop_reading(self) -> bytes:
-        """Wait until an ended host's events and log are read; the log."""
+        """Wait until the events and the log of an ended host are read; return the log."""
         for thread in self._threads:
             thread.join(PATIENCE)
         return self.stderr
 
     def kill(self) -> None:
-        """SIGKILL, whatever state it is in."""
+        """Kill the process, whatever its state."""
         self.process.kill()
         self.process.wait(PATIENCE)
         self.stop_reading()

@@ -1,4 +1,4 @@
-"""What slots and scheduler need of a model, without one."""
+"""Fakes of a KV cache and a sampler."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 
 class FakeMemory:
-    """What llama.cpp would hold: positions by sequence."""
+    """The KV cache as the number of positions in each sequence."""
 
     def __init__(self) -> None:
         self.lengths: dict[int, int] = {}
@@ -27,7 +27,7 @@ class FakeMemory:
 
 
 class CountingSampler:
-    """Draws numbers that depend on the sequence alone."""
+    """Draws numbers that depend on the sequence only."""
 
     seed = 0
 

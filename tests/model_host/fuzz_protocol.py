@@ -1,7 +1,7 @@
-"""Mutated requests for a real host: `python -m tests.model_host.fuzz_protocol [--lines 1000000] [--seed 1]`.
+"""Sends mutated requests to a real host: `python -m tests.model_host.fuzz_protocol [--lines 1000000] [--seed 1]`.
 
-Each line that names a fresh id must get exactly one terminal event, every other one a `failed` without an id, and in
-the end the host must be there and serve. Prints one JSON object: lines and seconds, and how often what happened.
+Each line with a fresh id must get exactly one terminal event, every other line a `failed` without an id, and in the end
+the host must still serve. Prints one JSON object: lines, seconds, and the number of each terminal event or code.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tests.model_host.driver import ROOT, TERMINAL
 from tests.model_host.mutation import Fields, line_of
 
 BATCH = 400  # lines sent at once
-PATIENCE = 120.0  # seconds without any event while some are owed
-OVERSIZED = 100_000  # one in so many lines is over the limit
+PATIENCE = 120.0  # seconds without any event while answers are missing
+OVERSIZED = 100_000  # one line in this many is over the limit
 FLAGS = (
     "--threads",
     "1",
@@ -135,7 +135,7 @@ class Host:
         self._thread.start()
 
     def close(self) -> None:
-        """End it, whatever state it is in."""
+        """Kill the process, whatever its state."""
         self.process.kill()
         self.process.wait()
         self._thread.join()
@@ -156,7 +156,7 @@ class Host:
         self.process.stdin.flush()
 
     def event(self) -> dict[str, Any]:
-        """The next event, which must be a valid one. Raises AssertionError with the host's log."""
+        """Wait for the next event, which must be valid. Raises AssertionError with the end of the host's log."""
         try:
             line = self._lines.get(timeout=PATIENCE)
         except queue.Empty:
@@ -167,7 +167,7 @@ class Host:
         return found
 
     def tail(self) -> str:
-        """The end of its log."""
+        """The end of the host's log."""
         self.log.seek(0)
         return self.log.read()[-3000:].decode("utf-8", "replace")
 
@@ -183,7 +183,7 @@ class Fuzz:
         self._known: set[str] = set()
 
     def batch(self, size: int) -> None:
-        """Send lines, and wait for what each is owed."""
+        """Send lines, and wait for the answer to each."""
         owed: dict[str, bytes] = {}
         nameless = 0
         lines = []
@@ -221,7 +221,7 @@ class Fuzz:
             raise AssertionError(f"{problem}; owed: {list(owed.items())[:3]!r:.3000}") from None
 
     def _line(self) -> tuple[bytes, str | None]:
-        """A line with its end, and the id that its answer must have."""
+        """A line, and the id that its answer must have."""
         while True:
             self._number += 1
             if self._draw.randrange(OVERSIZED) == 0:
@@ -245,7 +245,7 @@ class Fuzz:
 def run(
     model: Path, lines: int, seed: int, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Fuzz one host with so many lines. Raises AssertionError with what went wrong."""
+    """Fuzz one host. Raises AssertionError on a wrong, missing or surplus answer."""
     with tempfile.TemporaryDirectory() as folder:
         host = Host(model, "--snapshots", folder)
         try:

@@ -1,4 +1,4 @@
-"""Lines of the protocol, changed at random: in their bytes, their structure, numbers, sizes, ids and text. Seeded."""
+"""Random mutations of protocol lines: of bytes, structure, numbers, sizes, ids and text. Seeded."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ MARKS = (b",", b":", b"NaN", b"1e999", b"-", b"\r", b"\t", b"\xe2\x80\xa8", b"\x
 
 
 def line_of(fields: Fields, draw: random.Random) -> bytes:
-    """The message as a line without its end, changed more often than not."""
+    """The message as a line without its newline, usually mutated."""
     if draw.random() < 0.2:
         return _encoded(fields)
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
@@ -99,7 +99,7 @@ def line_of(fields: Fields, draw: random.Random) -> bytes:
 
 
 def value(draw: random.Random, depth: int = 0) -> Any:
-    """Any JSON value; now and then one that is nested deeply, or long."""
+    """Any JSON value; sometimes deeply nested, or long."""
     kind = draw.random()
     if kind < 0.3 or depth > 3:
         return draw.choice(NUMBERS)
@@ -124,7 +124,7 @@ def _encoded(fields: Fields) -> bytes:
 
 
 def _holders(fields: Any) -> list[Any]:
-    """Every object and list of a message, itself first. Not those that are nested deeply."""
+    """Every object and list of a message, from the outside in, without deeply nested ones."""
     found, level = [], [fields]
     for _ in range(12):
         level = [one for one in level if isinstance(one, dict | list) and one]

@@ -1,4 +1,4 @@
-"""A defect in one thread ends the host at once, with its traceback; one in a request ends that request alone."""
+"""A defect in a thread ends the host with a traceback; a defect in one request ends only that request."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_reply_that_cannot_be_read_ends_its_request_alone(start_host: StartHos
 
 @pytest.mark.parametrize("pieces", [False, True])
 def test_a_reply_over_the_line_limit_fails_its_request_alone(host: HostProcess, pieces: bool) -> None:
-    """It used to end the thread that prepares requests: every later one waited for ever."""
+    """It used to end the preparer thread, so that every later request waited forever."""
     request_id = f"long-{pieces}"
     if pieces:
         host.send(op="detokenize", id=request_id, tokens=[300] * 1_000_000, return_pieces=True)
@@ -69,7 +69,7 @@ def test_a_reply_over_the_line_limit_fails_its_request_alone(host: HostProcess, 
 
 
 def test_a_line_that_is_no_text_is_refused_by_its_id(host: HostProcess) -> None:
-    """It used to end the thread that reads lines."""
+    """It used to end the reader thread."""
     host.raw(b'{"op":"count","id":"no-text","texts":["\xff"]}\n')
     assert host.end("no-text")["code"] == "bad_request"
     host.generate("after", "hello", max_tokens=1)

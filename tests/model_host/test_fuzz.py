@@ -1,4 +1,4 @@
-"""Mutated lines for a real host: each is answered once, and the host lives on."""
+"""A real host answers each mutated line once, and keeps serving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a generation may ask for, and that company and cache do not change its text."""
+"""Options of a generation; its text does not depend on the cache or on other requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_greedy_text_does_not_depend_on_batch_chunk_or_cache(start_host: StartHo
 
 @pytest.mark.parametrize("flags", [("--context", "8"), ("--context", "8", "--parallel", "64")])
 def test_a_context_smaller_than_a_step_is_no_crash(start_host: StartHost, flags: tuple[str, ...]) -> None:
-    """llama.cpp rounds the context up, but takes no batch that is larger than what was asked for."""
+    """llama.cpp rounds the context up, but takes no batch larger than the requested context."""
     host = start_host(*flags)
     assert host.ready is not None
     host.generate("a", "word " * (3 * host.ready["n_ctx"] // 4), max_tokens=4, ignore_eos=True)
@@ -53,8 +53,8 @@ def test_preempted_requests_resume_where_they_were(start_host: StartHost) -> Non
         solo.generate(request_id, prompt, max_tokens=120, ignore_eos=True)
         solo.end(request_id)
         small.generate(request_id, prompt, max_tokens=120, ignore_eos=True)
-    # The order of floating-point sums depends on who shares a batch, and with random weights a near tie now and
-    # then goes the other way; a sequence resumed wrongly would differ from its first resumed token on, every time.
+    # The order of floating-point sums depends on what shares a batch, so with random weights a near tie sometimes goes
+    # the other way. A sequence resumed wrongly would always differ from its first resumed token on.
     same = [request_id for request_id in prompts if small.text(request_id) == solo.text(request_id)]
     assert len(same) >= 4
     assert all(small.end(request_id)["completion_tokens"] == 120 for request_id in prompts)
@@ -133,7 +133,7 @@ def test_json_schema_output_always_parses(host: HostProcess, number: int) -> Non
         else:
             assert (
                 end["completion_tokens"] == 400
-            )  # white space between tokens can go on; never wrong, only cut
+            )  # white space between tokens may continue up to the limit: cut, but never wrong
 
 
 def test_gbnf_grammar(host: HostProcess) -> None:
@@ -195,7 +195,7 @@ def test_bad_grammars_fail_and_the_host_lives_on(host: HostProcess, number: int)
 
 
 def test_runaway_grammars_end_and_others_go_on(host: HostProcess) -> None:
-    # The text must begin with 61 times the same letter, and each of them doubles the ways to read it.
+    # The text must begin with the same letter 61 times, and each one doubles the ways to read it.
     doubling = "root ::= r0\n" + "".join(f'r{n} ::= "a" r{n + 1} "x" | "a" r{n + 1} "y"\n' for n in range(60))
     doubling += 'r60 ::= "a"'
     host.generate("neighbour", PROMPT, max_tokens=40, ignore_eos=True)
@@ -232,7 +232,7 @@ def test_prompt_over_the_limit_is_refused_with_counts(start_host: StartHost) -> 
 def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHost) -> None:
     host = start_host(
         "--drafts", "0"
-    )  # a step that is not stopped has as many tokens as guesses held, and one more
+    )  # a step that is not stopped decodes its accepted draft tokens and one more
     host.generate("r", PROMPT, max_tokens=8000, ignore_eos=True)
     host.first("r", "delta")
     host.send(op="cancel", id="c", target="r")
@@ -247,7 +247,7 @@ def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHos
 def test_cancel_stops_prefill_within_100_ms(start_host: StartHost, wide_model: Path) -> None:
     """One chunk of this model takes well over 100 ms: only an abort inside the step can be this fast."""
     host = start_host("--chunk", "2048", model=wide_model)
-    for number in range(10):  # other programs may hold a core for longer than that; once is proof enough
+    for number in range(10):  # other programs may hold a core longer than that; one success is proof enough
         name = f"r{number}"
         host.generate(name, None, prompt=f"{number} " + "word " * 3500, max_tokens=4)
         host.first(name, "started")
@@ -309,7 +309,7 @@ def test_private_text_of_another_owner_is_never_reused(host: HostProcess) -> Non
 
 
 def control_tokens(model: Path) -> dict[int, str]:
-    """Every control or end token of a vocabulary, read with llama.cpp in this process."""
+    """Every control and end token of a vocabulary, read with llama.cpp in this process."""
     params = llama_cpp.llama_model_default_params()
     params.vocab_only = True
     handle = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
@@ -343,10 +343,10 @@ def test_no_text_becomes_a_control_token(host: HostProcess, tiny_model: Path) ->
 
 
 def test_a_context_that_is_smaller_than_a_batch(start_host: StartHost) -> None:
-    """The cache has more cells than were asked for, a batch of llama.cpp has not: one over that ended the process."""
+    """The cache has more cells than requested, but a larger batch than requested used to end the process."""
     host = start_host("--context", "100", "--chunk", "512")
     assert host.ready is not None and host.ready["n_ctx"] == 256
-    for number in range(20):  # steps grow until they are as large as may be
+    for number in range(20):  # steps grow up to their limit
         prompt = f"{number} " + "7" * 230
         host.generate(f"r{number}", prompt=prompt, max_tokens=2, ignore_eos=True)
         assert host.end(f"r{number}")["completion_tokens"] == 2

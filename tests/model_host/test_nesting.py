@@ -1,4 +1,4 @@
-"""Whatever is nested how deep: the request is answered by its id, and the host goes on."""
+"""Deeply nested requests are answered by their ids, and the host keeps serving."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_deep_nesting(start_host: StartHost, tool_models: dict[str, Path], form:
                 host.raw(f'{{"id":"{request_id}",{request % nested}}}\n'.encode())
                 ends[request_id] = host.end(request_id)
     assert not [end for end in ends.values() if end.get("code") == "internal"]
-    # Where everything that is nested has to be printed, it is refused, not cut.
+    # Where the whole nesting would have to be printed, it is refused, not truncated.
     deep = [end for name, end in ends.items() if name.endswith(("-tools", "-arguments"))]
     assert {end.get("code") for end in deep} <= {"bad_template", "bad_grammar", "bad_request"}
     assert host.stop() == 0

@@ -1,4 +1,4 @@
-"""Signs of life: a ping is answered whatever the host does, and tells how long it has been at it."""
+"""A ping is answered whatever the host does, with the age of its current work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 
 def busy(host: HostProcess) -> float:
-    """What the answer to a new ping says."""
+    """``busy_seconds`` of a new ping."""
     ping = f"ping{next(_numbers)}"
     host.send(op="ping", id=ping)
     seconds: float = host.end(ping)["busy_seconds"]

@@ -96,7 +96,7 @@ def test_damaged_models_never_hang(tmp_path: Path, tiny_model: Path, start_host:
             data[chance.randrange(4, min(len(data), 60_000))] = chance.randrange(256)
         model.write_bytes(data)
         host = start_host(model=model, wait_ready=False)
-        # It loads, says why not, or dies alone: the gateway deals with all three.
+        # It loads, reports why not, or dies: the gateway handles all three.
         eventually(
             lambda host=host: (
                 host.ready is not None or bool(host.events[None]) or host.process.poll() is not None

@@ -1,4 +1,4 @@
-"""Lines of the protocol: what is refused, and that what is not is in range."""
+"""Protocol lines: malformed ones are refused, accepted ones are in range."""
 
 from __future__ import annotations
 

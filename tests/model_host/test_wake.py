@@ -1,4 +1,4 @@
-"""What makes a start short: light bindings, a load that was begun, one look at the vocabulary."""
+"""What makes a start fast: light bindings, a load that began early, one scan of the vocabulary."""
 
 from __future__ import annotations
 

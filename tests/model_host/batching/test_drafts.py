@@ -1,4 +1,4 @@
-"""Guessed tokens: what they are, that they change nothing but speed, and that they stop where they fail."""
+"""Draft tokens: they are right, change nothing but the speed, and pause when too many are rejected."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def outputs(host: HostProcess) -> list[tuple[str, str, int]]:
-    """Text, reason and length of every case, one after the other: company would change the order of sums."""
+    """Text, reason and length of each case, run one by one: a shared batch would change the order of sums."""
     result = []
     for number, case in enumerate(CASES):
         host.generate(f"c{number}", COPY * 3, **({"max_tokens": 60, "ignore_eos": True} | case))
@@ -91,7 +91,7 @@ def test_guesses_change_nothing_but_speed(start_host: StartHost) -> None:
 
 
 def test_rejected_guesses_leave_nothing_in_the_cache(start_host: StartHost) -> None:
-    """A second turn reuses the first one's cells: cells of a rejected guess among them would change its text."""
+    """A second turn reuses the first one's cells; cells of a rejected draft among them would change its text."""
     texts = []
     for flags in ((), ("--drafts", "0")):
         host = start_host(*flags)

@@ -1,4 +1,4 @@
-"""The protocol's five invariants on a real model host, and hostile input."""
+"""The protocol's five invariants on a real model host, with hostile input."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_invariant_2_an_oversized_line_is_refused_and_skipped(start_host: StartH
 
 
 def test_invariant_3_nothing_but_events_on_stdout(tmp_path: Path, tiny_model: Path) -> None:
-    """A library that prints to descriptor 1 prints to stderr."""
+    """What a library prints to descriptor 1 goes to stderr."""
     script = tmp_path / "noisy.py"
     script.write_text(
         "import os, runpy, sys\n"

@@ -1,4 +1,4 @@
-"""No output ever depends on another owner's text: shown on the cells themselves, under random company."""
+"""No output depends on another owner's private text, whatever runs beside it: checked cell by cell."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.model_host.fakes import CountingSampler
 
 
 class TracingMemory:
-    """KV sequences in which every cell knows the whole text it was computed from, and for whom."""
+    """KV sequences in which each cell records the text and the owner it was computed from."""
 
     def __init__(self) -> None:
         self.cells: dict[int, list[tuple[tuple[int, ...], str]]] = {}
-        self.declared: set[tuple[int, ...]] = set()  # beginnings that some request marked as shared
+        self.declared: set[tuple[int, ...]] = set()  # prefixes that some request marked as shared
 
     def copy(self, source: int, target: int, end: int) -> None:
         assert not self.cells.get(target)
@@ -35,7 +35,7 @@ class TracingMemory:
         return length <= self.length(sequence)
 
     def decode(self, sequence: int, tokens: list[int], owner: str) -> None:
-        """What llama.cpp does: each new cell depends on all cells before it."""
+        """Decode as llama.cpp does: each new cell depends on all cells before it."""
         cells = self.cells.setdefault(sequence, [])
         for token in tokens:
             text = (*(cells[-1][0] if cells else ()), token)
@@ -63,7 +63,7 @@ def test_a_sequence_is_computed_from_its_own_and_shared_text_alone(seed: int) ->
 
 
 def request(draw: random.Random, name: str, system: list[list[int]], now: float) -> SequenceState:
-    """A prompt: a shared beginning, often the owner's mark, and words that everybody uses alike."""
+    """A prompt: a shared prefix, often the owner's mark, and words common to all."""
     owner = draw.randrange(5)
     shared = draw.choice(system)
     mark = [1000 + owner] if draw.random() < 0.7 else []
@@ -76,7 +76,7 @@ def request(draw: random.Random, name: str, system: list[list[int]], now: float)
 
 
 def run(memory: TracingMemory, table: SlotTable, scheduler: Scheduler, feed: Any, draw: random.Random) -> int:
-    """Decode a feed, check every cell that the sequence now looks at, sample; returns tokens found in the cache."""
+    """Decode a feed, check every cell that the sequence attends to, and sample. Returns the cached tokens."""
     sequence, slot = feed.sequence, feed.sequence.slot
     first = sequence.cached if sequence.done == sequence.cached else 0
     fed = sequence.tokens[sequence.done : sequence.done + feed.count]

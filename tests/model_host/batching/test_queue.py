@@ -1,4 +1,4 @@
-"""What a waiting request is told: its place, and how long it will take."""
+"""Positions and estimated waits of queued requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_estimate_is_the_work_ahead() -> None:
     estimator = WaitEstimator()
     for _ in range(200):
         estimator.ended(50)
-    running = [sequence(100, 500) for _ in range(2)]  # a second of reading and five of answering each
+    running = [sequence(100, 500) for _ in range(2)]  # a second of prefill and five of decode each
     assert estimator.waits(running, [], 100.0, 10.0) == [pytest.approx(6.0)]
     assert estimator.waits(running, [], 0.0, 10.0) == [None]
     assert estimator.waits([], [], 100.0, 10.0) == [0.0]

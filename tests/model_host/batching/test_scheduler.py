@@ -1,4 +1,4 @@
-"""The scheduler alone: requests in every order and company, lanes, owners."""
+"""The scheduler without a model: requests in any order and combination, lanes, owners."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def generation(
 
 
 def simulate(requests: list[Request], *, cells: int, parallel: int, budget: int) -> dict[str, list[int]]:
-    """Run requests to their end; their tokens by id."""
+    """Run requests to their end; return their tokens by id."""
     memory = FakeMemory()
     table = SlotTable(2 * parallel, cells, memory)
     scheduler = Scheduler(table, parallel=parallel, max_waiting=1000, sequence_limit=cells)
@@ -79,7 +79,7 @@ def simulate(requests: list[Request], *, cells: int, parallel: int, budget: int)
 
 
 def admit(scheduler: Scheduler, now: float) -> None:
-    """Whoever loses its place loses it to somebody more urgent, and nobody's cache is given up in vain."""
+    """Only a more urgent request preempts another, and no cache is evicted in vain."""
     before = list(scheduler.running)
     cached = {slot.id: list(slot.tokens) for slot in scheduler.slots.cached()}
     scheduler.admit(now)
@@ -111,7 +111,7 @@ REQUEST = st.tuples(
 def test_every_request_ends_with_the_tokens_it_has_alone(
     requests: list[Request], parallel: int, budget: int
 ) -> None:
-    """Small caches force preemption; what a sequence generates does not depend on its company."""
+    """Small caches force preemption; what a sequence generates does not depend on the others."""
     budget = max(budget, parallel)
     together = simulate(requests, cells=96, parallel=parallel, budget=budget)
     assert set(together) == {str(i) for i in range(len(requests))}
@@ -154,7 +154,7 @@ def scheduler_of(parallel: int) -> Scheduler:
 
 
 def run(scheduler: Scheduler, item: SequenceState, read: int) -> None:
-    """Admit a request and read so many tokens of its prompt."""
+    """Admit a request and prefill that many tokens of its prompt."""
     scheduler.add(item)
     assert scheduler.admit(0.0) == [item]
     assert item.slot is not None

@@ -1,4 +1,4 @@
-"""Who gets how much of a step: rest of the background, fair shares between prompts, step time. No model."""
+"""The shares of a step: background turns, prompts, step time. Without a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.model_host.fakes import CountingSampler, FakeMemory
 
 
 def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = ()) -> Scheduler:
-    """A scheduler that runs requests (name, lane, prompt tokens); those ``decoding`` have read their prompts."""
+    """A scheduler that runs requests (name, lane, prompt tokens); those ``decoding`` have prefilled."""
     made = Scheduler(SlotTable(16, 10_000, FakeMemory()), parallel=8, max_waiting=9, sequence_limit=5000)
     for number, (name, lane, prompt) in enumerate(requests):
         tokens = [number * 1000 + i for i in range(prompt)]
@@ -134,7 +134,7 @@ def test_a_budget_is_always_within_the_chunk(steps: list[tuple[int, float]], chu
 @pytest.mark.parametrize(("streaming", "seconds"), [(True, STREAMING_SECONDS), (False, ALONE_SECONDS)])
 def test_steps_take_the_time_they_should(streaming: bool, seconds: float) -> None:
     pace = Pace(4096)
-    for _ in range(30):  # a machine that reads 500 tokens a second
+    for _ in range(30):  # a machine that prefills 500 tokens/s
         tokens = pace.budget(streaming=streaming, decoding=0)
         pace.measured(tokens, tokens / 500)
     assert pace.budget(streaming=streaming, decoding=0) == pytest.approx(500 * seconds, rel=0.05)

@@ -1,4 +1,4 @@
-"""Sizes of steps: against a walk over rows as llama.cpp's attention does it."""
+"""Step sizes, compared with a walk over rows as in llama.cpp's attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens that a grammar excludes by their first bytes, and the search among the others."""
+"""Exclusion of tokens by their first bytes, and the search among the others."""
 
 from __future__ import annotations
 

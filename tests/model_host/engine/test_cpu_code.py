@@ -1,4 +1,4 @@
-"""Builds for any processor: which file is asked for the plug-ins, and how often."""
+"""Builds for any processor: which library loads the plug-ins, and how often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU contention, read from a made-up ``/proc/stat``."""
+"""CPU contention, read from a fake ``/proc/stat``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from model_host.engine.cpu_contention import CpuContention
 
 CORES = sorted(os.sched_getaffinity(0))
-SECONDS = 1000.0  # between two looks: this process computes next to nothing in comparison
+SECONDS = 1000.0  # between two looks; the CPU time of this process is negligible beside it
 
 
 class Machine:
-    """A clock, and cores that idle as told."""
+    """A clock, and cores that idle as the test says."""
 
     def __init__(self, folder: Path) -> None:
         self.stat = folder / "stat"
@@ -27,7 +27,7 @@ class Machine:
         return self._now
 
     def passes(self, seconds: float, *, idle: float, elsewhere: float = 0.0) -> None:
-        """Each core that this process may use idles so long, and one that it may not use ``elsewhere``."""
+        """Pass time, in which each core of this process idles ``idle`` seconds, and a foreign core ``elsewhere``."""
         self._now += seconds
         self._ticks += idle * os.sysconf("SC_CLK_TCK")
         rows = [f"cpu{core} 1 2 3 {self._ticks:.0f} 5 6 7 8 9 10" for core in CORES]

@@ -1,4 +1,4 @@
-"""A thousand damaged model files: each loads, is refused by name, or ends its process. None hangs."""
+"""A thousand damaged model files: each loads, is refused with its name, or ends its process; none hangs."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ for line in sys.stdin:
 
 
 def damaged(whole: bytes, chance: random.Random) -> bytes:
-    """The file with one kind of damage, as disks, networks and people do it."""
+    """The file with one kind of damage, as caused by disks, networks and people."""
     data = bytearray(whole)
     kind = chance.randrange(7)
-    head = 60_000  # metadata and vocabulary; weights are only numbers
+    head = 60_000  # bytes of metadata and vocabulary
     if kind == 0:
         return bytes(data[: chance.randrange(len(data))])
     if kind == 1:
@@ -64,7 +64,7 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
             data[chance.randrange(4, head)] = chance.randrange(256)
     elif kind == 2:
         data[chance.randrange(4, head)] ^= 1 << chance.randrange(8)
-    elif kind == 3:  # a length or a count that is absurd
+    elif kind == 3:  # an absurd length or count
         at = chance.randrange(4, head)
         data[at : at + 8] = struct.pack("<Q", chance.choice([0, 2**31, 2**32 - 1, 2**62, 2**63, 2**64 - 1]))
     elif kind == 4:
@@ -91,7 +91,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> list[Pa
 
 @pytest.fixture(scope="module")
 def outcomes(files: list[Path]) -> list[int]:
-    """How the process of each file ended: an exit status, or the negative number of a signal."""
+    """The exit status of each file's process, or the negative number of a signal."""
     done = subprocess.run(
         [sys.executable, "-c", LOADER, str(SECONDS)],
         input="".join(f"{path}\n" for path in files),

@@ -1,4 +1,4 @@
-"""Tokenizing long text takes time in proportion to its length, and no text ends the host."""
+"""Long text is tokenized in linear time, and no text crashes the host."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_cut_is_where_a_word_begins() -> None:
 
 @pytest.mark.parametrize("letter", ["\n", "漢", "7", "a"])
 def test_megabytes_of_one_letter_are_counted_in_time(host: HostProcess, letter: str) -> None:
-    """A letter that the vocabulary lacks used to take minutes, in which no other request was prepared."""
+    """Letters that the vocabulary lacks used to take minutes, during which no other request was prepared."""
     one = f"one-{ord(letter)}"
     host.send(op="count", id=one, texts=[letter, letter * 1000])
     single, thousand = host.end(one)["counts"]
@@ -55,7 +55,7 @@ def test_a_cut_changes_no_token(host: HostProcess) -> None:
 
 
 def test_a_long_word_does_not_end_a_host_with_a_bpe_vocabulary(start_host: StartHost, tmp_path: Path) -> None:
-    """llama.cpp's pre-tokenizer recursed once per letter, and overflowed its stack."""
+    """llama.cpp's pre-tokenizer recursed once per letter and overflowed the stack."""
     host = start_host(model=bpe_model(tmp_path))
     host.send(op="count", id="long", texts=["a" * 1_000_000])
     assert host.end("long")["counts"] == [500_000]
@@ -84,7 +84,7 @@ def bpe_model(folder: Path) -> Path:
 
 
 def _byte_letters() -> list[str]:
-    """The letter that stands for each byte in GPT-2's vocabularies: itself where it can be printed."""
+    """The letter for each byte in GPT-2's vocabularies: the byte itself if it is printable."""
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = iter(range(256, 512))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]

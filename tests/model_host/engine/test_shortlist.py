@@ -1,4 +1,4 @@
-"""Short lists of tokens: nothing that the chain could choose is missing, and it chooses the same."""
+"""Shortlists contain every token that the sampler chain could choose, and it chooses the same one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_list_pays_when_it_is_short_and_the_vocabulary_large() -> None:
 
 @pytest.fixture
 def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with the small vocabulary of the test's model."""
+    """Use shortlists even with the small vocabulary of the tiny model."""
     monkeypatch.setattr("model_host.engine.sampling.LARGE_VOCABULARY", 1)
 
 

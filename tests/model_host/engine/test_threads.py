@@ -1,4 +1,4 @@
-"""How many threads compute a batch: measured over made-up machines, and in a real host."""
+"""Thread plans, measured on fake machines and in a real host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_candidates_are_powers_of_two_and_all() -> None:
 
 
 class Machine:
-    """A clock, and batches that take their time on it."""
+    """A clock that batches advance."""
 
     def __init__(self, seconds: Callable[[int, int], float]) -> None:
         self.now = 0.0
@@ -76,7 +76,7 @@ def test_a_host_without_a_plan_measures_one(start_host: StartHost) -> None:
     ready = start_host("--threads", "0").ready
     assert ready is not None
     speeds = {int(size): known for size, known in ready["thread_speeds"].items()}
-    # Where other tests keep the cores busy, there is nothing to measure.
+    # Nothing is measured while other tests keep the cores busy.
     assert speeds.keys() in ({1, 8, 64}, {1, 8}, set())
     assert ready["thread_plan"].keys() == {str(size) for size in speeds or [1]}
 

@@ -1,4 +1,4 @@
-"""llama.cpp's own grammar engine, to compare ours with."""
+"""llama.cpp's own grammar engine, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model_host.engine.vocabulary import Vocabulary
 
 
 class LlamaGrammar:
-    """A text is taken when each of its tokens and the end are allowed."""
+    """Accepts a text if each of its tokens and then the end are allowed."""
 
     def __init__(self, model: Path) -> None:
         parameters = llama_cpp.llama_model_default_params()
@@ -22,7 +22,7 @@ class LlamaGrammar:
         self.vocabulary = Vocabulary(self._model, None)
 
     def takes(self, grammar: str, text: str) -> bool | None:
-        """None: llama.cpp refuses the grammar."""
+        """None if llama.cpp refuses the grammar."""
         sampler = llama_cpp.llama_sampler_init_grammar(self.vocabulary.handle, grammar.encode(), b"root")
         if not sampler:
             return None

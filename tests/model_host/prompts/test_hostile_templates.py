@@ -1,4 +1,4 @@
-"""Chat templates come with model files. None gets at Python, at files, or at more time and memory than it may have."""
+"""Chat templates, which come with model files, cannot reach Python or files, nor exceed limits of time and memory."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def impatient() -> Iterator[TemplateWorker]:
 
 
 def outcome(worker: TemplateWorker, template: str) -> str:
-    """The rendered text, "" for a refusal."""
+    """The rendered text, or "" if the template was refused."""
     try:
         return worker.render({"template": template, "messages": MESSAGES, "tools": None})
     except ChatTemplateError:
@@ -167,7 +167,7 @@ def test_there_are_enough() -> None:
 
 
 def test_the_signs_show_where_there_is_no_sandbox() -> None:
-    """Else the test below would pass whatever a template shows."""
+    """Check the check: otherwise the test below would pass whatever a template shows."""
     open_air = Environment()
     seen = 0
     for template in REACH:
@@ -185,7 +185,7 @@ def test_no_template_gets_out(worker: TemplateWorker, template: str) -> None:
     shown = outcome(worker, template)
     assert not [sign for sign in SIGNS if sign in shown], shown
     assert len(shown) < 200, shown
-    # What it may have changed is gone: the next conversation gets its own text.
+    # Nothing that it changed persists: the next conversation gets its own text.
     assert outcome(worker, "{{ messages[0].role }} {{ messages|length }}") == "user 1"
 
 

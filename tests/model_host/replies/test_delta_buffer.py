@@ -1,4 +1,4 @@
-"""Text of fast replies goes out in fewer messages, and all of it."""
+"""Fast replies take fewer deltas than tokens, and lose no text."""
 
 from __future__ import annotations
 

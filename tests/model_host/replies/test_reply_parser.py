@@ -1,4 +1,4 @@
-"""What a model writes, split into text, tool calls and thoughts: the same however it is cut, and never a crash."""
+"""Output split into text, tool calls and thoughts: the same however it is cut, and without a crash."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def markers(*, tokens: bool) -> Markers:
 
 
 def in_stream(text: str, known: Markers) -> str:
-    """``text`` as the stream has it when the model writes markers as tokens."""
+    """``text`` as it is in the stream when the model writes markers as tokens."""
     for spelling in MARKERS:
         text = text.replace(spelling, known.sign(spelling))
     return text
@@ -65,7 +65,7 @@ def read(
 
 
 def one(form: ToolForm, text: str, **kinds: Any) -> tuple[str, list[tuple[str | None, Any]], bool]:
-    """Read in one piece; arguments as values."""
+    """Read in one piece; return arguments as values."""
     said, calls, broken = read(form, text, [], **({"tokens": True} | kinds))
     return said, [(name, json.loads(arguments)) for name, arguments in calls], broken
 
@@ -217,7 +217,7 @@ JSON = st.recursive(
     | st.booleans()
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
-    # Without their tokens, markers cannot be told from the same text in an argument.
+    # Markers that are not tokens cannot be told from the same text in an argument.
     | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<"), max_size=12),
     lambda inner: (
         st.lists(inner, max_size=3)
@@ -295,7 +295,7 @@ def test_log_probabilities_go_with_the_text_that_is_shown(
     joined = bytes(byte for logprob in told for byte in logprob.bytes)
     if reply.stop_string is None:
         assert (shown, joined) == (text, text.encode())
-    else:  # the last token may reach into the stop string; no token behind it is told
+    else:  # the last token may reach into the stop string; later tokens are not reported
         assert joined.startswith(shown.encode())
         assert len(joined) < len(shown.encode()) + max(lengths)
 

@@ -1,4 +1,4 @@
-"""Bytes become text, and text ends at stop strings, however they arrive."""
+"""Decoding of bytes and stop strings do not depend on how the input is cut."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_stop_strings_cut_at_the_first_match_however_text_arrives(
 ) -> None:
     hits = [text.find(stop) for stop in stops if stop in text]
     expected = text[: min(hits)] if hits else text
-    # What had been shown before a longer match completed cannot be taken back: with overlapping stops the earliest
-    # completed one wins, so compare with a character-by-character run, the finest arrival there is.
+    # Text shown before a longer match completed cannot be taken back: with overlapping stop strings the first to be
+    # completed wins, which depends on how the text is cut.
     matcher, shown = StopMatcher(stops), ""
     start, turn = 0, 0
     while start < len(text) and matcher.matched is None:

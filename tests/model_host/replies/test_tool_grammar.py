@@ -1,4 +1,4 @@
-"""Grammars for tool calls: what they take, and what not."""
+"""Grammars of tool calls: the texts that they allow and reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools through a real host: prompts that cannot be forged, calls that obey their schemas."""
+"""Tools in a real host: prompts cannot be forged, and calls follow their schemas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def host(tool_models: dict[str, Path], request: pytest.FixtureRequest) -> Iterat
 
 
 def calls_of(host: HostProcess, request_id: str) -> list[tuple[str, dict[str, Any]]]:
-    """Finished calls; checks how their pieces come."""
+    """The complete calls of a reply, after a check of their pieces."""
     made: dict[int, tuple[str, str]] = {}
     for event in host.events[request_id]:
         if event["event"] == "tool_delta":
@@ -101,7 +101,7 @@ def test_the_named_tool_is_called_once(host: HostProcess) -> None:
 
 
 def test_several_calls_come_with_indices(host: HostProcess) -> None:
-    """Random weights now and then go on after a call: somewhere among these seeds there are two in one reply."""
+    """Random weights sometimes continue after a call: with some of these seeds a reply has two."""
     most = 0
     for seed in range(12):
         name = f"parallel{seed}"
@@ -121,7 +121,7 @@ def test_several_calls_come_with_indices(host: HostProcess) -> None:
 def test_a_call_that_the_model_opens_by_itself_obeys_too(
     start_host: StartHost, tool_models: dict[str, Path]
 ) -> None:
-    """At this temperature every token is as likely: a third of the replies opens a call before it ends."""
+    """At this temperature all tokens are equally likely: a third of the replies open a call before they end."""
     host = start_host("--parallel", "16", model=tool_models["gemma"])
     names = [f"open{seed}" for seed in range(24)]
     for seed, name in enumerate(names):
@@ -236,7 +236,7 @@ def test_cancel_within_a_call(host: HostProcess) -> None:
 
 
 def control_tokens(model: Path) -> dict[int, str]:
-    """Ids and spellings of what must not come out of people's text."""
+    """Ids and spellings of tokens that user text must not become."""
     params = llama_cpp.llama_model_default_params()
     params.vocab_only = True
     handle = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
@@ -251,7 +251,7 @@ def control_tokens(model: Path) -> dict[int, str]:
 
 
 def conversation(evil: str) -> dict[str, Any]:
-    """Someone else's text in every place where there may be some; its letters are those of ``evil``."""
+    """A conversation with hostile text in every place for user text; its letters are those of ``evil``."""
     parameters = {
         "type": "object",
         "properties": {
@@ -301,7 +301,7 @@ def test_no_text_becomes_a_control_token(host: HostProcess, tool_models: dict[st
 
 
 def test_the_prompt_has_what_was_sent(host: HostProcess) -> None:
-    """Text goes in letter by letter, escaped where the template writes JSON."""
+    """User text is kept letter by letter, escaped where the template writes JSON."""
     odd = 'Käse "und" \\ <Brot>\n2'
     host.send(op="count", id="odd", return_tokens=True, **conversation(odd))
     host.send(op="detokenize", id="odd-text", tokens=host.end("odd")["tokens"][0])

@@ -1,4 +1,4 @@
-"""Random, mutated and hostile grammars, each read and followed.
+"""Parses and follows random, mutated and hostile grammars.
 
 `python -m tests.model_host.grammar.gbnf.fuzz FIRST LAST` runs the seeds from FIRST to LAST.
 
@@ -59,7 +59,7 @@ PIECES = [
 
 
 def mutated(chance: random.Random) -> str:
-    """A grammar of the corpus, or a random one, with a few changes."""
+    """A grammar of the corpus or a random one, with a few mutations."""
     text = chance.choice([*CORPUS, random_grammar(chance)])
     for _ in range(chance.randint(0, 5)):
         start, end = sorted(chance.randint(0, len(text)) for _ in range(2))
@@ -81,7 +81,7 @@ def mutated(chance: random.Random) -> str:
 
 
 def follow(text: Matcher, chance: random.Random) -> None:
-    """Generate as a model that likes repetition."""
+    """Generate text as a repetitive model would."""
     piece = b"a"
     for _ in range(TOKENS):
         if chance.random() < 0.3 or not text.allows(1, piece):
@@ -97,7 +97,7 @@ def follow(text: Matcher, chance: random.Random) -> None:
 
 
 def judge(seed: int) -> str:
-    """What became of one grammar."""
+    """The outcome of one grammar."""
     chance = random.Random(seed)
     grammar = mutated(chance)
     try:

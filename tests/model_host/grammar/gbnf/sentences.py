@@ -1,4 +1,4 @@
-"""Random grammars, and random sentences of a grammar."""
+"""Generators of random grammars and of random sentences of a grammar."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENDLESS = 10**6
 
 
 class Sentences:
-    """Random sentences of the rule ``root``; deep ones are brought to an end on the shortest way."""
+    """Random sentences of the rule ``root``; deep ones end on the shortest path."""
 
     def __init__(self, rules: Rules, chance: random.Random, *, depth: int = 12, times: int = 4) -> None:
         self._rules = rules
@@ -41,11 +41,11 @@ class Sentences:
 
     @property
     def finite(self) -> bool:
-        """Whether there is any sentence at all."""
+        """Whether the grammar has any sentence."""
         return self._heights["root"] < _ENDLESS
 
     def one(self) -> str:
-        """A sentence; characters of a set are taken from the ends and the middle of its ranges."""
+        """Draw a sentence; characters of a set come from the ends and the middle of its ranges."""
         assert self.finite
         made: list[str] = []
         self._write(self._rules["root"], self._depth, made)
@@ -96,7 +96,7 @@ class Sentences:
 
 
 def accepts(matcher: Matcher, text: str) -> bool:
-    """Whether a fresh matcher takes the whole text, byte by byte."""
+    """Whether a new matcher accepts the whole text, byte by byte."""
     for byte in text.encode():
         if not matcher.allows(-1, bytes([byte])):
             return False

@@ -1,4 +1,4 @@
-"""Random grammars and texts: our judgement and that of llama.cpp's engine are the same."""
+"""Our engine and llama.cpp's agree on random grammars and texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from model_host.grammar.gbnf.syntax import GrammarError
 from tests.model_host.grammar.gbnf.sentences import Sentences, accepts, random_grammar
 from tests.model_host.grammar.llama_grammar import LlamaGrammar
 
-LONGEST = 5  # characters; in longer ones llama.cpp loses itself where a grammar is ambiguous
+LONGEST = 5  # characters; with longer texts llama.cpp takes too long on ambiguous grammars
 
 
 @pytest.fixture(scope="module")
@@ -37,22 +37,22 @@ def texts(grammar: str, chance: random.Random) -> list[str]:
 
 
 def compare(llama: LlamaGrammar, seed: int) -> Counter[str]:
-    """Judgements of one random grammar's texts, counted; asserts that both agree."""
+    """Check that both engines agree on the texts of one random grammar; return counts of the outcomes."""
     chance = random.Random(seed)
     grammar = random_grammar(chance, rules=chance.randint(1, 4), alphabet="abc")
     counted: Counter[str] = Counter()
     try:
         program = compile_grammar(grammar, int)
     except GrammarError:
-        # Not given to llama.cpp: it overlooks left recursion behind rules that turn out to be empty, and then hangs.
+        # Not given to llama.cpp, which misses left recursion behind rules that can be empty, and then hangs.
         return Counter(refused=1)
     for text in texts(grammar, chance):
         try:
             ours = accepts(Matcher(program), text)
         except GrammarError:
-            return Counter(stopped=1)  # llama.cpp would not come to an end
+            return Counter(stopped=1)  # llama.cpp would not terminate
         theirs = llama.takes(grammar, text)
-        if theirs is None:  # it takes repetitions of what may be empty for left recursion
+        if theirs is None:  # it mistakes repetitions of what can be empty for left recursion
             return Counter(refused_by_llama=1)
         assert ours is theirs, (seed, grammar, text)
         counted["taken" if ours else "not taken"] += 1

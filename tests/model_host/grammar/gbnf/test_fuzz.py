@@ -1,4 +1,4 @@
-"""Thousands of hostile grammars in a process of their own: none crashes it, fills its memory, or takes long."""
+"""Thousands of hostile grammars in a separate process: none crashes it, exhausts its memory, or takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following a grammar: what it takes, and what stops it from running away."""
+"""The matcher: the texts it accepts, and its limits on work."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_the_message_says_what_is_wrong_and_where(grammar: str, says: str) -> No
 
 
 def _doubling(levels: int, shape: str) -> str:
-    """A few hundred bytes whose first rule can begin in 2**levels ways."""
+    """A grammar of a few hundred bytes whose first rule can begin in 2**levels ways."""
     rules = [f"r{n} ::= {shape.format(f'r{n + 1}')}" for n in range(levels)]
     return "\n".join(["root ::= r0", *rules, f'r{levels} ::= "x"'])
 

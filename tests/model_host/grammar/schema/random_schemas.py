@@ -1,4 +1,4 @@
-"""Random schemas of supported keywords, and random values that satisfy them in the order in which they are written."""
+"""Random schemas of supported keywords, and random values that satisfy them, with properties in the schema's order."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ PAIRS: st.SearchStrategy[Pair] = st.recursive(
 
 
 def whole(pair: Pair) -> Pair:
-    """With the definitions that references point to."""
+    """Add the definitions that references point to."""
     schema, value = pair
     root = schema if isinstance(schema, dict) else {"allOf": [schema]}
     return {**root, "$defs": {"word": {"enum": ["yes", "no"]}}}, value

@@ -1,4 +1,4 @@
-"""JSON schema to GBNF: what the grammar takes is valid, and examples pass."""
+"""JSON schemas to grammars: accepted texts are valid, and examples are accepted."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ CASES: list[tuple[Any, list[Any], list[str]]] = [
         [{"x": 1}, {"x": 1, "y": None}, None],
         ['{"y":null}', '{"x":1,"z":1}'],
     ),
-    # What a schema does not list itself, or within itself, it does not allow beside others either.
+    # A schema allows only properties that it or a schema within it lists, even beside other schemas.
     (
         {
             "allOf": [
@@ -253,7 +253,7 @@ def test_the_grammar_takes_what_the_schema_allows(number: int) -> None:
 
 
 def _plain(schema: Any) -> Any:
-    """``nullable`` is OpenAPI's; validators do not know it."""
+    """``nullable`` comes from OpenAPI; validators do not know it."""
     return {"type": ["string", "null"]} if schema == {"type": "string", "nullable": True} else schema
 
 

@@ -1,4 +1,4 @@
-"""The demo model under thirty schemas: every reply is JSON that satisfies its schema."""
+"""Thirty schemas with the demo model: every reply is JSON that satisfies its schema."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def test_thirty_schemas_hold(demo: HostProcess) -> None:
                 ended += 1
                 validator = jsonschema_rs.validator_for(schema, validate_formats=True)
                 assert validator.is_valid(json.loads(text)), (schema, text)
-        # An object of any properties, or one within another, may be longer than the limit.
+        # Objects of any properties, and nested ones, may exceed the limit.
         assert ended >= len(SCHEMAS) - 2

@@ -1,4 +1,4 @@
-"""Random schemas: every sentence of the grammar is JSON that satisfies them, and what satisfies them is a sentence."""
+"""Random schemas: every sentence of the grammar satisfies its schema, and random valid values are sentences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def values_are_taken(schema: Any, value: Any) -> None:
     grammar = schema_to_grammar(schema)
     for separators in ((", ", ": "), (",", ":")):
         if _constants_inside(schema) and separators == (",", ":"):
-            continue  # listed values are spaced in one way
+            continue  # listed values have only one spacing
         assert takes(grammar, json.dumps(value, ensure_ascii=False, separators=separators)), (value, schema)
 
 
@@ -70,7 +70,7 @@ def test_many_sentences_satisfy_many_schemas(pair: Pair, seed: int) -> None:
 def test_bounds_are_exact(
     low: int, width: int, scale: int, low_open: bool, high_open: bool, near: int
 ) -> None:
-    """``scale`` moves the point: bounds and probes have up to three decimals."""
+    """``scale`` shifts the decimal point: bounds and probes have up to three decimals."""
     bounds = low / scale, (low + width) / scale
     keys = "exclusiveMinimum" if low_open else "minimum", "exclusiveMaximum" if high_open else "maximum"
     schema = {"type": "number", **dict(zip(keys, bounds, strict=True))}

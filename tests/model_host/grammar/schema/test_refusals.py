@@ -1,4 +1,4 @@
-"""What cannot be honoured is refused with its path and the reason; nothing is ignored."""
+"""Keywords that cannot be honoured are refused with their path and the reason; none is ignored."""
 
 from __future__ import annotations
 
