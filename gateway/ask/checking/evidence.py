@@ -104,7 +104,7 @@ class Evidence(Struct, frozen=True):
                 above = f"{page.title}\n{page.sections[part.section].heading}"
                 if part.header != part.text:
                     above += f"\n{part.header}"
-                context = _meaning(content_words(above))
+                context = _meaning(features(above).words)
                 statements += (
                     Statement(n, part.section, words, context | before)
                     for words, before in _statements(part.text)
@@ -180,10 +180,7 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
     found: dict[int, Support] = {}
     for statement in evidence.statements:
         every = statement.words | statement.context
-        if (
-            not claimed.numbers <= statement.words | (statement.context - claimed.words)
-            or not required <= every
-        ):
+        if not required <= every:
             continue
         if not _meaning(claimed.words) & (statement.words - statement.context):
             continue  # a title, a heading or a table's header says nothing by itself
