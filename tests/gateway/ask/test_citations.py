@@ -124,6 +124,8 @@ TOOLS = [
         ("Ann Lee wrote the Silver Pen.", "", False),
         ("The Sea has 3 pages.", "", False),
         ("HQ9 was made by Cliff Biffle.", "", True),
+        # the question again
+        ("Question: when did Ann Lee win the Silver Pen.", "When did Ann Lee win the Silver Pen?", False),
         # about another page of the prompt
         ("The default width of fmt is 72.", "", False),
         ("The default width of pr is 72.", "", True),
@@ -154,6 +156,12 @@ def test_repetitions_are_cut() -> None:
     shown += checker.end(cut=True)
     assert shown == f"{fact} [1] Piet programs are pictures. [2]"
     assert len(checker.repeated) == 3
+    for loop in ("[4]\n", "Syntax: [3]\n", "- 14\n"):
+        checker = AnswerChecker(EVIDENCE)
+        checker.feed(f"{fact}\n{loop * 4}")
+        assert not checker.looping
+        checker.feed(loop * 4)
+        assert checker.looping
     babble = AnswerChecker(EVIDENCE)
     babble.feed(f"{fact} It is very very very very very very")
     assert babble.looping
