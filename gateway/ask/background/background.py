@@ -9,7 +9,7 @@ from msgspec import Struct
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
 from gateway.ask.background.fit import Costs, How, Selection, choose, overflowing
-from gateway.ask.background.rank import Ranked, rank
+from gateway.ask.background.rank import Ranked, rank, unknown_names
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
@@ -60,6 +60,12 @@ class BackgroundBuilder:
 
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
+        if names := unknown_names(drafts, self._journal.call.question):
+            for draft in drafts:
+                self._journal.skip(
+                    draft.page.title, f"no page has {' or '.join(f'`{name}`' for name in names)}"
+                )
+            drafts = []
         ranked = rank(drafts, self._journal.call.question, terms)
         space = self._limits.prompt - await self._count([])
         costs = await self._costs(drafts, ranked, space)

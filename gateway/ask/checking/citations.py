@@ -9,6 +9,7 @@ without any is replaced by :data:`REFUSAL`, so nothing streamed is ever retracte
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Literal
 
 import msgspec
@@ -54,7 +55,7 @@ class AnswerChecker:
         self._question = question
         self._splitter = Splitter()
         self._held: list[str] | None = []  # None once a supported sentence was emitted
-        self._said: set[str] = set()
+        self._said: Counter[str] = Counter()
         self.unsupported: list[str] = []
         self.repeated: list[str] = []
         self.corrected = 0
@@ -111,13 +112,12 @@ class AnswerChecker:
         return text
 
     def _repeats(self, unit: Unit) -> bool:
-        """Whether a sentence was there before; lines of code and single words may come again."""
-        key = same_words(bare_claim(unit.body))
-        if unit.code or " " not in key:
+        """Whether a sentence was there before. A word may come a few times, as in a list, and a line of code always."""
+        if unit.code:
             return False
-        known = key in self._said
-        self._said.add(key)
-        return known
+        key = same_words(bare_claim(unit.body))
+        self._said[key] += 1
+        return self._said[key] > (1 if " " in key else _MOST_REPEATED)
 
 
 def is_refusal(text: str) -> bool:

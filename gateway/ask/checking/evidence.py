@@ -30,7 +30,8 @@ from gateway.base.stems import stem
 from gateway.wiki.source import Page
 
 _LEAST_SHARE = 0.5
-# Of the question's words, for a claim that has only names and numbers.
+_LEAST_SHARE_WITH_NUMBER = 0.66
+# Of the question's words, for a claim that has only names and numbers; and to see that a claim repeats the question.
 _LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
 _LEAST_WEIGHT = 2
@@ -104,7 +105,7 @@ class Evidence(Struct, frozen=True):
                 above = f"{page.title}\n{page.sections[part.section].heading}"
                 if part.header != part.text:
                     above += f"\n{part.header}"
-                context = _meaning(content_words(above))
+                context = _meaning(features(above).words)
                 statements += (
                     Statement(n, part.section, words, context | before)
                     for words, before in _statements(part.text)
@@ -166,7 +167,13 @@ def _subject(clause: str, claimed: Features) -> frozenset[str]:
 
 
 def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int, Support]:
-    relation, least = _relation(claimed), _LEAST_SHARE
+    said, wanted = (_meaning(each.words) - _ABOUT_ANSWERS for each in (claimed, asked))
+    if said <= wanted and len(said) >= _LEAST_SHARE_ASKED * len(wanted):
+        return {}  # it repeats the question
+    relation = _relation(claimed)
+    # Beside a number, at most one word or a third of them may be missing.
+    few = len(relation) <= 2 or not claimed.numbers
+    least = _LEAST_SHARE if few else _LEAST_SHARE_WITH_NUMBER
     required = claimed.names | claimed.numbers
     words = _meaning(claimed.words)
     if not relation:
@@ -180,10 +187,7 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
     found: dict[int, Support] = {}
     for statement in evidence.statements:
         every = statement.words | statement.context
-        if (
-            not claimed.numbers <= statement.words | (statement.context - claimed.words)
-            or not required <= every
-        ):
+        if not required <= every:
             continue
         if not _meaning(claimed.words) & (statement.words - statement.context):
             continue  # a title, a heading or a table's header says nothing by itself

@@ -99,7 +99,11 @@ PRIZES = page(
 )
 
 
-TOOLS = [page("fmt", "It fills lines."), page("pr", "The default width of a line is 72.")]
+TOOLS = [
+    page("fmt", "It fills lines."),
+    page("pr", "The default width of a line is 72."),
+    page("HQ9+", "It was made by Cliff Biffle."),
+]
 
 
 @pytest.mark.parametrize(
@@ -119,6 +123,9 @@ TOOLS = [page("fmt", "It fills lines."), page("pr", "The default width of a line
         ("Ann Lee moved to Rome in 2011.", "", False),
         ("Ann Lee wrote the Silver Pen.", "", False),
         ("The Sea has 3 pages.", "", False),
+        ("HQ9 was made by Cliff Biffle.", "", True),
+        # the question again
+        ("Question: when did Ann Lee win the Silver Pen.", "When did Ann Lee win the Silver Pen?", False),
         # about another page of the prompt
         ("The default width of fmt is 72.", "", False),
         ("The default width of pr is 72.", "", True),
@@ -135,7 +142,7 @@ TOOLS = [page("fmt", "It fills lines."), page("pr", "The default width of a line
 def test_name_number_and_relation_stand_together(answer: str, question: str, supported: bool) -> None:
     checker = AnswerChecker(evidence_of([PRIZES, *TOOLS]), question)
     shown = checker.feed(answer) + checker.end()
-    assert (shown in (f"{answer} [1]", f"{answer} [3]")) == supported, shown
+    assert (shown in [f"{answer} [{n}]" for n in (1, 3, 4)]) == supported, shown
     assert supported or shown == REFUSAL
 
 
@@ -149,6 +156,12 @@ def test_repetitions_are_cut() -> None:
     shown += checker.end(cut=True)
     assert shown == f"{fact} [1] Piet programs are pictures. [2]"
     assert len(checker.repeated) == 3
+    for loop in ("[4]\n", "Syntax: [3]\n", "- 14\n"):
+        checker = AnswerChecker(EVIDENCE)
+        checker.feed(f"{fact}\n{loop * 4}")
+        assert not checker.looping
+        checker.feed(loop * 4)
+        assert checker.looping
     babble = AnswerChecker(EVIDENCE)
     babble.feed(f"{fact} It is very very very very very very")
     assert babble.looping

@@ -145,6 +145,16 @@ async def test_no_page_means_no_invention() -> None:
         assert asked.records[0].status == 200
 
 
+async def test_pages_without_the_name_that_is_asked_for_are_not_shown() -> None:
+    model = Model("[]", ANSWER)
+    asked = Asked(model, befunge_wiki())
+    result = await asked.ask("Who created the language Zimbrake?")
+    assert (result.answer, result.citations) == (REFUSAL, [])
+    assert model.prompts("answer") == []
+    assert [each.reason for each in result.skipped] == ["no page has `Zimbrake`"] * 2
+    assert (await asked.ask("Who created Befnuge?")).answer == f"{ANSWER} [1]"  # a slip is no other name
+
+
 async def test_an_invented_answer_is_replaced() -> None:
     asked = Asked(Model(["Befunge"], "It was written by Ben Olmstead in 1998. [1]"), befunge_wiki())
     result = await asked.ask(QUESTION)
