@@ -16,7 +16,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from gateway.ask.background.draft import PageDraft
-from gateway.ask.text.words import content_words, features, lower_case_stems, stem, tokens
+from gateway.ask.text.words import content_words, features, lower_case_stems, tokens
+from gateway.base.stems import stem
 
 _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.

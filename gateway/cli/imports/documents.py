@@ -23,7 +23,7 @@ CHAT, SUMMARY, REGISTRY = "Daily_chat.json", "Daily_summary.json", "root.json"
 T = TypeVar("T")
 
 
-class ChatLine(Struct, frozen=True):
+class DailyChatLine(Struct, frozen=True):
     """A message in Daily_chat.json."""
 
     conversation: str
@@ -61,11 +61,11 @@ class RegistryEntry(Struct, frozen=True):
 
 def written(archives: Sequence[Archive]) -> dict[str, Any]:
     """Convert archives to the content of the three files, by file name."""
-    days: defaultdict[str, list[ChatLine]] = defaultdict(list)
+    days: defaultdict[str, list[DailyChatLine]] = defaultdict(list)
     for archive in archives:
         for each in archive.messages:
             time = _time(each.created_at)
-            line = ChatLine(
+            line = DailyChatLine(
                 archive.conversation.id, each.id, each.role, each.text, time, each.speaker, each.failed
             )
             days[time.date().isoformat()].append(line)
@@ -110,10 +110,10 @@ def documents(folder: Path) -> Iterable[Archive]:
     Superseded summaries are left out, because the documents do not name their successors. Raises InvalidRequestError
     with the file and the problem.
     """
-    days = _read(folder / CHAT, dict[str, list[ChatLine]])
+    days = _read(folder / CHAT, dict[str, list[DailyChatLine]])
     spans = _read(folder / SUMMARY, list[SummarySpan]) if (folder / SUMMARY).exists() else []
     registry = _read(folder / REGISTRY, dict[str, RegistryEntry]) if (folder / REGISTRY).exists() else {}
-    lines: defaultdict[str, list[ChatLine]] = defaultdict(list)
+    lines: defaultdict[str, list[DailyChatLine]] = defaultdict(list)
     for day in sorted(days):
         for line in days[day]:
             lines[line.conversation].append(line)
@@ -123,7 +123,7 @@ def documents(folder: Path) -> Iterable[Archive]:
 
 
 def _archive(
-    name: str, lines: Sequence[ChatLine], spans: Sequence[SummarySpan], entry: RegistryEntry
+    name: str, lines: Sequence[DailyChatLine], spans: Sequence[SummarySpan], entry: RegistryEntry
 ) -> Archive:
     messages: list[StoredMessage] = []
     for line in lines:

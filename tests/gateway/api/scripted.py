@@ -115,7 +115,7 @@ class ScriptedInference:
         return list(text.encode())
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
-        return bytes(tokens).decode()
+        return bytes(tokens).decode("utf-8", "replace")
 
     async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
         return [bytes([token]) for token in tokens]

@@ -26,7 +26,7 @@ def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Pa
     assert told["summary"]["questions"] == len(rows) == 4 and len(begun) == 2
     assert [row for row in rows if row in begun] == begun
     assert rows[0]["tokens"]["answer"]["prompt"] > 0
-    assert "completion tokens" in first.stdout and "abstention f1" in first.stdout
+    assert "completion tokens" in first.stdout and "citation precision" in first.stdout
     assert told["intervals"]["fact_recall"][0] <= told["summary"]["fact_recall"]
     assert told["categories"]["comparison"]["questions"] == 4
     compared = evaluate("--compare", out, out)
