@@ -56,6 +56,7 @@ class AnswerChecker:
         self._splitter = Splitter()
         self._held: list[str] | None = []  # None once a supported sentence was emitted
         self._said: Counter[str] = Counter()
+        self._gap = ""  # before the sentences that were cut last
         self.unsupported: list[str] = []
         self.repeated: list[str] = []
         self.corrected = 0
@@ -69,7 +70,7 @@ class AnswerChecker:
     @property
     def looping(self) -> bool:
         """Whether the answer only repeats itself, so that nothing new can be expected."""
-        return len(self.repeated) >= _MOST_REPEATED or is_babble(self._splitter.pending)
+        return len(self.repeated) >= _MOST_REPEATED or is_babble(MARKER.sub(" ", self._splitter.pending))
 
     def end(self, cut: bool = False) -> str:
         """Return the rest of the checked text. An answer ``cut`` by the token limit ends in an ellipsis.
@@ -91,7 +92,11 @@ class AnswerChecker:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
         if self._repeats(unit):
             self.repeated.append(unit.body)
+            self._gap = max(self._gap, unit.lead, key=lambda lead: lead.count("\n"))
             return ""
+        if "\n" in self._gap and "\n" not in unit.lead:  # lines without a full stop must not run together
+            unit = msgspec.structs.replace(unit, lead=self._gap)
+        self._gap = ""
         checked = check_unit(unit, self._evidence, self._question)
         self.corrected += checked.changed
         if checked.verdict == "unsupported":
@@ -112,9 +117,14 @@ class AnswerChecker:
         return text
 
     def _repeats(self, unit: Unit) -> bool:
-        """Whether a sentence was there before. A word may come a few times, as in a list, and a line of code always."""
+        """Whether a sentence repeats itself or an earlier one.
+
+        A single word may come a few times, as in a list, and a line of code always.
+        """
         if unit.code:
             return False
+        if is_babble(bare_claim(unit.body)):
+            return True
         key = same_words(bare_claim(unit.body))
         self._said[key] += 1
         return self._said[key] > (1 if " " in key else _MOST_REPEATED)
@@ -134,7 +144,7 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
         return Checked("", "neutral", changed=bool(marked))
     if is_refusal(bare):
         return Checked(bare, "refusal", changed=bool(marked))
-    found = Backing() if is_babble(bare) else supporting(bare, evidence, question)
+    found = supporting(bare, evidence, question)
     if not found.pages:
         verdict: Verdict = "unsupported" if content_words(bare) else "neutral"
         return Checked(bare, verdict, changed=bool(marked))

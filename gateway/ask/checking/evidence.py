@@ -1,10 +1,10 @@
 """Evidence: the wiki's pages in a form that claims can be compared with.
 
 A page supports a claim if one statement of it, a sentence or a line, holds together what the claim says: every number,
-every name, and at least half of the other words. The page's title, the headings and a table's header may supply names
-and words, but not everything. A claim that is only a name or a number ("In 1993.") is read with the question's words. A
-claim of several clauses may have a statement for each. This finds invented names, dates and subjects, and parts of a
-page that do not belong together; it cannot tell a statement from its negation.
+every name, and at least two thirds of the other words (one of two). The page's title, the headings and a table's header
+may supply names and words, but not everything. A claim that is only a name or a number ("In 1993.") is read with the
+question's words. A claim of several clauses may have a statement for each. This finds invented names, dates and
+subjects, and parts of a page that do not belong together; it cannot tell a statement from its negation.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from gateway.ask.text.words import (
 from gateway.base.stems import stem
 from gateway.wiki.source import Page
 
-_LEAST_SHARE = 0.5
-_LEAST_SHARE_WITH_NUMBER = 0.66
+_LEAST_SHARE, _LEAST_SHARE_OF_TWO = 0.66, 0.5
 # Of the question's words, for a claim that has only names and numbers; and to see that a claim repeats the question.
 _LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
@@ -171,9 +170,7 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
     if said <= wanted and len(said) >= _LEAST_SHARE_ASKED * len(wanted):
         return {}  # it repeats the question
     relation = _relation(claimed)
-    # Beside a number, at most one word or a third of them may be missing.
-    few = len(relation) <= 2 or not claimed.numbers
-    least = _LEAST_SHARE if few else _LEAST_SHARE_WITH_NUMBER
+    least = _LEAST_SHARE if len(relation) > 2 else _LEAST_SHARE_OF_TWO
     required = claimed.names | claimed.numbers
     words = _meaning(claimed.words)
     if not relation:
