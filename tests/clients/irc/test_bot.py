@@ -156,7 +156,7 @@ async def test_sources_more_stats_and_help(
         if isinstance(schema, dict) and schema.get("type") == "array":
             return ['["Befunge"]']
         return [
-            "Befunge was created by Chris Pressey in 1993 as an attempt at a language hard to compile. [1]"
+            "Befunge was created by Chris Pressey in 1993. A Befunge program is a grid of characters. [1]"
         ]
 
     inference = ScriptedInference(script)
@@ -176,7 +176,8 @@ async def test_sources_more_stats_and_help(
         assert await bob.expect_from("hearth", "bob: ") == "bob: that was all."
         alice.say(CHANNEL, "!more")
         assert (
-            await alice.expect_from("hearth", "alice: ") == "alice: an attempt at a language hard to compile."
+            await alice.expect_from("hearth", "alice: ")
+            == "alice: Befunge program is a grid of characters."
         )
         alice.say("hearth", "!stats")
         assert "1 answered, 0 failed" in await alice.private()
