@@ -23,7 +23,6 @@ _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.
 _TERM_WEIGHT = 0.3
 # A passage gains this share of its better neighbour's score, and a lead scores at least this share of the page's best.
-
 _NEIGHBOUR_SHARE, _LEAD_SHARE = 0.2, 0.8
 # A section that is nearest to the question by meaning gains this share of the best score.
 _NEAR_SHARE = 0.4
@@ -60,9 +59,13 @@ class Ranked(Struct, frozen=True):
 
 
 def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) -> list[Ranked]:
-    """Rank all passages of the pages, best first; those that match equally well in the order of the pages."""
+    """Rank all passages of the pages, best first; those that match equally well in the order of the pages.
+
+    The best passages of pages whose titles the question names are equally good: it may ask about several.
+    """
     texts = [[_words(draft, index) for index in range(len(draft.passages))] for draft in drafts]
     titles = [content_words(draft.page.title) for draft in drafts]
+    asked = set(content_words(question))
     cues = [name for name, asks, _ in _CUES if asks.search(question)]
     query = _query(question, terms, {word for page in texts for words in page for word in words}, titles)
     scored = _bm25(texts, query, cues)
@@ -76,6 +79,8 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
         ]
         if raised:
             raised[0] = max(raised[0], _LEAD_SHARE * max(raised))
+        if titles[number] and asked.issuperset(titles[number]) and 0.0 < max(raised, default=0.0) < best:
+            raised = [score * best / max(raised) for score in raised]
         ranked += [
             Ranked(number, index, score / (1.0 + _PLACE * number)) for index, score in enumerate(raised)
         ]

@@ -62,7 +62,6 @@ async def test_what_the_model_is_asked() -> None:
     assert (
         "[1] Befunge\nBefunge is a two-dimensional language created by Chris Pressey in 1993. [1]\n" in prompt
     )
-    assert "History: The name began as a typing error by Curtis Coleman. [1]" in prompt
     assert "snarky developer" in prompt
     for call in model.calls:
         assert (call.owner, call.lane, call.keep_alive) == ("alice", "background", None)
