@@ -16,9 +16,11 @@ class Use:
     :meth:`hold` extends the use beyond the ``with`` block, until :meth:`release`.
     """
 
-    def __init__(self, end: Callable[[], None]) -> None:
+    def __init__(self, leave: Callable[[], None], end: Callable[[], None]) -> None:
+        self._leave = leave
         self._end = end
         self._holders = 1
+        self._left = False
 
     def hold(self) -> None:
         self._holders += 1
@@ -26,20 +28,25 @@ class Use:
     def release(self) -> None:
         self._holders -= 1
         if self._holders == 0:
+            if not self._left:
+                self._leave()
             self._end()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._leave()
+        self._left = True
         self.release()
 
 
 class IdleClock:
     """The open uses, and the time at which the host may be stopped.
 
-    The ``keep_alive`` of the use that ends last decides, as in Ollama: seconds, 0 = at once, negative = never,
-    None = ``default``. ``on_change`` runs after every change of :attr:`deadline`.
+    The ``keep_alive`` of the use whose block ends last decides, as in Ollama: seconds, 0 = at once, negative = never,
+    None = ``default``. A request that was abandoned before and ends later decides nothing. ``on_change`` runs after
+    every change of :attr:`deadline`.
     """
 
     def __init__(self, default: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -54,12 +61,14 @@ class IdleClock:
     def begin(self, keep_alive: KeepAlive = None) -> Use:
         self.open += 1
         self.on_change()
-        return Use(partial(self._end, keep_alive))
+        return Use(partial(self._leave, keep_alive), self._end)
 
-    def _end(self, keep_alive: KeepAlive) -> None:
-        self.open -= 1
+    def _leave(self, keep_alive: KeepAlive) -> None:
         keep = self._default if keep_alive is None else keep_alive
         self._keep = None if keep < 0 else keep
+
+    def _end(self) -> None:
+        self.open -= 1
         self._idle_since = self._clock()
         self.on_change()
 
