@@ -103,9 +103,7 @@ class Compaction:
         return not self._reply.done()
 
     def wait(self) -> None:
-        reply = self._reply.result()
-        if reply.is_error and reply.json()["error"]["code"] != "summary_rejected":
-            reply.raise_for_status()
+        self._reply.result().raise_for_status()
 
     def cancel(self) -> None:
         if not self.running:

@@ -9,8 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.memory.learning.entailment import state_follows, task_follows
-from gateway.memory.learning.quotes import quoted_in
-from gateway.memory.learning.statements import statement
+from gateway.memory.learning.statements import quoted_statement
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import State, Task
 
@@ -55,10 +54,10 @@ def accept(
     accepted: list[tuple[Change, int]] = []
     for change in changes[:MAX_CHANGES]:
         adds = change.op in ("add", "add_item")
-        source = quoted_in(change.quote, messages, users_only=adds)
-        said = source and statement(source.text, change.quote, requests=True)
-        if source is None or not said or (change.op != "add" and change.id not in tasks):
+        found = quoted_statement(change.quote, messages, users_only=adds, requests=True)
+        if found is None or (change.op != "add" and change.id not in tasks):
             continue
+        source, said = found
         if adds:
             if not change.title.strip() or not task_follows(change.title, said):
                 continue

@@ -18,10 +18,9 @@ from gateway.base.redact import redact_value
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.learning.entailment import fact_follows, taken_back
-from gateway.memory.learning.quotes import quoted_in
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.recall import Recall
-from gateway.memory.learning.statements import statement
+from gateway.memory.learning.statements import quoted_statement
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import (
@@ -61,10 +60,10 @@ def accept(
     """
     accepted: dict[str, tuple[Operation, int]] = {}
     for operation in operations[:MAX_OPERATIONS]:
-        source = quoted_in(operation.quote, messages, users_only=True)
-        said = source and statement(source.text, operation.quote)
-        if source is None or not said or operation.key in accepted:
+        found = quoted_statement(operation.quote, messages, users_only=True)
+        if found is None or operation.key in accepted:
             continue
+        source, said = found
         if operation.op == "delete":
             if operation.key not in known or not taken_back(operation.key, said):
                 continue

@@ -6,11 +6,15 @@ A question, a hypothetical, a report of somebody else's words, a quotation and c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from gateway.base.stems import stem
+from gateway.store.memory.messages import StoredMessage
+
+# A shorter quote stands in too many texts.
+_LEAST_QUOTE = 3
 
 # A point inside a number or a name, or behind an initial, ends no sentence.
 _SENTENCE = re.compile(r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?<=\b[^\W\d_])\.(?= ))[^\n.!?…]*)*[.!?…]*\n*")
@@ -50,6 +54,20 @@ class QuotedStatement(Struct, frozen=True):
     @property
     def stems(self) -> frozenset[str]:
         return frozenset(stems(self.clause))
+
+
+def quoted_statement(
+    quote: str, messages: Sequence[StoredMessage], *, users_only: bool, requests: bool = False
+) -> tuple[StoredMessage, QuotedStatement] | None:
+    """The first message that states the quote, with the :func:`statement`. Failed messages do not count."""
+    if len(_plain(quote).strip("\"'“”")) < _LEAST_QUOTE:
+        return None
+    for message in messages:
+        if not message.failed and (message.role == "user" or not users_only):
+            said = statement(message.text, quote, requests=requests)
+            if said is not None:
+                return message, said
+    return None
 
 
 def statement(text: str, quote: str, *, requests: bool = False) -> QuotedStatement | None:

@@ -164,9 +164,7 @@ class HistoryCompactor:
                 await self._rewrite(context, summary, wanted)
             except SummaryRejectedError as error:
                 rejected += 1
-                log.warning(
-                    "a summary was not converted", conversation=conversation.id, problem=error.message
-                )
+                log.warning("a summary was not converted", conversation=conversation.id, problem=str(error))
         return len(outdated) - rejected, rejected
 
     async def _rewrite(self, context: Context, summary: Summary, prompts: PromptSet) -> None:
@@ -207,9 +205,7 @@ class HistoryCompactor:
                 async with self._places:
                     draft = await summarizer.summarize(compaction, source, context.composition)
             except SummaryRejectedError as error:
-                log.warning(
-                    "an extract stands in for a summary", level=compaction.level, problem=error.message
-                )
+                log.warning("an extract stands in for a summary", level=compaction.level, problem=str(error))
                 draft = await summarizer.extract(compaction, source)
         return self._summary(context, compaction, source, draft)
 

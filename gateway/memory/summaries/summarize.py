@@ -16,7 +16,6 @@ from collections.abc import Collection, MutableMapping, Sequence
 import structlog
 from msgspec import Struct
 
-from gateway.base.errors import HearthError
 from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
@@ -50,11 +49,8 @@ _LEAST_WORDS = 24
 _PROMPTS: dict[SummaryLevel, str] = {"now": "summary_now", "reflection": "reflection"}
 
 
-class SummaryRejectedError(HearthError):
+class SummaryRejectedError(Exception):
     """The model's summaries did not pass the check."""
-
-    status = 502
-    code = "summary_rejected"
 
 
 class SummarySource(Struct, frozen=True, kw_only=True):
