@@ -32,6 +32,9 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_connections: Positive = 512
     # Serve the web page at /.
     page: bool = True
+    # A request that names a model which is not here is served by the one that is, and the reply names that; or it is
+    # refused.
+    unknown_models: Literal["serve", "refuse"] = "serve"
     # Time for open requests to finish after SIGTERM.
     shutdown_grace_seconds: Seconds = 10.0
 
@@ -41,6 +44,8 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     # A name from the catalog, owner/repository:file of a pulled one, or the path of a GGUF file.
     name: str = "hearth-demo"
+    # Other names that requests may use for it.
+    aliases: list[str] = []
     # KV cache cells, shared by all sequences, at least 512. 0: the catalog's value for the model, else 8192; fewer if
     # memory is short.
     context: Annotated[int, Meta(ge=0, le=1_048_576)] = 0
@@ -76,6 +81,7 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     # As model.name. "": none.
     model: str = ""
+    aliases: list[str] = []
     # Maximum tokens of a text, at least 64. 0: the catalog's value for the model, else 2048. The model's own limit
     # applies, too.
     context: Annotated[int, Meta(ge=0, le=65_536)] = 0

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from gateway.api.parsing.fields import Body, CallId, User, invalid
+from gateway.api.parsing.fields import Body, CallId, User, ignore, invalid
 from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, StopString, Tool, ToolCall, ToolName, Unit
 
@@ -31,14 +31,22 @@ class ToolResultBlock(Body, frozen=True, tag_field="type", tag="tool_result"):
     is_error: bool | None = None
 
 
-OutputBlock = TextBlock | ToolUseBlock | ToolResultBlock
+class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """Thoughts of an earlier reply, which the model does not see again."""
+
+
+class RedactedThinkingBlock(Struct, frozen=True, tag_field="type", tag="redacted_thinking"):
+    """Encrypted thoughts of an earlier reply, for their vendor."""
+
+
+ShownBlock = TextBlock | ToolUseBlock | ToolResultBlock
 
 
 class AnthropicMessage(Body, frozen=True):
     """A turn, or part of one: adjacent messages of a role are joined."""
 
     role: Literal["user", "assistant"]
-    content: str | list[OutputBlock]
+    content: str | list[ShownBlock | ThinkingBlock | RedactedThinkingBlock]
 
 
 class AnthropicTool(Body, frozen=True, kw_only=True):
@@ -210,10 +218,13 @@ def _result(place: str, block: ToolResultBlock, names: dict[str, str]) -> Messag
     return Message("tool", content, tool_call_id=block.tool_use_id, name=name)
 
 
-def _blocks(number: int, message: AnthropicMessage) -> Iterator[tuple[str, OutputBlock]]:
-    """The blocks of a message, each with its path in the request."""
+def _blocks(number: int, message: AnthropicMessage) -> Iterator[tuple[str, ShownBlock]]:
+    """The blocks of a message that the model sees, each with its path in the request."""
     blocks = [TextBlock(message.content)] if isinstance(message.content, str) else message.content
     for index, block in enumerate(blocks):
+        if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            ignore("messages[].content[].thinking")
+            continue
         yield f"messages[{number}].content[{index}]", block
 
 

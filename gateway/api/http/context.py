@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.http.endpoint import Endpoint, find
 from gateway.api.http.errors import Dialect, client_gone, dialect_of, error_response, internal_error
+from gateway.api.parsing.fields import ignored_hints
 from gateway.base.errors import HearthError
 from gateway.telemetry.metrics import Metrics
 
@@ -49,6 +50,7 @@ class RequestContext:
         )
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
+        ignored_hints.set([])
         reply = _Reply(send, scope["state"])
         started = time.monotonic()
         try:
@@ -90,7 +92,7 @@ class RequestContext:
 
 
 class _Reply:
-    """Adds the request id and the CORS headers to a reply, and notes its status."""
+    """Adds the request id, the ignored hints and the CORS headers to a reply, and notes its status."""
 
     def __init__(self, send: Send, state: dict[str, Any]) -> None:
         self._send = send
@@ -106,8 +108,12 @@ class _Reply:
             headers["X-Request-ID"] = self.request_id
             if self.dialect.id_header is not None:
                 headers[self.dialect.id_header] = self.request_id
+            if ignored := ignored_hints.get():
+                headers["x-hearth-ignored"] = ", ".join(ignored)
             if self._state["origin"] is not None:  # one of settings.allowed_origins, set by the guard
                 headers["Access-Control-Allow-Origin"] = self._state["origin"]
-                headers["Access-Control-Expose-Headers"] = "X-Request-ID, Request-ID, Retry-After"
+                headers["Access-Control-Expose-Headers"] = (
+                    "X-Request-ID, Request-ID, Retry-After, X-Hearth-Ignored"
+                )
                 headers.add_vary_header("Origin")
         await self._send(message)

@@ -22,6 +22,9 @@ JSON = "application/json"
 TEXT = "text/plain"
 FORM = "application/x-www-form-urlencoded"
 SSE = "text/event-stream"
+# JSON whose type the client may leave out. A browser can send such a body to other sites without a preflight request,
+# but not without the Origin header, by which the guard refuses it.
+MAYBE_JSON = (JSON, "")
 NDJSON = "application/x-ndjson"
 
 # A handler returns an ASGI reply, or a value that is sent as JSON with the endpoint's status.

@@ -105,8 +105,7 @@ async def _authenticate(scope: Scope, headers: Headers) -> None:
 def check_content_type(endpoint: Endpoint, headers: Headers) -> None:
     """Raises HearthError (415) for a body of a type that the endpoint does not accept.
 
-    Browsers send plain text and forms to other sites without a preflight request, so a JSON endpoint accepts neither,
-    nor a body without a type.
+    Browsers send plain text and forms to other sites without a preflight request, so a JSON endpoint accepts neither.
     """
     given = headers.get("content-type", "").partition(";")[0].strip().lower()
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers

@@ -6,7 +6,7 @@ import time
 
 from msgspec import Struct
 
-from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.http.endpoint import MAYBE_JSON, Endpoint
 from gateway.api.ollama.models import LATEST
 from gateway.api.ollama.request import EmbedBody, EmbeddingsBody
 from gateway.api.openai.models import check_embedding_model
@@ -56,6 +56,6 @@ async def _embed(request: ApiRequest, body: EmbedBody | EmbeddingsBody, texts: l
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/api/embed", embed, "user", (JSON,), EmbedBody, EmbedReply),
-    Endpoint("POST", "/api/embeddings", embeddings, "user", (JSON,), EmbeddingsBody, OldEmbedReply),
+    Endpoint("POST", "/api/embed", embed, "user", MAYBE_JSON, EmbedBody, EmbedReply),
+    Endpoint("POST", "/api/embeddings", embeddings, "user", MAYBE_JSON, EmbeddingsBody, OldEmbedReply),
 )

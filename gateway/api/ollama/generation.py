@@ -21,7 +21,7 @@ from gateway.api.generation import (
     answer,
     logprobs_of,
 )
-from gateway.api.http.endpoint import JSON, NDJSON, Endpoint
+from gateway.api.http.endpoint import MAYBE_JSON, NDJSON, Endpoint
 from gateway.api.http.errors import OLLAMA
 from gateway.api.ollama.models import LATEST
 from gateway.api.ollama.request import ChatBody, GenerateBody, OllamaOptions, chat_fields, generate_fields
@@ -215,6 +215,6 @@ async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> Litera
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/api/chat", chat, "user", (JSON,), ChatBody, ChatLine, NDJSON),
-    Endpoint("POST", "/api/generate", generate, "user", (JSON,), GenerateBody, GenerateLine, NDJSON),
+    Endpoint("POST", "/api/chat", chat, "user", MAYBE_JSON, ChatBody, ChatLine, NDJSON),
+    Endpoint("POST", "/api/generate", generate, "user", MAYBE_JSON, GenerateBody, GenerateLine, NDJSON),
 )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.http.endpoint import MAYBE_JSON, Endpoint
 from gateway.api.ollama.request import ShowBody
 from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import invalid, read_body
@@ -230,5 +230,5 @@ ENDPOINTS = (
     Endpoint("GET", "/api/version", version, "user", reply=Version),
     Endpoint("GET", "/api/tags", tags, "user", reply=Tags),
     Endpoint("GET", "/api/ps", processes, "user", reply=Processes),
-    Endpoint("POST", "/api/show", show, "user", (JSON,), ShowBody, Shown),
+    Endpoint("POST", "/api/show", show, "user", MAYBE_JSON, ShowBody, Shown),
 )

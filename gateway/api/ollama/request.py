@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from gateway.api.openai.bodies import TopLogprobs
-from gateway.api.parsing.fields import Body, CallId, SamplingFields, invalid, sampling_of
+from gateway.api.parsing.fields import Body, CallId, SamplingFields, ignore, invalid, sampling_of
 from model_host.protocol import Message, Sampling, StopString, Tool, ToolCall, ToolName
 
 MAX_LAST_N = 8192  # of model_host.protocol.Sampling.penalty_last_n
@@ -17,7 +17,7 @@ class OllamaOptions(SamplingFields, frozen=True, kw_only=True):
     """The supported options. None means this server's default, not Ollama's.
 
     ``seed`` -1 draws one; ``num_predict`` -1 and -2 mean the rest of the context; ``repeat_last_n`` -1 means the whole
-    context. ``num_ctx`` must fit the context of the server; it does not change that.
+    context. ``num_ctx`` does not change the context of the server.
     """
 
     seed: Annotated[int, Meta(ge=-1, le=2**32 - 2)] | None = None
@@ -31,13 +31,9 @@ class OllamaOptions(SamplingFields, frozen=True, kw_only=True):
             raise invalid("options.num_predict", "send at least 1, or -1 for the rest of the context")
 
     def check(self, context: int) -> None:
-        """Raises InvalidRequestError for options that exceed ``context``, the tokens of one request."""
+        """Compare with ``context``, the tokens of one request. Raises InvalidRequestError."""
         if self.num_ctx is not None and self.num_ctx > context:
-            raise invalid(
-                "options.num_ctx",
-                f"it is {self.num_ctx}, but the context has {context} tokens; send at most that, or raise "
-                "`model.context` if the model was trained for it",
-            )
+            ignore("options.num_ctx")
         if self.repeat_last_n == -1 and context > MAX_LAST_N:
             raise invalid(
                 "options.repeat_last_n",

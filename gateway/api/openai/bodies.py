@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from gateway.api.parsing.fields import Body, SamplingFields, User, invalid, parse_keep_alive, sampling_of
+from gateway.api.parsing.fields import (
+    Body,
+    SamplingFields,
+    User,
+    invalid,
+    parse_keep_alive,
+    sampling_of,
+    unsupported,
+)
+from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Lane, StopString, Tool, ToolName
 
@@ -18,6 +27,15 @@ TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
 Grammar = Annotated[str, Meta(min_length=1, max_length=262_144)]
 
 _SEEDS = 2**32 - 1
+# Other servers' names of fields.
+_ALIASES = {
+    "repetition_penalty": "repeat_penalty",
+    "repeat_last_n": "penalty_last_n",
+    "n_predict": "max_tokens",
+    "guided_grammar": "grammar",
+}
+# Values with which other servers' clients leave a field at its default.
+_DEFAULTS = {"seed": -1, "max_tokens": -1, "max_completion_tokens": -1, "max_output_tokens": -1}
 
 
 class GenerationFields(SamplingFields, frozen=True, kw_only=True):
@@ -37,6 +55,26 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
     keep_alive: float | str | None = None
     penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None  # tokens that the penalties consider
 
+    @classmethod
+    def prepare(cls, fields: dict[str, Any]) -> None:
+        for alias, name in _ALIASES.items():
+            if alias in fields and name in cls.__struct_fields__:
+                set_field(fields, name, fields.pop(alias), alias)
+        for name, default in _DEFAULTS.items():
+            if fields.get(name) == default:
+                del fields[name]
+        if fields.get("top_k") == -1:  # vLLM's and llama-server's: all tokens
+            fields["top_k"] = 0
+
+
+def set_field(fields: dict[str, Any], name: str, value: Any, alias: str) -> None:
+    """Set a field that the client sent as ``alias``. Raises InvalidRequestError if it sent both, and they differ."""
+    if value is None:
+        return
+    if fields.get(name) not in (None, value):
+        raise invalid(alias, f"it is another name of `{name}`; send one of them")
+    fields[name] = value
+
 
 class JsonSchema(Body, frozen=True):
     """A named schema. The output follows it with or without ``strict``."""
@@ -47,15 +85,18 @@ class JsonSchema(Body, frozen=True):
 
 
 class ResponseFormat(Body, frozen=True):
+    """``schema`` next to ``json_object`` is llama-server's."""
+
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchema | None = None
+    schema: dict[str, Any] | None = None
 
     @property
-    def schema(self) -> dict[str, Any] | None:
+    def wanted(self) -> dict[str, Any] | None:
         """The JSON schema that the output follows; None for free text."""
         if self.type == "text":
             return None
-        return self.json_schema.schema if self.json_schema is not None else {"type": "object"}
+        return self.json_schema.schema if self.json_schema is not None else self.schema or {"type": "object"}
 
 
 class StreamOptions(Body, frozen=True):
@@ -75,9 +116,34 @@ class PromptFields(GenerationFields, frozen=True, kw_only=True):
     grammar: Grammar | None = None
     ignore_eos: bool | None = None
 
+    @classmethod
+    def prepare(cls, fields: dict[str, Any]) -> None:
+        """vLLM's ``guided_json`` and ``structured_outputs`` become ``response_format`` and ``grammar``."""
+        super().prepare(fields)
+        wanted = fields.pop("structured_outputs", None)
+        if not isinstance(wanted, dict | None):
+            raise invalid("structured_outputs", "it must be an object with `json` or `grammar`")
+        wanted = {name: value for name, value in (wanted or {}).items() if value}
+        set_field(fields, "grammar", wanted.pop("grammar", None), "structured_outputs.grammar")
+        schemas = {
+            "structured_outputs.json": wanted.pop("json", None),
+            "guided_json": fields.pop("guided_json", None),
+            "json_schema": fields.pop("json_schema", None),
+        }
+        if wanted:
+            raise unsupported(f"structured_outputs.{min(wanted)}", "; send `json` or `grammar`")
+        for alias, schema in schemas.items():
+            if isinstance(schema, str):
+                schema = json_object(schema)
+                if schema is None:
+                    raise invalid(alias, NO_OBJECT)
+            if schema is not None:
+                named = {"type": "json_schema", "json_schema": {"schema": schema}}
+                set_field(fields, "response_format", named, alias)
+
     @property
     def json_schema(self) -> dict[str, Any] | None:
-        return self.response_format.schema if self.response_format is not None else None
+        return self.response_format.wanted if self.response_format is not None else None
 
     @property
     def include_usage(self) -> bool:
@@ -89,6 +155,8 @@ class PromptFields(GenerationFields, frozen=True, kw_only=True):
             raise invalid(
                 "response_format", "the type `json_schema`, and no other type, needs the field `json_schema`"
             )
+        if wanted is not None and wanted.schema is not None and wanted.type != "json_object":
+            raise invalid("response_format.schema", "it needs the type `json_object`")
         if self.json_schema is not None and self.grammar is not None:
             raise invalid("grammar", "send either `grammar` or `response_format`")
         if self.stream_options is not None and not self.stream:

@@ -19,9 +19,10 @@ from gateway.api.generation import (
 )
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.bodies import choices_of
-from gateway.api.openai.chat_request import ChatRequest, chat_call, parse_chat
+from gateway.api.openai.chat_request import ChatRequest, chat_call
 from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
+from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
 from model_host.protocol import Finished, FinishReason, TokenLogprob, ToolDelta
 
@@ -121,7 +122,7 @@ def _logprobs(tokens: Sequence[TokenLogprob]) -> ChatLogprobs | None:
 async def chat_completions(request: ApiRequest) -> object:
     """Completions of a conversation, whole or streamed."""
     services, request_id = request.services, request.id
-    chat = parse_chat(await request.body())
+    chat = await read_body(request, ChatRequest)
     check_model(services, chat.model)
     calls = choices_of(chat_call(chat, request_id, request.owner), chat.n or 1)
     rendering = _ChatRendering(request_id, services.model.name, len(calls), chat.include_usage)

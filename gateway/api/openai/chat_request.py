@@ -16,7 +16,7 @@ from gateway.api.openai.bodies import (
     host_tools,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, convert, decode_object, invalid, unsupported
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import GenerateCall
@@ -96,7 +96,7 @@ def _check_fields(message: ChatMessage, place: str) -> None:
     if (message.tool_call_id is not None) != (message.role == "tool"):
         raise invalid(f"{place}.tool_call_id", "`tool` messages, and no others, need it")
     if message.name is not None and message.role != "tool":
-        raise unsupported(f"{place}.name", ", except in a `tool` message")
+        ignore("messages[].name")
 
 
 def _result(message: ChatMessage, unanswered: dict[str, str], place: str) -> Message:
@@ -138,12 +138,14 @@ class ChatRequest(PromptFields, frozen=True, kw_only=True):
     top_logprobs: TopLogprobs | None = None
     store: bool | None = None  # false: the request log does not record it
 
+    @classmethod
+    def prepare(cls, fields: dict[str, Any]) -> None:
+        super().prepare(fields)
+        _check_text(fields.get("messages"))
+
     def __post_init__(self) -> None:
         if self.store:
-            raise unsupported(
-                "store",
-                " as true: replies cannot be fetched again; `store: false` keeps the request out of the request log",
-            )
+            ignore("store")
         if None not in (self.max_tokens, self.max_completion_tokens) and (
             self.max_tokens != self.max_completion_tokens
         ):
@@ -158,13 +160,6 @@ class ChatRequest(PromptFields, frozen=True, kw_only=True):
                 "`response_format` and `grammar` cannot be combined with it, except with `tool_choice: none`",
             )
         super().__post_init__()
-
-
-def parse_chat(body: bytes) -> ChatRequest:
-    """Raises InvalidRequestError naming the field at fault."""
-    fields = decode_object(body)
-    _check_text(fields.get("messages"))
-    return convert(fields, ChatRequest)
 
 
 def _check_text(messages: Any) -> None:

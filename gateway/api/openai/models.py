@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -16,20 +17,22 @@ DEFAULT = "default"
 
 
 def check_model(services: Services, name: str) -> None:
-    """Raises NotFoundError unless ``name`` is the configured model's, or ``default``."""
-    _check(name, services.model.name)
+    """Raises NotFoundError for the name of another model, if ``server.unknown_models`` says so."""
+    model = services.settings.model
+    _check(services, name, services.model.name, model.aliases)
 
 
 def check_embedding_model(services: Services, name: str) -> None:
     """As :func:`check_model` for the embedding model; without one, ``embed`` itself raises."""
     if services.embedding.name is not None:
-        _check(name, services.embedding.name, "embedding ")
+        _check(services, name, services.embedding.name, services.settings.embedding.aliases, "embedding ")
 
 
-def _check(name: str, served: str, kind: str = "") -> None:
-    if name not in (DEFAULT, served):
+def _check(services: Services, name: str, served: str, aliases: Sequence[str], kind: str = "") -> None:
+    if services.settings.server.unknown_models == "refuse" and name not in (DEFAULT, served, *aliases):
         raise NotFoundError(
-            f"the {kind}model `{name}` is not served here; use `{served}` or `{DEFAULT}`",
+            f"the {kind}model `{name}` is not served here; use `{served}` or `{DEFAULT}`, or set "
+            'server.unknown_models = "serve"',
             code="model_not_found",
             param="model",
         )
@@ -76,7 +79,8 @@ async def get_model(request: ApiRequest) -> ModelReply:
     embedding = services.embedding.model
     if embedding is not None and name == embedding.name:
         return _model(embedding, services.embedding.health())
-    check_model(services, name)
+    if name not in (DEFAULT, services.model.name, *services.settings.model.aliases):
+        raise NotFoundError(f"there is no model `{name}` here", code="model_not_found", param="model")
     return _model(services.model, services.inference.health())
 
 

@@ -31,9 +31,9 @@ from gateway.api.openai.responses_request import (
     TextConfig,
     TextFormat,
     ToolChoice,
-    parse_responses,
     response_call,
 )
+from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import sse
 from gateway.base.errors import HearthError
@@ -246,7 +246,7 @@ def _empty(end: Finished) -> OutputBlock:
 async def responses(request: ApiRequest) -> object:
     """A response to text, messages and results of tools; whole or streamed. Nothing is stored."""
     services, request_id = request.services, request.id
-    body = parse_responses(await request.body())
+    body = await read_body(request, ResponsesRequest)
     check_model(services, body.model)
     call = response_call(body, request_id, request.owner)
     rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.name))

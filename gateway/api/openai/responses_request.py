@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from gateway.api.generation import Status
@@ -18,7 +18,7 @@ from gateway.api.openai.bodies import (
     host_tools,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, convert, decode_object, invalid, unsupported
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid, unsupported
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Message, ToolCall, ToolName
@@ -66,7 +66,11 @@ class ResultItem(Body, frozen=True, kw_only=True, tag_field="type", tag="functio
     status: Status | None = None
 
 
-InputItem = MessageItem | CallItem | ResultItem
+class ReasoningItem(Struct, frozen=True, tag_field="type", tag="reasoning"):
+    """Thoughts of an earlier reply, which the model does not see again."""
+
+
+InputItem = MessageItem | CallItem | ResultItem | ReasoningItem
 
 
 def host_messages(instructions: str | None, items: str | list[InputItem]) -> list[Message]:
@@ -84,6 +88,8 @@ def host_messages(instructions: str | None, items: str | list[InputItem]) -> lis
                     turns.call(item, place)
                 case ResultItem():
                     turns.result(item, place)
+                case ReasoningItem():
+                    ignore("input[].reasoning")
     turns.check_answered("input")
     return turns.made
 
@@ -209,6 +215,19 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
         | None
     ) = None
 
+    @classmethod
+    def prepare(cls, fields: dict[str, Any]) -> None:
+        super().prepare(fields)
+        if fields.pop("previous_response_id", None) is not None:
+            raise unsupported(
+                "previous_response_id",
+                ": nothing is stored here; send the earlier items, including the reply's `output`, in `input`",
+            )
+        items = fields.get("input")
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict):
+                item.setdefault("type", "message")
+
     @property
     def logprobs(self) -> int | None:
         """The number of alternatives per token; None without log-probabilities."""
@@ -226,21 +245,6 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
             raise invalid(
                 "tools", "`text.format` cannot be combined with it, except with `tool_choice: none`"
             )
-
-
-def parse_responses(body: bytes) -> ResponsesRequest:
-    """Raises InvalidRequestError naming the field at fault."""
-    fields = decode_object(body)
-    if fields.pop("previous_response_id", None) is not None:
-        raise unsupported(
-            "previous_response_id",
-            ": nothing is stored here; send the earlier items, including the reply's `output`, in `input`",
-        )
-    items = fields.get("input")
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict):
-            item.setdefault("type", "message")
-    return convert(fields, ResponsesRequest)
 
 
 def response_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCall:

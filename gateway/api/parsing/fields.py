@@ -1,10 +1,11 @@
-"""Request bodies: JSON to typed structs, fields that are accepted only while neutral, and errors that name a field."""
+"""Request bodies: JSON to typed structs, fields without effect, and errors that name a field."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -23,9 +24,8 @@ T = TypeVar("T")
 User = Annotated[str, Meta(max_length=256)]
 CallId = Annotated[str, Meta(min_length=1, max_length=256)]
 
-_NEUTRAL: dict[str, dict[str, list[Any]]] = msgspec.toml.decode(
-    Path(__file__).with_name("neutral.toml").read_bytes()
-)
+# Names of the hints in the request that were accepted and had no effect, for the reply's header.
+ignored_hints: ContextVar[list[str]] = ContextVar("ignored_hints")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ms|s|m|h|d))+)")
 _PART = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
@@ -36,6 +36,38 @@ _NEVER = -1.0
 
 class Body(Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a request."""
+
+    @classmethod
+    def prepare(cls, fields: dict[str, Any]) -> None:
+        """Bring other clients' forms of the decoded fields into this one's. Raises InvalidRequestError."""
+
+
+class Unimplemented(Struct, frozen=True, forbid_unknown_fields=True):
+    """Values of a field that are accepted: those that change nothing, and hints (True: all values)."""
+
+    neutral: list[Any] = []
+    hint: bool | list[Any] = False
+
+    def is_neutral(self, value: Any) -> bool:
+        if isinstance(value, dict):
+            value = {name: inner for name, inner in value.items() if inner is not None}
+        return value is None or _among(value, self.neutral)
+
+    def is_hint(self, value: Any) -> bool:
+        return self.hint if isinstance(self.hint, bool) else _among(value, self.hint)
+
+
+def _among(value: Any, values: list[Any]) -> bool:
+    return any(type(value) is type(each) and value == each for each in values)
+
+
+UNIMPLEMENTED = {
+    kind: {
+        path: Unimplemented(row) if isinstance(row, list) else msgspec.convert(row, Unimplemented)
+        for path, row in rows.items()
+    }
+    for kind, rows in msgspec.toml.decode(Path(__file__).with_name("unimplemented.toml").read_bytes()).items()
+}
 
 
 class SamplingFields(Body, frozen=True, kw_only=True):
@@ -127,11 +159,14 @@ def decode_object(body: bytes) -> dict[str, Any]:
 
 
 def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
-    """``fields``, which lose their neutral ones, as a struct. Unless ``strict``, numbers and booleans may be strings.
+    """``fields``, which lose those without effect, as a struct. Unless ``strict``, numbers and booleans may be strings.
 
     Raises InvalidRequestError naming an unknown or unsupported field, or one out of range.
     """
-    _drop_neutral(fields, _neutral_fields(kind))
+    if issubclass(kind, Body):
+        kind.prepare(fields)
+    for path, accepted in _unimplemented_fields(kind):
+        _drop(fields, path, accepted)
     known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
     for name in fields:
         if name not in known:
@@ -142,26 +177,36 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
         raise _explained(str(error)) from None
 
 
-def _neutral_fields(kind: type) -> dict[str, list[Any]]:
-    """The neutral values of unsupported fields by path, the inner fields of an object first."""
+def _unimplemented_fields(kind: type) -> list[tuple[str, Unimplemented]]:
+    """The unsupported fields by path, the inner fields of an object first."""
     found = {
-        path: values for base in kind.__mro__ for path, values in _NEUTRAL.get(base.__name__, {}).items()
+        path: row
+        for base in reversed(kind.__mro__)
+        for path, row in UNIMPLEMENTED.get(base.__name__, {}).items()
     }
-    return dict(sorted(found.items(), key=lambda item: -item[0].count(".")))
+    return sorted(found.items(), key=lambda item: -item[0].count("."))
 
 
-def _drop_neutral(fields: dict[str, Any], neutral: Mapping[str, list[Any]]) -> None:
-    """Raises InvalidRequestError for a value that is not neutral."""
-    for path, values in neutral.items():
-        for place, parent, name in _occurrences(fields, path):
-            value = parent.pop(name)
-            if isinstance(value, dict):
-                value = {each: inner for each, inner in value.items() if inner is not None}
-            if value is not None and not any(type(value) is type(each) and value == each for each in values):
-                shown = " or ".join(
-                    str(each).lower() if isinstance(each, bool) else repr(each) for each in values
-                )
-                raise unsupported(place, f", except as {shown}" if values else "")
+def _drop(fields: dict[str, Any], path: str, accepted: Unimplemented) -> None:
+    """Remove the field at ``path``. Raises InvalidRequestError for a value that is not accepted."""
+    for place, parent, name in _occurrences(fields, path):
+        value = parent.pop(name)
+        if accepted.is_neutral(value):
+            continue
+        if accepted.is_hint(value):
+            ignore(path)
+            continue
+        shown = " or ".join(
+            str(each).lower() if isinstance(each, bool) else repr(each) for each in accepted.neutral
+        )
+        raise unsupported(place, f", except as {shown}" if shown else "")
+
+
+def ignore(path: str) -> None:
+    """Name a field in the reply's header ``x-hearth-ignored``."""
+    names = ignored_hints.get([])
+    if path not in names:
+        names.append(path)
 
 
 def _occurrences(value: Any, path: str, place: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -24,12 +24,12 @@ Client = httpx2.AsyncClient
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A temporary data directory and a model file that is never loaded."""
+    """A temporary data directory and a model file that is never loaded. Unknown model names are refused."""
     model = tmp_path / "scripted.gguf"
     model.write_bytes(b"GGUF")
     return Settings(
         data_dir=tmp_path / "data",
-        server=ServerSettings(port=0, shutdown_grace_seconds=1.0),
+        server=ServerSettings(port=0, shutdown_grace_seconds=1.0, unknown_models="refuse"),
         model=ModelSettings(name=str(model)),
         wiki=WikiSettings(load_sample=False),
     )

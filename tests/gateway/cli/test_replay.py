@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.api.openai.chat_request import chat_call, parse_chat
+from gateway.api.openai.chat_request import ChatRequest, chat_call
 from gateway.api.openai.completions import CompletionRequest, completion_calls
 from gateway.api.parsing.fields import parse
 from gateway.base.errors import InvalidRequestError
@@ -76,7 +76,7 @@ def plain(messages: list[Message] | None) -> list[Message] | None:
 def test_a_chat_is_asked_again_as_it_was(call: GenerateCall) -> None:
     again = call_of(logged(call), None)
     assert again.path == "/v1/chat/completions"
-    made = chat_call(parse_chat(msgspec.json.encode(again.body)), "r", "")
+    made = chat_call(parse(msgspec.json.encode(again.body), ChatRequest), "r", "")
     wanted = msgspec.structs.replace(
         call, messages=plain(call.messages), lane="background", schema_field="response_format"
     )

@@ -73,11 +73,8 @@ async def test_the_same_for_generate(client: Client) -> None:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"think": True}, "think"),
-        ({"think": "high"}, "think"),
         ({"top_logprobs": 3}, "top_logprobs"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
-        ({"truncate": True}, "truncate"),
         ({"template": "{{ .Prompt }}"}, "template"),
         ({"keep_live": 5}, "keep_live"),
         ({"keep_alive": "later"}, "keep_alive"),
@@ -85,10 +82,8 @@ async def test_the_same_for_generate(client: Client) -> None:
         ({"format": "xml"}, "format"),
         ({"format": ["json"]}, "format"),
         ({"options": {"temprature": 1}}, "options.temprature"),
-        ({"options": {"num_gpu": 7}}, "options.num_gpu"),
         ({"options": {"mirostat": 2}}, "options.mirostat"),
         ({"options": {"temperature": 9}}, "options.temperature"),
-        ({"options": {"num_ctx": 9000}}, "options.num_ctx"),
         ({"options": {"num_predict": 0}}, "options.num_predict"),
         ({"options": {"num_predict": -3}}, "options.num_predict"),
         ({"options": {"seed": -2}}, "options.seed"),

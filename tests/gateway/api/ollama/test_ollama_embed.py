@@ -72,7 +72,6 @@ async def test_one_text_and_many(client: Client, embedder: ScriptedEmbedder) -> 
     [
         ("/api/embed", {"input": "a", "model": "scripted"}, 404, "scripted"),
         ("/api/embed", {"input": "a b c d"}, 400, "3 fit"),
-        ("/api/embed", {"input": "a", "truncate": True}, 400, "truncate"),
         ("/api/embed", {"input": "a", "options": {"num_ctx": 5}}, 400, "options"),
         ("/api/embed", {"input": 7}, 400, "input"),
         ("/api/embed", {}, 400, "input"),

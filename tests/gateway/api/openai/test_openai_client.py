@@ -87,8 +87,8 @@ async def test_errors(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> N
         await ai.chat.completions.create(model="gpt-9", messages=HI)
     assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
     with pytest.raises(openai.BadRequestError) as bad:
-        await ai.chat.completions.create(model="default", messages=HI, store=True)
-    assert (bad.value.code, bad.value.param) == ("unsupported_field", "store")
+        await ai.chat.completions.create(model="default", messages=HI, modalities=["audio"])
+    assert (bad.value.code, bad.value.param) == ("unsupported_field", "modalities")
     assert bad.value.request_id
     inference.error = OverloadedError("full", retry_after=1)
     with pytest.raises(openai.InternalServerError):

@@ -1,0 +1,155 @@
+"""What clients of other servers send besides the fields of this one: hints, aliases, names of other models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import pytest
+
+from gateway.config.settings import Settings
+from tests.gateway.api.conftest import Client, LiveServer, changed, in_process
+from tests.gateway.api.scripted import ScriptedInference
+
+HI = [{"role": "user", "content": "Hi"}]
+ANSWER = "Chris Pressey created Befunge [1]."
+CHAT = "/v1/chat/completions"
+
+
+async def post(client: Client, path: str = CHAT, **fields: Any) -> Any:
+    reply = await client.post(path, json={"model": "default", **fields})
+    assert reply.status_code == 200, reply.text
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "ignored"),
+    [
+        (CHAT, {"messages": HI, "metadata": {"a": "b"}, "store": True}, "metadata, store"),
+        (CHAT, {"messages": HI, "stream": True, "reasoning_effort": "high"}, "reasoning_effort"),
+        (CHAT, {"messages": [{**HI[0], "name": "al"}, {**HI[0], "name": "bo"}]}, "messages[].name"),
+        (CHAT, {"messages": HI, "service_tier": "auto", "metadata": None}, None),
+        ("/v1/completions", {"prompt": "Hi", "cache_prompt": False, "id_slot": 3}, "cache_prompt, id_slot"),
+        ("/v1/responses", {"input": "Hi", "reasoning": {"effort": "low"}, "store": True}, "reasoning, store"),
+        ("/v1/responses", {"input": "Hi", "text": {"verbosity": "low"}}, "text.verbosity"),
+        ("/v1/responses", {"input": "Hi", "truncation": "auto"}, "truncation"),
+        (
+            "/v1/responses",
+            {"input": [{"type": "reasoning", "id": "r", "summary": []}, *HI]},
+            "input[].reasoning",
+        ),
+        (
+            "/v1/messages",
+            {"messages": HI, "max_tokens": 9, "thinking": {"type": "adaptive"}},
+            "thinking",
+        ),
+        ("/api/chat", {"messages": HI, "options": {"num_thread": 4, "num_ctx": 32768}},
+         "options.num_thread, options.num_ctx"),
+        ("/api/generate", {"prompt": "Hi", "think": "high", "truncate": True}, "truncate, think"),
+    ],
+)  # fmt: skip
+async def test_a_hint_without_effect_is_named_in_the_header(
+    client: Client, path: str, fields: dict[str, Any], ignored: str | None
+) -> None:
+    shown = (await post(client, path, **fields)).headers.get("x-hearth-ignored")
+    assert (shown and set(shown.split(", "))) == (ignored and set(ignored.split(", ")))
+
+
+async def test_requests_do_not_see_each_others_hints(client: Client) -> None:
+    await post(client, messages=HI, verbosity="low")
+    assert "x-hearth-ignored" not in (await post(client, messages=HI)).headers
+
+
+async def test_thoughts_in_a_history_are_taken_and_not_shown_to_the_model(
+    server: LiveServer, inference: ScriptedInference
+) -> None:
+    async with anthropic.AsyncAnthropic(base_url=server.url, api_key="none") as ai:
+        await ai.messages.create(
+            model="default",
+            max_tokens=9,
+            messages=[
+                {"role": "user", "content": "Hi"},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "They greet me.", "signature": "c2ln"},
+                        {"type": "redacted_thinking", "data": "c2VjcmV0"},
+                        {"type": "text", "text": "Hello."},
+                    ],
+                },
+                {"role": "user", "content": "Bye"},
+            ],
+        )
+    (call,) = inference.calls
+    assert [turn.content for turn in call.messages or []] == ["Hi", "Hello.", "Bye"]
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+async def test_names_of_other_servers_for_the_same_fields(
+    client: Client, inference: ScriptedInference
+) -> None:
+    await post(client, messages=HI, n_predict=7, repetition_penalty=1.2, repeat_last_n=32, top_k=-1, seed=-1)
+    await post(client, messages=HI, max_tokens=-1, guided_json=SCHEMA)
+    await post(client, messages=HI, structured_outputs={"json": SCHEMA, "regex": None})
+    await post(client, messages=HI, structured_outputs={"grammar": 'root ::= "a"'})
+    await post(client, messages=HI, response_format={"type": "json_object", "schema": SCHEMA})
+    first, guided, structured, grammar, llama = inference.calls
+    assert (first.max_tokens, first.sampling.repeat_penalty, first.sampling.penalty_last_n) == (7, 1.2, 32)
+    assert (first.sampling.top_k, first.sampling.seed) == (0, None)
+    assert (guided.max_tokens, guided.json_schema) == (None, SCHEMA)
+    assert structured.json_schema == llama.json_schema == SCHEMA
+    assert grammar.grammar == 'root ::= "a"'
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"n_predict": 5, "max_tokens": 6}, "n_predict"),
+        ({"guided_json": "[1]"}, "guided_json"),
+        ({"guided_json": SCHEMA, "response_format": {"type": "json_object"}}, "guided_json"),
+        ({"structured_outputs": {"regex": "a+"}}, "structured_outputs.regex"),
+        ({"structured_outputs": "json"}, "structured_outputs"),
+        ({"response_format": {"type": "text", "schema": SCHEMA}}, "response_format.schema"),
+        ({"mirostat": 2}, "mirostat"),
+        ({"samplers": ["top_k"]}, "samplers"),
+    ],
+)
+async def test_what_would_change_the_reply_is_refused(
+    client: Client, inference: ScriptedInference, fields: dict[str, Any], param: str
+) -> None:
+    reply = await client.post(CHAT, json={"messages": HI, **fields})
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, param)
+    assert inference.calls == []
+
+
+async def test_any_model_name_is_served_and_the_reply_says_which_model_answered(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(changed(settings, "server", unknown_models="serve"), inference) as client:
+        reply = await post(client, model="gpt-4o-mini", messages=HI)
+        assert reply.json()["model"] == "scripted"
+        reply = await post(client, "/api/chat", model="llama3:8b", messages=HI, stream=False)
+        assert reply.json()["message"]["content"] == ANSWER
+        assert (await client.get("/v1/models/gpt-4o-mini")).status_code == 404
+
+
+async def test_aliases_are_served_where_other_names_are_refused(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(changed(settings, "model", aliases=["house"]), inference) as client:
+        assert (await post(client, model="house", messages=HI)).json()["model"] == "scripted"
+        assert (await client.get("/v1/models/house")).json()["id"] == "scripted"
+        refused = await client.post(CHAT, json={"model": "mouse", "messages": HI})
+        assert refused.json()["error"]["code"] == "model_not_found"
+
+
+async def test_ollamas_endpoints_take_bodies_without_a_content_type_but_no_forms(client: Client) -> None:
+    body = b'{"model": "default", "messages": [{"role": "user", "content": "Hi"}], "stream": false}'
+    assert (await client.post("/api/chat", content=body)).json()["message"]["content"] == ANSWER
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert (await client.post("/api/chat", content=body, headers=form)).status_code == 415
+    page = {"origin": "https://elsewhere.example"}
+    assert (await client.post("/api/chat", content=body, headers=page)).status_code == 403
+    assert (await client.post(CHAT, content=body)).status_code == 415

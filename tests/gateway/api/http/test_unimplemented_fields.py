@@ -1,0 +1,54 @@
+"""The table of fields that are not implemented, with the values that are accepted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.api.parsing.fields import UNIMPLEMENTED, Body, Unimplemented, convert, ignored_hints
+from gateway.base.errors import InvalidRequestError
+from gateway.server.app import ENDPOINTS
+
+KINDS = {
+    base.__name__: kind
+    for kind in (endpoint.body for endpoint in ENDPOINTS)
+    if isinstance(kind, type) and issubclass(kind, Body)
+    for base in kind.__mro__
+}
+ROWS = [(name, path, row) for name, rows in UNIMPLEMENTED.items() for path, row in rows.items()]
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """The smallest object with ``value`` at ``path``."""
+    head, _, rest = path.partition(".")
+    inner = nested(rest, value) if rest else value
+    return {head.removesuffix("[]"): [inner] if head.endswith("[]") else inner}
+
+
+def ignored_with(kind: type[Body], path: str, value: Any) -> list[str]:
+    """The hints that had no effect. Raises InvalidRequestError for an unsupported value."""
+    ignored_hints.set([])
+    try:
+        convert(nested(path, value), kind)
+    except InvalidRequestError as error:  # most bodies have other required fields
+        if error.code == "unsupported_field":
+            raise
+    return ignored_hints.get()
+
+
+@pytest.mark.parametrize(("name", "path", "row"), ROWS, ids=[f"{name} {path}" for name, path, _ in ROWS])
+def test_neutral_values_are_dropped_hints_named_and_others_refused(
+    name: str, path: str, row: Unimplemented
+) -> None:
+    kind = KINDS[name]
+    for value in [*row.neutral, None]:
+        assert ignored_with(kind, path, value) == []
+    for value in row.hint if isinstance(row.hint, list) else []:
+        assert ignored_with(kind, path, value) == [path]
+    if row.hint is True:
+        assert ignored_with(kind, path, "a wish") == [path]
+        return
+    with pytest.raises(InvalidRequestError) as caught:
+        ignored_with(kind, path, "a wish")
+    assert caught.value.param == path.replace("[]", "[0]")
