@@ -105,7 +105,7 @@ class ModelHost(Host[SequenceState]):
             sequence_limit=engine.sequence_limit,
             drafts=options.drafts,
         )
-        prompts = PromptBuilder(engine.weights.template, engine.vocabulary, self._worker, engine.weights.name)
+        prompts = PromptBuilder(engine.weights.template, engine.vocabulary, self._worker)
         self._loop = BatchLoop(
             engine,
             scheduler,
@@ -122,9 +122,7 @@ class ModelHost(Host[SequenceState]):
             options.thread_plan is not None
         ):  # after the template worker's start, which would count as contention
             engine.tune(options.thread_plan, min(engine.chunk, engine.n_ctx))
-        self.output.emit(
-            engine.ready(pid=os.getpid(), n_parallel=options.parallel, tools=prompts.form is not None)
-        )
+        self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
         self._loop.run()
 
     def _arrived(self, sequence: SequenceState) -> None:

@@ -10,7 +10,7 @@ from model_host.grammar.gbnf.program import Program, compile_grammar
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.schema.converter import schema_to_grammar
 from model_host.prompts.renderer import ChatTemplateError
-from model_host.prompts.templates import BuiltPrompt, PromptBuilder, ToolsUnsupportedError
+from model_host.prompts.templates import BuiltPrompt, PromptBuilder
 from model_host.replies.markers import Markers
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
@@ -31,7 +31,7 @@ class Preparer:
         self._prompts = prompts
         self._limit = engine.sequence_limit
         spellings = [marker for pair in THOUGHTS for marker in pair]
-        spellings += prompts.form.markers if prompts.form is not None else []
+        spellings += prompts.form.markers
         self._markers = Markers(spellings, engine.vocabulary.control)
 
     def prepare(self, ticket: Ticket) -> SequenceState | protocol.Event:
@@ -47,8 +47,6 @@ class Preparer:
             return self._sequence(request, ticket.arrived)
         except ChatTemplateError as failure:
             return protocol.Failed(request.id, "bad_template", str(failure)[:1000])
-        except ToolsUnsupportedError as failure:
-            return protocol.Failed(request.id, "tools_unsupported", str(failure)[:1000])
         except GrammarError as failure:
             assert isinstance(request, protocol.Generate)
             return bad_grammar(request.id, failure, _shaper(request))
@@ -106,7 +104,7 @@ class Preparer:
         if request.json_schema is not None:
             return schema_to_grammar(request.json_schema), False
         form, tools = self._prompts.form, _callable(request)
-        if form is None or not tools:
+        if not tools:
             if request.grammar is None:
                 return None, False
             return compile_grammar(request.grammar, self._vocabulary.grammar_token), False

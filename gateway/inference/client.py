@@ -186,7 +186,6 @@ def model_info(link: HostLink) -> ModelInfo:
         architecture=ready.architecture,
         description=ready.description,
         fingerprint=ready.fingerprint,
-        tools=ready.tools,
         dimensions=ready.dimensions,
     )
 

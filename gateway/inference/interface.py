@@ -82,7 +82,6 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     architecture: str = ""
     description: str = ""
     fingerprint: str = ""
-    tools: bool = False  # the chat template takes tools
     dimensions: int = 0  # of an embedding model's vectors
 
     @property

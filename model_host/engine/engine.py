@@ -206,10 +206,10 @@ class Engine:
 
     # ------------------------------------------------------------------ set-up
 
-    def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
+    def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
         """The event that reports the loaded model."""
         return self.weights.ready(
-            pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads, tools=tools
+            pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads
         )
 
     # ------------------------------------------------------------------ set-up

@@ -43,8 +43,8 @@ class TunedEngine(Engine):
             self._use(self._threads_for(sum(len(span.tokens) for span in spans)))
         return super().decode(spans)
 
-    def ready(self, *, pid: int, n_parallel: int, tools: bool) -> protocol.Ready:
-        ready = super().ready(pid=pid, n_parallel=n_parallel, tools=tools)
+    def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
+        ready = super().ready(pid=pid, n_parallel=n_parallel)
         return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
 
     def thread_plan(self) -> Plan:

@@ -51,7 +51,7 @@ class Weights:
         return (self.meta(f"{self.architecture}.pooling_type") or "0") != "0"
 
     def ready(
-        self, *, pid: int, n_ctx: int, n_parallel: int, threads: int, tools: bool = False, dimensions: int = 0
+        self, *, pid: int, n_ctx: int, n_parallel: int, threads: int, dimensions: int = 0
     ) -> protocol.Ready:
         """The event that reports the loaded model."""
         return protocol.Ready(
@@ -70,7 +70,6 @@ class Weights:
             build=self.build,
             load_seconds=round(time.monotonic() - self._started, 3),
             fingerprint=self.fingerprint,
-            tools=tools,
             dimensions=dimensions,
         )
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from model_host.prompts.generic_tools import GENERIC_FORM, as_plain_messages
 from model_host.prompts.placeholders import NestingError, Placeholder, Placeholders, cut, field_texts
 from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.protocol import Message, TextPart, Tool, ToolCall
@@ -29,10 +30,6 @@ _CACHED_SKELETONS = 256
 
 # A message, a control token or other text of the template, or text of the template together with fields.
 Segment = Placeholder | str | list[str | Placeholder]
-
-
-class ToolsUnsupportedError(ValueError):
-    """The chat template has no tools, or writes calls in an unknown form."""
 
 
 class Tokenizer(Protocol):
@@ -63,7 +60,8 @@ class BuiltPrompt(NamedTuple):
 class PromptBuilder:
     """Turns messages into prompt tokens, and counts the leading ones that come from shared text only.
 
-    ``form`` is how the template writes tool calls, None if it has no tools. ``name`` is the model's, for errors.
+    ``form`` is how the model writes tool calls: as its template does or, if that has no tools or an unknown form, as
+    :mod:`model_host.prompts.generic_tools` asks for.
     """
 
     def __init__(
@@ -71,30 +69,26 @@ class PromptBuilder:
         template: str | None,
         tokenizer: Tokenizer,
         worker: TemplateWorker,
-        name: str,
     ) -> None:
         self._template = template
         self._tokenizer = tokenizer
         self._worker = worker
-        self._name = name
         self._nonce = f"{secrets.randbelow(10**18):018d}"
         # One rendering per shape of conversation: placeholders make it independent of the text.
         self._skeletons: OrderedDict[bytes, list[Segment]] = OrderedDict()
-        self.form: ToolForm | None = None
-        self.form = self._find_form()
+        self._own_form: ToolForm | None = None
+        self._own_form = self._find_form()
+        self.form = self._own_form or GENERIC_FORM
 
     def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> BuiltPrompt:
         """Return the prompt of a conversation.
 
-        Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError, and
-        ToolsUnsupportedError for tools or tool calls where there is no ``form``.
+        Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError.
         """
-        uses_tools = bool(tools) or any(message.tool_calls or message.role == "tool" for message in messages)
-        if uses_tools and self.form is None:
-            raise ToolsUnsupportedError(
-                f"the chat template of {self._name} has no tools, or writes calls in an unknown form; "
-                "leave out the tools and tool messages, or choose another model"
-            )
+        if self._own_form is None and (
+            tools or any(message.tool_calls or message.role == "tool" for message in messages)
+        ):
+            messages, tools = as_plain_messages(messages, tools), ()
         try:
             return self._build(messages, tools)
         except ChatTemplateError:
@@ -180,7 +174,7 @@ class PromptBuilder:
             turn = marks.message(index, message, empty=not bodies[index].text)
             if message.role != "tool":
                 calls = {call.id: call.name for call in message.tool_calls}
-            elif self.form is not None and self.form.responses_with_calls:
+            elif self._own_form is not None and self._own_form.responses_with_calls:
                 name = calls.get(message.tool_call_id or "", message.name or "")
                 if not calls or not name:
                     raise ChatTemplateError(

@@ -30,7 +30,6 @@ FailureCode = Literal[
     "prompt_too_long",  # details: tokens, limit
     "bad_grammar",
     "bad_template",
-    "tools_unsupported",  # the model's chat template has none
     "bad_tool_call",  # the model wrote an incomplete or malformed call
     "wrong_host",  # `embed` sent to a generating host, or the reverse
     "cancelled",  # an `embed`, `count` or `detokenize` was stopped
@@ -70,7 +69,6 @@ class Ready(EventBase, frozen=True, kw_only=True):
     build: str  # llama-cpp-python version
     load_seconds: float
     fingerprint: str  # BLAKE2b of the GGUF's size, head and tail: identifies the weights
-    tools: bool = False  # the chat template has tools, in a known form
     dimensions: int = 0  # of an embedding model's vectors
     thread_plan: dict[int, int] = {}  # threads by batch size; empty: always ``threads``
     thread_speeds: dict[int, dict[int, float]] = {}  # tokens/s by batch size and threads, if just measured

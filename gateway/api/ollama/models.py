@@ -157,9 +157,7 @@ async def show(request: ApiRequest) -> Shown:
     check_model(services, name)
     template = await asyncio.to_thread(chat_template, services.model.path) or ""
     health = services.inference.health()
-    # Only the loaded host knows whether it understands the template's format of calls.
-    tools = health.model.tools if health.model is not None else "tools" in template
-    capabilities = ["completion", "tools"] if tools else ["completion"]
+    capabilities = ["completion", "tools"] if template else ["completion"]
     return await _shown(services.model, health, template, capabilities)
 
 

@@ -33,7 +33,6 @@ _INVALID = {
     "bad_request": None,
     "bad_grammar": "grammar",
     "bad_template": "messages",
-    "tools_unsupported": "tools",
     "line_too_long": None,
     "reply_too_long": None,
 }

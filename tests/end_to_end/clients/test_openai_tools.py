@@ -174,14 +174,13 @@ def test_a_strict_schema_that_cannot_be_enforced_is_refused(ai: openai.OpenAI) -
     assert (bad.value.code, bad.value.param) == ("bad_grammar", "tools")
 
 
-def test_a_model_without_tools(tmp_path: Path, tiny_model: Path) -> None:
+def test_a_template_without_tools(tmp_path: Path, tiny_model: Path) -> None:
     server = Server(tmp_path / "data", tiny_model)
     try:
-        with (
-            openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as ai,
-            pytest.raises(openai.BadRequestError) as bad,
-        ):
-            ai.chat.completions.create(model="default", messages=HI, tools=[NOW])
-        assert (bad.value.code, bad.value.param) == ("tools_unsupported", "tools")
+        with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as ai:
+            reply = ai.chat.completions.create(
+                model="default", messages=HI, tools=[NOW], tool_choice="required", parallel_tool_calls=False
+            )
+        assert reply.choices[0].finish_reason == "tool_calls"
     finally:
         server.stop()

@@ -214,7 +214,6 @@ async def test_every_open_request_ends_once_and_no_more_are_accepted() -> None:
         ("bad_request", InvalidRequestError),
         ("bad_grammar", InvalidRequestError),
         ("bad_template", InvalidRequestError),
-        ("tools_unsupported", InvalidRequestError),
         ("line_too_long", InvalidRequestError),
         ("reply_too_long", InvalidRequestError),
         ("prompt_too_long", PromptTooLongError),
@@ -236,7 +235,6 @@ def test_failure_codes_become_errors(code: FailureCode, kind: type[HearthError])
 def test_the_field_at_fault_is_named() -> None:
     assert request_failure(Failed("a", "bad_grammar", "x")).param == "grammar"
     assert request_failure(Failed("a", "bad_grammar", "x", details={"field": "tools"})).param == "tools"
-    assert request_failure(Failed("a", "tools_unsupported", "x")).param == "tools"
     schema = Failed("a", "bad_grammar", "x", details={"field": "json_schema"})
     error = request_failure(schema, {"json_schema": "response_format"})
     assert (error.param, error.message) == ("response_format", "`response_format`: x")

@@ -37,7 +37,6 @@ WARM = {"temperature": 1.0, "seed": 3}
 def host(tool_models: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[HostProcess]:
     process = HostProcess(tool_models[request.param])
     assert process.ready is not None
-    assert process.ready["tools"] is True
     yield process
     assert process.stop() == 0
 
@@ -190,18 +189,15 @@ def test_what_does_not_go_together_is_refused(
     assert host.end(name)["code"] == "bad_request"
 
 
-def test_a_model_without_tools_refuses_them_by_its_name(start_host: StartHost) -> None:
+def test_a_template_without_tools_gets_them_as_text(start_host: StartHost) -> None:
     host = start_host()
-    assert host.ready is not None
-    assert host.ready["tools"] is False
-    host.generate("tools", messages=HI, tools=[NOW])
-    end = host.end("tools")
-    assert end["code"] == "tools_unsupported"
-    assert host.ready["model"] in end["message"]
-    host.generate("result", messages=[*HI, {"role": "tool", "content": "x", "tool_call_id": "1"}])
-    assert host.end("result")["code"] == "tools_unsupported"
-    host.generate("none", messages=HI, tools=[NOW], tool_choice="none", max_tokens=1)
-    assert host.end("none")["event"] == "finished"
+    host.generate("call", messages=HI, tools=[WEATHER, NOW], tool_choice="function:now", max_tokens=200)
+    assert host.end("call")["reason"] == "tool_calls"
+    assert calls_of(host, "call") == [("now", {})]
+    called = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "now", "arguments": {}}]}
+    result = {"role": "tool", "content": "noon", "tool_call_id": "1"}
+    host.generate("result", messages=[*HI, called, result, *HI], tools=[NOW], max_tokens=1)
+    assert host.end("result")["event"] == "finished"
     assert host.stop() == 0
 
 
