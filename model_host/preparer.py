@@ -81,6 +81,10 @@ class Preparer:
             )
         if not tokens:
             return protocol.Failed(request.id, "bad_request", "the prompt is empty")
+        largest, last = max(request.sampling.logit_bias, default=0), self._vocabulary.size - 1
+        if largest > last:
+            problem = f"`logit_bias` has the token {largest}; the vocabulary's last token is {last}"
+            return protocol.Failed(request.id, "bad_request", problem)
         grammar, lazy = self._grammar(request)
         return SequenceState(
             id=request.id,
@@ -123,7 +127,9 @@ class Preparer:
     def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:
             return self._prompts.build(
-                request.messages, [] if request.tool_choice == "none" else request.tools
+                request.messages,
+                [] if request.tool_choice == "none" else request.tools,
+                continued=request.continue_final,
             )
         vocabulary = self._engine.vocabulary
         begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]

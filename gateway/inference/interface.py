@@ -50,6 +50,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     tool_choice: str = "auto"
     parallel_tool_calls: bool = True
     logprobs: int | None = None
+    continue_final: bool = False
     keep_alive: KeepAlive = None
 
     @property
@@ -57,6 +58,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
         """For the log: what shapes the output besides prompt and sampling, omitting defaults."""
         given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
         given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
+        given["continue_final"] = self.continue_final or None
         if self.tools:
             given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
             given["parallel_tool_calls"] = self.parallel_tool_calls

@@ -1,9 +1,9 @@
 """One chain of llama.cpp's samplers per request, with an optional grammar.
 
-Order: ban of end tokens, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best token. Where
-top-k or greedy sampling follows, the chain is given only a shortlist that contains the best k tokens. With a grammar
-the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``; only if the grammar rejects it does
-the chain draw from the likeliest tokens that the grammar allows.
+Order: biases and ban of end tokens, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best
+token. Where top-k or greedy sampling follows, the chain is given only a shortlist that contains the best k tokens. With
+a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``; only if the grammar rejects
+it does the chain draw from the likeliest tokens that the grammar allows.
 """
 
 from __future__ import annotations
@@ -92,24 +92,33 @@ class SamplerChain:
         self._constrained = self._constraint is not None and not lazy
         self._ignore_eos = ignore_eos
         self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        banned = vocabulary.ending_ids if ignore_eos else []
-        if banned:
-            biases = (llama_cpp.llama_logit_bias * len(banned))(
-                *[llama_cpp.llama_logit_bias(token, -math.inf) for token in banned]
+        biases = settings.logit_bias | dict.fromkeys(vocabulary.ending_ids if ignore_eos else [], -math.inf)
+        if biases:
+            array = (llama_cpp.llama_logit_bias * len(biases))(
+                *map(llama_cpp.llama_logit_bias, *zip(*biases.items(), strict=True))
             )
-            self._add(llama_cpp.llama_sampler_init_logit_bias(self._size, len(banned), biases))
+            self._add(llama_cpp.llama_sampler_init_logit_bias(self._size, len(biases), array))
+        self._least = settings.min_tokens  # before the reply may end
         self._shortlist: Shortlist | None = None
-        self._build(settings, len(banned))
+        self._build(settings, len(biases))
 
     def sample(self, row: int) -> int:
         """Choose and accept the next token from output ``row`` of the last batch."""
-        if not self._constrained and self._shortlist is None:
+        early = self._least > 0
+        self._least -= early
+        if not self._constrained and self._shortlist is None and not early:
             return int(llama_cpp.llama_sampler_sample(self._chain, self._context, row))
-        token = self._draw(self._logits(row))
+        logits = self._logits(row)
+        if early:
+            logits = logits.copy()
+            logits[self._vocabulary.ending_ids] = -np.inf
+        token = self._draw(logits)
         if self._constrained:
             assert self._constraint is not None
             if not self._constraint.allows(token):
-                token = self._draw_allowed(self._constraint, self._logits(row).copy())
+                token = self._draw_allowed(
+                    self._constraint, self._logits(row).copy(), endings=not (self._ignore_eos or early)
+                )
             self._constraint.accept(token)
         llama_cpp.llama_sampler_accept(self._chain, token)
         return token
@@ -143,15 +152,17 @@ class SamplerChain:
             llama_cpp.llama_sampler_free(self._chain)
         self._chain = self._constraint = None
 
-    def _build(self, settings: protocol.Sampling, banned: int) -> None:
+    def _build(self, settings: protocol.Sampling, biases: int) -> None:
         neutral = not settings.penalty_last_n or (
             settings.repeat_penalty == 1.0
             and not settings.presence_penalty
             and not settings.frequency_penalty
         )
         wanted = 1 if settings.temperature <= 0.0 else settings.top_k
-        if neutral and Shortlist.pays(wanted, self._size):
-            self._shortlist = Shortlist(wanted + banned)
+        # A token that rises may be outside of the list.
+        neutral_bias = all(bias <= 0 for bias in settings.logit_bias.values())
+        if neutral and neutral_bias and Shortlist.pays(wanted, self._size):
+            self._shortlist = Shortlist(wanted + biases)
         if not neutral:
             self._add(
                 llama_cpp.llama_sampler_init_penalties(
@@ -194,9 +205,9 @@ class SamplerChain:
         assert 0 <= array.selected < array.size, "the sampler chain selected nothing"
         return int(array.data[array.selected].id)
 
-    def _draw_allowed(self, constraint: Constraint, logits: Logits) -> int:
+    def _draw_allowed(self, constraint: Constraint, logits: Logits, *, endings: bool) -> int:
         """Let the chain choose among the tokens that the grammar allows; changes ``logits``."""
-        search = Search(constraint, logits, endings=not self._ignore_eos)
+        search = Search(constraint, logits, endings=endings)
         while True:
             token = search.narrow()
             if token is not None:

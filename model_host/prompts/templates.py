@@ -80,8 +80,10 @@ class PromptBuilder:
         self._own_form = self._find_form()
         self.form = self._own_form or GENERIC_FORM
 
-    def build(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> BuiltPrompt:
-        """Return the prompt of a conversation.
+    def build(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, continued: bool = False
+    ) -> BuiltPrompt:
+        """Return the prompt of a conversation; if ``continued``, it ends with the text of the last message.
 
         Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError.
         """
@@ -90,14 +92,14 @@ class PromptBuilder:
         ):
             messages, tools = as_plain_messages(messages, tools), ()
         try:
-            return self._build(messages, tools)
+            return self._build(messages, tools, continued)
         except ChatTemplateError:
             if messages[0].role != "system" or len(messages) < 2 or messages[1].role != "user":
                 raise
             # Some Gemma templates have no system role: its text then opens the first user message.
-            return self._build([_joined(messages[0], messages[1]), *messages[2:]], tools)
+            return self._build([_joined(messages[0], messages[1]), *messages[2:]], tools, continued)
 
-    def _build(self, messages: Sequence[Message], tools: Sequence[Tool]) -> BuiltPrompt:
+    def _build(self, messages: Sequence[Message], tools: Sequence[Tool], continued: bool) -> BuiltPrompt:
         bodies = [_Body.of(message) for message in messages]
         try:
             marks = Placeholders(self._nonce, messages, tools)
@@ -108,7 +110,7 @@ class PromptBuilder:
         asking = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
         tokens: list[int] = []
         shared = system = turn = 0
-        for segment in self._skeleton(messages, tools, marks, bodies):
+        for segment in self._skeleton(messages, tools, marks, bodies, continued):
             all_shared = shared == len(tokens)
             if isinstance(segment, str):
                 new = self._tokenizer.tokenize(segment, special=True)
@@ -144,12 +146,18 @@ class PromptBuilder:
     # ------------------------------------------------------------------ rendering
 
     def _skeleton(
-        self, messages: Sequence[Message], tools: Sequence[Tool], marks: Placeholders, bodies: Sequence[_Body]
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        marks: Placeholders,
+        bodies: Sequence[_Body],
+        continued: bool,
     ) -> list[Segment]:
         """Render this shape of conversation, or take it from the cache, and cut it into segments."""
         request = {
             "messages": self._turns(messages, marks, bodies),
             "tools": [marks.tool(tool) for tool in tools] or None,
+            "add_generation_prompt": not continued,
         }
         # The date is part of the key because templates may print it.
         key = msgspec.json.encode([request, str(datetime.datetime.now().astimezone().date())])
@@ -158,6 +166,14 @@ class PromptBuilder:
         if known is None:
             pieces = self._render(request)
             _check_complete(pieces, messages, tools, marks)
+            if continued:
+                last = len(messages) - 1
+                at = max(
+                    n
+                    for n, piece in enumerate(pieces)
+                    if isinstance(piece, Placeholder) and piece.body and piece.index == last
+                )
+                pieces = pieces[: at + 1]
             known = self._skeletons[digest] = list(_segments(pieces, self._tokenizer.control_pattern))
             if len(self._skeletons) > _CACHED_SKELETONS:
                 self._skeletons.popitem(last=False)

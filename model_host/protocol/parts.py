@@ -15,6 +15,7 @@ Owner = Annotated[str, Meta(max_length=128)]
 Unit = Annotated[float, Meta(ge=0.0, le=1.0)]
 Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
 TokenId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Bias = Annotated[float, Meta(ge=-1000.0, le=1000.0)]
 StopString = Annotated[str, Meta(min_length=1, max_length=256)]
 # The look-ahead refuses a line break at the end, which `$` alone would let pass.
 ToolName = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+(?!\n)$")]
@@ -36,7 +37,11 @@ class EventBase(Struct, frozen=True, tag_field="event", tag=str.lower):
 
 
 class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the next token is chosen. ``temperature`` 0 is greedy; ``seed`` None draws one and reports it."""
+    """How the next token is chosen. ``temperature`` 0 is greedy; ``seed`` None draws one and reports it.
+
+    ``logit_bias`` is added to the logits of tokens. The reply does not end before ``min_tokens``, except at a stop
+    string or where a grammar demands it.
+    """
 
     temperature: Annotated[float, Meta(ge=0.0, le=5.0)] = 0.7
     top_k: Annotated[int, Meta(ge=0, le=1_000_000)] = 64
@@ -47,6 +52,8 @@ class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     frequency_penalty: Penalty = 0.0
     penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] = 64
     seed: Annotated[int, Meta(ge=0, le=2**32 - 2)] | None = None
+    logit_bias: Annotated[dict[TokenId, Bias], Meta(max_length=1024)] = {}
+    min_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] = 0
 
 
 class TextPart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -88,6 +95,12 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     tool_calls: Annotated[list[ToolCall], Meta(max_length=128)] = []
     tool_call_id: Annotated[str, Meta(max_length=256)] | None = None
     name: Annotated[str, Meta(max_length=256)] | None = None
+
+    @property
+    def continuable(self) -> bool:
+        """Whether a reply can begin with this message."""
+        texts = [self.content] if isinstance(self.content, str) else [part.text for part in self.content]
+        return self.role == "assistant" and not self.tool_calls and any(text.strip() for text in texts)
 
 
 class TopLogprob(Struct, frozen=True):

@@ -31,6 +31,7 @@ class Generate(RequestBase, frozen=True):
 
     ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``), ``json_schema``
     and ``tools`` constrains the output. ``logprobs`` is the number of alternatives to report for each token.
+    ``continue_final`` continues the last message, an assistant's with text, instead of beginning a reply.
     """
 
     id: RequestId
@@ -48,6 +49,7 @@ class Generate(RequestBase, frozen=True):
     tool_choice: ToolChoice = "auto"
     parallel_tool_calls: bool = True
     logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    continue_final: bool = False
 
     def problem(self) -> str | None:
         if (self.messages is None) == (self.prompt is None):
@@ -69,6 +71,8 @@ class Generate(RequestBase, frozen=True):
             return "`tools` exclude `grammar` and `json_schema`, unless `tool_choice` is none"
         if kind == "required" and not names:
             return "`tool_choice` required needs `tools`"
+        if self.continue_final and (not self.messages or not self.messages[-1].continuable):
+            return "`continue_final` needs a last message of the assistant, with text and without tool calls"
         return None
 
 

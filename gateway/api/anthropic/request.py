@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from gateway.api.parsing.fields import Body, CallId, User, ignore, invalid
-from gateway.base.errors import InvalidRequestError
 from model_host.protocol import Message, StopString, Tool, ToolCall, ToolName, Unit
 
 
@@ -109,12 +108,6 @@ class CountTokensBody(Body, frozen=True, kw_only=True):
         return wanted.schema if wanted is not None else None
 
     def __post_init__(self) -> None:
-        if self.messages[-1].role == "assistant":
-            raise InvalidRequestError(
-                "`messages` ends with an assistant message; continuing it is not supported. End with a user message.",
-                param="messages",
-                code="unsupported_prefill",
-            )
         names = [tool.name for tool in self.tools or []]
         if isinstance(self.tool_choice, OneTool) and self.tool_choice.name not in names:
             raise invalid("tool_choice.name", f"`tools` has no `{self.tool_choice.name}`")

@@ -31,7 +31,7 @@ from gateway.api.generation import (
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.http.errors import ANTHROPIC
 from gateway.api.openai.models import check_model
-from gateway.api.parsing.fields import read_body, sampling_of
+from gateway.api.parsing.fields import invalid, read_body, sampling_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import event_stream, sse, until_disconnect
 from gateway.base.errors import HearthError
@@ -156,9 +156,13 @@ async def messages(request: ApiRequest) -> object:
     services, request_id = request.services, request.id
     body = await read_body(request, MessagesBody)
     check_model(services, body.model)
+    turns = host_messages(body)
+    if turns[-1].role == "assistant" and not turns[-1].continuable:
+        raise invalid("messages", "the beginning of a reply, its last message, must be text")
     call = GenerateCall(
         id=request_id,
-        messages=host_messages(body),
+        messages=turns,
+        continue_final=turns[-1].role == "assistant",
         max_tokens=body.max_tokens,
         sampling=sampling_of(body),
         stop=body.stop_sequences or [],

@@ -220,7 +220,9 @@ def _details(pairs: dict[str, Any]) -> ModelDetails:
 def _parameters(model: ResolvedModel, health: HostHealth | None) -> str:
     defaults = msgspec.structs.asdict(Sampling()) if model.kind == "chat" else {}
     lines = [f"{'num_ctx':<30} {context_length(model, health)}"]
-    lines += [f"{_OPTION_NAMES.get(n, n):<30} {v:g}" for n, v in defaults.items() if v is not None]
+    lines += [
+        f"{_OPTION_NAMES.get(n, n):<30} {v:g}" for n, v in defaults.items() if isinstance(v, int | float)
+    ]
     return "\n".join(lines)
 
 

@@ -167,7 +167,8 @@ def chat_fields(body: ChatBody) -> dict[str, Any]:
     """The prompt's fields of GenerateCall for /api/chat."""
     functions = [tool.function for tool in body.tools or []]
     tools = [Tool(each.name, each.description or "", each.parameters or {}) for each in functions]
-    return {"messages": _messages(body.messages or []), "tools": tools}
+    messages = _messages(body.messages or [])
+    return {"messages": messages, "tools": tools, "continue_final": messages[-1].continuable}
 
 
 def generate_fields(body: GenerateBody) -> dict[str, Any]:

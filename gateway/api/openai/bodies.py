@@ -19,7 +19,7 @@ from gateway.api.parsing.fields import (
 )
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.inference.interface import GenerateCall
-from model_host.protocol import Lane, StopString, Tool, ToolName
+from model_host.protocol import Bias, Lane, StopString, TokenId, Tool, ToolName
 
 MaxTokens = Annotated[int, Meta(ge=1, le=1_048_576)]
 ChoiceCount = Annotated[int, Meta(ge=1, le=8)]
@@ -27,6 +27,7 @@ TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
 Grammar = Annotated[str, Meta(min_length=1, max_length=262_144)]
 
 _SEEDS = 2**32 - 1
+_BANNED = -1000.0
 # Other servers' names of fields.
 _ALIASES = {
     "repetition_penalty": "repeat_penalty",
@@ -54,6 +55,8 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
     priority: Lane | None = None
     keep_alive: float | str | None = None
     penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None  # tokens that the penalties consider
+    logit_bias: Annotated[dict[TokenId, Bias], Meta(max_length=1024)] | None = None
+    min_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] | None = None
 
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
@@ -65,6 +68,19 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
                 del fields[name]
         if fields.get("top_k") == -1:  # vLLM's and llama-server's: all tokens
             fields["top_k"] = 0
+        if fields.get("logit_bias") is not None:
+            fields["logit_bias"] = _biases(fields["logit_bias"])
+
+
+def _biases(sent: Any) -> dict[int, Any]:
+    """OpenAI's ``{token: bias}`` or llama-server's ``[[token, bias], …]``, where false bans the token."""
+    try:
+        return {
+            int(token): _BANNED if bias is False else bias
+            for token, bias in (sent.items() if isinstance(sent, dict) else sent)
+        }
+    except (TypeError, ValueError):
+        raise invalid("logit_bias", "send an object, or pairs, of ids of tokens and numbers") from None
 
 
 def set_field(fields: dict[str, Any], name: str, value: Any, alias: str) -> None:

@@ -16,7 +16,7 @@ from gateway.api.openai.bodies import (
     host_tools,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, ignore, invalid
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid, unsupported
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import GenerateCall
@@ -136,6 +136,9 @@ class ChatRequest(PromptFields, frozen=True, kw_only=True):
     parallel_tool_calls: bool | None = None
     logprobs: bool | None = None
     top_logprobs: TopLogprobs | None = None
+    # Not in OpenAI's API: the reply continues the last message, which is the assistant's.
+    continue_final_message: bool | None = None
+    add_generation_prompt: bool | None = None
     store: bool | None = None  # false: the request log does not record it
 
     @classmethod
@@ -146,6 +149,10 @@ class ChatRequest(PromptFields, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.store:
             ignore("store")
+        if self.continue_final_message and self.add_generation_prompt:
+            raise invalid("add_generation_prompt", "it must be false with `continue_final_message`")
+        if self.add_generation_prompt is False and not self.continue_final_message:
+            raise unsupported("add_generation_prompt", " as false, except with `continue_final_message`")
         if None not in (self.max_tokens, self.max_completion_tokens) and (
             self.max_tokens != self.max_completion_tokens
         ):
@@ -178,6 +185,9 @@ def _check_text(messages: Any) -> None:
 
 def chat_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
     """The generation that the request asks for. Raises InvalidRequestError."""
+    messages = host_messages(chat.messages)
+    if chat.continue_final_message and not messages[-1].continuable:
+        raise invalid("continue_final_message", "the last message must be the assistant's, with text")
     tools = host_tools([tool.function for tool in chat.tools or []], "tools[{}].function")
     choice = chat.tool_choice
     named = choice.function.name if isinstance(choice, NamedTool) else None
@@ -185,7 +195,7 @@ def chat_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
         chat,
         request_id,
         owner,
-        messages=host_messages(chat.messages),
+        messages=messages,
         max_tokens=chat.max_completion_tokens or chat.max_tokens,
         grammar=chat.grammar,
         json_schema=chat.json_schema,
@@ -197,4 +207,5 @@ def chat_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
         ),
         parallel_tool_calls=chat.parallel_tool_calls is not False,
         logprobs=(chat.top_logprobs or 0) if chat.logprobs else None,
+        continue_final=bool(chat.continue_final_message),
     )

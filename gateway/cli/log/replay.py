@@ -129,6 +129,8 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
         text = str(messages[0]["content"])
         return Call("/v1/completions", {"max_tokens": _REST_OF_CONTEXT, **body, "prompt": text})
     body |= _tools(obeyed)
+    if obeyed.get("continue_final"):
+        body["continue_final_message"] = True
     return Call("/v1/chat/completions", body | {"messages": [_message(each) for each in messages]})
 
 

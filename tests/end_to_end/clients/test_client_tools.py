@@ -97,17 +97,3 @@ def test_ollama(server: Server) -> None:
         answered = llama.chat("default", [*HI, called, done], tools=[tool], options=options)
         assert answered.prompt_eval_count is not None
         assert answered.prompt_eval_count > offered.prompt_eval_count
-
-
-def test_a_model_without_tools_says_so(tmp_path: Path, tiny_model: Path) -> None:
-    server = Server(tmp_path / "data", tiny_model)
-    try:
-        with ollama.Client(host=server.url) as llama:
-            tool = {"type": "function", "function": {"name": "paint"}}
-            for _ in range(2):
-                assert llama.show("default").capabilities == ["completion"]
-                with pytest.raises(ollama.ResponseError, match="tools") as refused:
-                    llama.chat("default", HI, tools=[tool])
-                assert refused.value.status_code == 400
-    finally:
-        server.stop()

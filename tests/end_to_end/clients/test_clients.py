@@ -95,8 +95,8 @@ def test_ollama_names_what_is_wrong(llama: ollama.Client) -> None:
     with pytest.raises(ollama.ResponseError, match="tokens") as long:
         llama.chat("default", [{"role": "user", "content": "word " * 9000}], stream=False)
     assert long.value.status_code == 400
-    with pytest.raises(ollama.ResponseError, match=r"options\.num_ctx"):
-        llama.chat("default", HI, options={"num_ctx": 1_000_000})
+    with pytest.raises(ollama.ResponseError, match=r"options\.mirostat"):
+        llama.chat("default", HI, options={"mirostat": 2})
     with pytest.raises(ollama.ResponseError, match='`format`: the JSON schema has the type "nothing"'):
         llama.chat("default", HI, format={"type": "nothing"})
 

@@ -153,3 +153,51 @@ async def test_ollamas_endpoints_take_bodies_without_a_content_type_but_no_forms
     page = {"origin": "https://elsewhere.example"}
     assert (await client.post("/api/chat", content=body, headers=page)).status_code == 403
     assert (await client.post(CHAT, content=body)).status_code == 415
+
+
+async def test_biases_and_the_least_length(client: Client, inference: ScriptedInference) -> None:
+    await post(client, messages=HI, logit_bias={"5": -100}, min_tokens=3)
+    await post(client, messages=HI, logit_bias=[[5, 2.5], [6, False]])
+    first, second = inference.calls
+    assert (first.sampling.logit_bias, first.sampling.min_tokens) == ({5: -100.0}, 3)
+    assert second.sampling.logit_bias == {5: 2.5, 6: -1000.0}
+    for wrong in ({"five": 1}, [[5]], [["five", 1]], {"5": 5000}):
+        reply = await client.post(CHAT, json={"messages": HI, "logit_bias": wrong})
+        assert (reply.status_code, reply.json()["error"]["param"].partition("[")[0]) == (400, "logit_bias")
+
+
+BEGUN = [*HI, {"role": "assistant", "content": "Well,"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (CHAT, {"messages": BEGUN, "continue_final_message": True, "add_generation_prompt": False}),
+        ("/v1/messages", {"messages": BEGUN, "max_tokens": 9}),
+        ("/api/chat", {"messages": BEGUN, "stream": False}),
+    ],
+)
+async def test_the_beginning_of_a_reply_is_continued(
+    client: Client, inference: ScriptedInference, path: str, fields: dict[str, Any]
+) -> None:
+    await post(client, path, **fields)
+    (call,) = inference.calls
+    assert (call.continue_final, (call.messages or [])[-1].content) == (True, "Well,")
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "param"),
+    [
+        (CHAT, {"messages": HI, "continue_final_message": True}, "continue_final_message"),
+        (CHAT, {"messages": HI, "add_generation_prompt": False}, "add_generation_prompt"),
+        (CHAT, {"messages": BEGUN, "continue_final_message": True, "add_generation_prompt": True},
+         "add_generation_prompt"),
+        ("/v1/messages", {"messages": [*HI, {"role": "assistant", "content": ""}], "max_tokens": 9}, "messages"),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_continued(
+    client: Client, path: str, fields: dict[str, Any], param: str
+) -> None:
+    reply = await client.post(path, json={"model": "default", **fields})
+    assert reply.status_code == 400
+    assert f"`{param}`" in reply.json()["error"]["message"]

@@ -149,7 +149,6 @@ async def test_logprobs(ai: openai.AsyncOpenAI, inference: ScriptedInference) ->
     [
         ({"suffix": "end"}, "suffix"),
         ({"best_of": 2}, "best_of"),
-        ({"logit_bias": {"5": 1}}, "logit_bias"),
         ({"echo": True, "logprobs": 1}, "echo"),
         ({"logprobs": 6}, "logprobs"),
         ({"max_tokens": 0}, "max_tokens"),
