@@ -46,6 +46,8 @@ async function begin() {
   route();
 }
 
+const strip = document.querySelector(".strip");
+new ResizeObserver(() => document.documentElement.style.setProperty("--strip", `${strip.offsetHeight}px`)).observe(strip);
 setUpKey();
 setUpAsk();
 setUpChat();

@@ -1,6 +1,6 @@
 // Questions to the wiki: progress, the streamed answer, its sources.
 
-import { ApiError, stream } from "./api.js";
+import { ApiError, call, stream } from "./api.js";
 import { Composer } from "./composer.js";
 import { byId, copyButton, h, outside } from "./dom.js";
 import { render } from "./markdown.js";
@@ -16,10 +16,22 @@ export function setUpAsk() {
   composer = new Composer(byId("ask").querySelector("form"), { send: ask, stop: () => stopping?.abort() });
 }
 
-export const focusAsk = () => composer.box.focus();
+export function focusAsk() {
+  composer.box.focus();
+  if (asked === 0) offerExamples();
+}
+
+/** Buttons with questions about the wiki at hand, until the first question is asked. */
+async function offerExamples() {
+  const { questions } = await call("GET", "/ask/examples");
+  if (asked > 0 || questions.length === 0) return;
+  const buttons = questions.map((text) => h("button", { type: "button", class: "quiet", onclick: () => ask(text) }, text));
+  byId("examples").replaceChildren(h("span", { class: "hint" }, "For example:"), ...buttons);
+}
 
 async function ask(question) {
   const shown = new Answer(question, () => again(shown));
+  byId("examples").replaceChildren();
   byId("answers").prepend(shown.element);
   await run(shown);
 }

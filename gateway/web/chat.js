@@ -76,7 +76,7 @@ function draw() {
 
 function budgetNodes({ total, limit, ceiling, left_out: leftOut }) {
   const noRoom = leftOut.filter((each) => each.why.startsWith("no room")).length;
-  const text = `${total} of ${limit} tokens` + (noRoom ? `, ${noRoom} parts left out for lack of room` : "");
+  const text = `${total} of ${limit} tokens` + (noRoom ? `, ${noRoom} ${noRoom === 1 ? "part" : "parts"} left out for lack of room` : "");
   const title = `The next prompt; above ${ceiling} tokens, older messages are compacted`;
   return [h("meter", { min: 0, max: limit, high: ceiling, value: total, title, "aria-label": "Prompt" }), ` ${text}`];
 }

@@ -1,4 +1,4 @@
-// Renders a subset of Markdown as DOM nodes: paragraphs, headings, lists, fenced and inline code, bold.
+// Renders a subset of Markdown as DOM nodes: paragraphs, headings, lists, tables, fenced and inline code, bold.
 // Everything else, including HTML and links, stays plain text.
 
 import { h } from "./dom.js";
@@ -7,6 +7,8 @@ const FENCE = /^\s{0,3}(`{3,}(?=[^`]*$)|~{3,})/;
 const BULLET = /^\s{0,3}[-*+]\s+(.*)$/;
 const NUMBER = /^\s{0,3}(\d{1,9})[.)]\s+(.*)$/;
 const HEADING = /^\s{0,3}#{1,6}\s+(.*)$/;
+const ROW = /^\s{0,3}\|.*\|\s*$/;
+const RULE = /^[\s|:-]*-[\s|:-]*$/;
 const INLINE = /``([^\n]+?)``|`([^`\n]+)`|\*\*(?=\S)([^*\n]+)\*\*|\[(\d{1,3})\]/g;
 
 /** Renders a text. `cite(n)` makes the node of a marker `[n]`; null leaves the marker as text. */
@@ -29,6 +31,7 @@ function block(lines, at, cite) {
   if (BULLET.test(line)) return list(lines, at, BULLET, () => h("ul"), cite);
   const number = NUMBER.exec(line);
   if (number) return list(lines, at, NUMBER, () => h("ol", { start: number[1] }), cite);
+  if (ROW.test(line) && ROW.test(lines[at + 1] ?? "")) return table(lines, at, cite);
   const heading = HEADING.exec(line);
   if (heading) return [h("p", { class: "heading" }, ...inline(heading[1], cite)), at + 1];
   let end = at + 1;
@@ -38,7 +41,7 @@ function block(lines, at, cite) {
 
 /** Whether a line ends the paragraph before it. */
 function begins(line) {
-  return line.trim() === "" || [FENCE, BULLET, NUMBER, HEADING].some((form) => form.test(line));
+  return line.trim() === "" || [FENCE, BULLET, NUMBER, HEADING, ROW].some((form) => form.test(line));
 }
 
 /** Code up to the closing fence, or up to the end while it is incomplete. */
@@ -62,6 +65,21 @@ function list(lines, at, form, make, cite) {
       end += 1;
     }
     element.append(h("li", {}, ...inline(item.join("\n"), cite)));
+  }
+  return [element, end];
+}
+
+/** Rows of cells between pipes; those above a rule of dashes are the head. */
+function table(lines, at, cite) {
+  const element = h("table");
+  let end = at;
+  for (; end < lines.length && ROW.test(lines[end]); end += 1) {
+    if (RULE.test(lines[end])) {
+      for (const cell of element.querySelectorAll("td")) cell.replaceWith(h("th", {}, ...cell.childNodes));
+      continue;
+    }
+    const cells = lines[end].trim().slice(1, -1).split("|");
+    element.append(h("tr", {}, ...cells.map((cell) => h("td", {}, ...inline(cell.trim(), cite)))));
   }
   return [element, end];
 }

@@ -53,6 +53,10 @@ class LocalWiki:
         """The names of the imported wikis, or that of the sample."""
         return await self._database.read(whole_site)
 
+    async def subjects(self, limit: int) -> list[str]:
+        """Titles of pages that the wiki says much about."""
+        return await self._database.read(lambda connection: store.subjects(connection, limit))
+
     async def health(self) -> WikiHealth:
         pages = await self._database.read(store.count_pages)
         address = self._settings.page_url or (await self.site()).page_url

@@ -95,6 +95,10 @@ class WikiSource(Protocol):
         """What the wiki says about itself; unknown instead of an error when it is unreachable."""
         ...
 
+    async def subjects(self, limit: int) -> list[str]:
+        """Titles to ask about; none if that would need a request."""
+        ...
+
     async def health(self) -> WikiHealth:
         """The state of the wiki; makes no request."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 
@@ -16,6 +16,8 @@ from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_eve
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
 from gateway.base.errors import InvalidRequestError, TooLargeError
 from model_host.protocol import Lane
+
+_EXAMPLES = 4
 
 
 class AskRequest(Body, frozen=True):
@@ -140,4 +142,18 @@ def as_text(result: AskResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-ENDPOINTS = (Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),)
+class Examples(Struct, frozen=True):
+    """Questions that the wiki can probably answer; none if it is behind an API."""
+
+    questions: list[str]
+
+
+async def examples(request: ApiRequest) -> Examples:
+    """Questions to begin with, about pages of the wiki."""
+    return Examples([f"What is {title}?" for title in await request.services.wiki.subjects(_EXAMPLES)])
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
+    Endpoint("GET", "/ask/examples", examples, "user", reply=Examples),
+)

@@ -123,7 +123,9 @@ def _show_context(done: dict[str, Any]) -> None:
     parts = [f"{budget['total']} of {budget['limit']} tokens"] if budget else []
     no_room = [left for left in budget.get("left_out", []) if left["why"].startswith("no room")]
     if no_room:
-        parts.append(f"{len(no_room)} parts left out for lack of room (/context)")
+        parts.append(
+            f"{len(no_room)} {'part' if len(no_room) == 1 else 'parts'} left out for lack of room (/context)"
+        )
     if done.get("compaction") == "queued":
         parts.append("older messages are compacted now")
     if parts:

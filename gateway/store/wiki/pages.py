@@ -97,6 +97,20 @@ def count_pages(connection: apsw.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM wiki_pages").get)
 
 
+def subjects(connection: apsw.Connection, limit: int) -> list[str]:
+    """Titles of pages that the wiki says much about: those with the most redirects, then the longest.
+
+    Left out are titles that make no question: lists, subpages, namespaces, and those with digits or signs.
+    """
+    rows = connection.execute(
+        "SELECT title FROM wiki_pages JOIN wiki_names ON target = title"
+        " WHERE title NOT GLOB '*[0-9:/()\"#_]*' AND title NOT LIKE 'list %' AND length(title) BETWEEN 3 AND 32"
+        " AND title GLOB '*[a-z]*' GROUP BY title ORDER BY count(*) DESC, bytes DESC LIMIT ?",
+        (limit,),
+    )
+    return [title for (title,) in rows]
+
+
 def get_state(connection: apsw.Connection, name: str) -> str | None:
     """A stored value, such as which sample is loaded."""
     value = connection.execute("SELECT value FROM wiki_state WHERE name = ?", (name,)).get

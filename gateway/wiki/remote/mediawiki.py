@@ -92,6 +92,10 @@ class MediaWiki:
                     log.warning("the wiki does not tell its name", problem=str(error) or "no reply in time")
         return self._site or Site()
 
+    async def subjects(self, limit: int) -> list[str]:
+        """None: they would need a request."""
+        return []
+
     async def health(self) -> WikiHealth:
         record, cache = self.api.record, self.cache
         return WikiHealth(

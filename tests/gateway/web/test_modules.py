@@ -29,6 +29,12 @@ def test_markdown(browser: Browser, served: Server) -> None:
         ("## Head", '<p class="heading">Head</p>'),
         ("<b>x</b> [a](http://b) ![c](d) [1]", "<p>&lt;b&gt;x&lt;/b&gt; [a](http://b) ![c](d) [1]</p>"),
         ("** no bold ** and ` no code", "<p>** no bold ** and ` no code</p>"),
+        (
+            "| a | **b** |\n|---|---|\n| 1 | x [1] |\nend",
+            "<table><tr><th>a</th><th><strong>b</strong></th></tr><tr><td>1</td><td>x [1]</td></tr></table>"
+            "<p>end</p>",
+        ),
+        ("| alone |", "<p>| alone |</p>"),
         ("", ""),
     ):
         assert browser.call("markdown.js", RENDER, text) == html
@@ -37,7 +43,23 @@ def test_markdown(browser: Browser, served: Server) -> None:
 def test_markdown_loses_no_word_and_stays_quick(browser: Browser, served: Server) -> None:
     """Hundreds of thousands of characters of every construct that begins and never ends."""
     browser.open(served.url)
-    for piece in ("x`", "x``", "**", "**a", "- ", "1. ", "# ", " ", "```\n", "[1", "[1]", "\n\n", "> ", "\\"):
+    for piece in (
+        "x`",
+        "x``",
+        "**",
+        "**a",
+        "- ",
+        "1. ",
+        "# ",
+        " ",
+        "```\n",
+        "[1",
+        "[1]",
+        "\n\n",
+        "> ",
+        "\\",
+        "|a|\n",
+    ):
         text = piece * 50_000 + "end"
         script = (
             "{ const box = document.createElement('div'); box.append(page.render(values[0]));"
@@ -46,7 +68,7 @@ def test_markdown_loses_no_word_and_stays_quick(browser: Browser, served: Server
         )
         ends, tags = browser.call("markdown.js", script, text)
         assert ends, piece
-        assert set(tags) <= {"p", "ul", "ol", "li", "pre", "code", "strong"}
+        assert set(tags) <= {"p", "ul", "ol", "li", "pre", "code", "strong", "table", "tr", "td"}
 
 
 def test_only_web_addresses_become_links(browser: Browser, served: Server) -> None:

@@ -50,6 +50,23 @@ def test_a_question_is_answered_with_its_source(browser: Browser, served: Server
     browser.until_text("Ready", "#state")
 
 
+def test_the_wiki_offers_questions(browser: Browser, served: Server) -> None:
+    browser.open(served.url)
+    first = browser.one("#examples button").text
+    assert len(browser.all("#examples button")) == 4
+    browser.click("#examples button")
+    assert browser.one(".question h2").text == first
+    assert browser.all("#examples button") == []
+    browser.until_text("How it was found", ".stages summary")
+
+
+def test_the_chat_fits_the_window_and_its_state_stays_in_view(browser: Browser, served: Server) -> None:
+    browser.open(f"{served.url}/#/chat")
+    browser.until_text("A new conversation", "#talk")
+    high, window = browser.run("return [document.documentElement.scrollHeight, window.innerHeight]")
+    assert high <= window
+
+
 def test_the_model_is_loaded_while_somebody_writes(browser: Browser, served: Server) -> None:
     served.client.post("/admin/host/unload").raise_for_status()
     browser.open(served.url)
