@@ -76,6 +76,8 @@ class PromptBuilder:
         self._nonce = f"{secrets.randbelow(10**18):018d}"
         # One rendering per shape of conversation: placeholders make it independent of the text.
         self._skeletons: OrderedDict[bytes, list[Segment]] = OrderedDict()
+        # Without tools; some templates iterate over them without a check.
+        self._no_tools: dict[str, Any] = {"tools": None}
         self._own_form: ToolForm | None = None
         self._own_form = self._find_form()
         self.form = self._own_form or GENERIC_FORM
@@ -156,7 +158,7 @@ class PromptBuilder:
         """Render this shape of conversation, or take it from the cache, and cut it into segments."""
         request = {
             "messages": self._turns(messages, marks, bodies),
-            "tools": [marks.tool(tool) for tool in tools] or None,
+            **({"tools": [marks.tool(tool) for tool in tools]} if tools else self._no_tools),
             "add_generation_prompt": not continued,
         }
         # The date is part of the key because templates may print it.
@@ -224,7 +226,11 @@ class PromptBuilder:
             marks.message(i, message, empty=not message.content) for i, message in enumerate(PROBE_MESSAGES)
         ]
         try:
-            without = self._render({"messages": turns[:1], "tools": None})
+            try:
+                without = self._render({"messages": turns[:1], **self._no_tools})
+            except ChatTemplateError:
+                self._no_tools = {"tools": [], "functions": ""}
+                without = self._render({"messages": turns[:1], **self._no_tools})
             request = {"messages": turns[:1], "tools": [marks.tool(PROBE_TOOL)]}
             if without == (offered := self._render(request)):
                 return None
