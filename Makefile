@@ -113,7 +113,7 @@ clean: ## remove the virtual environment and everything built
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
-INSTALLER := deploy/install.py deploy/amx_tiles.h deploy/build-constraints.txt pyproject.toml
+INSTALLER := deploy/install.py deploy/amx_tiles.h deploy/llama_options.cmake deploy/build-constraints.txt pyproject.toml
 
 $(VENV)/.installed: requirements.lock $(INSTALLER)
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is missing: apt install python3 python3-venv"; exit 1; }

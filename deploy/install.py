@@ -24,8 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "build" / "install.log"
 CONSTRAINTS = ROOT / "deploy" / "build-constraints.txt"
-# The multimodal library is not used; without it the build takes a fifth less time.
+# Neither the multimodal library nor that of llama.cpp's own programs is used.
 BUILD_OPTIONS = "-DLLAVA_BUILD=OFF"
+MORE_OPTIONS = ROOT / "deploy" / "llama_options.cmake"
 # Included in every C++ file: without it, code compiled by GCC 11 and 12 crashes on processors with AMX.
 AMX_TILES = ROOT / "deploy" / "amx_tiles.h"
 STEP = re.compile(r"\[ *(\d+)/(\d+)\]")  # of ninja
@@ -94,6 +95,7 @@ def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[
     ]
     flags = f"{os.environ.get('CXXFLAGS', '')} -include {shlex.quote(str(AMX_TILES))}".lstrip()
     cmake = os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS
+    cmake += f" {shlex.quote(f'-DCMAKE_PROJECT_llama_cpp_INCLUDE={MORE_OPTIONS}')}"
     return output_of(command, {"CMAKE_ARGS": cmake, "CXXFLAGS": flags})
 
 
