@@ -9,8 +9,9 @@ from msgspec import Struct
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
 from gateway.ask.background.fit import Costs, How, Selection, choose, overflowing
-from gateway.ask.background.rank import Ranked, rank, unknown_names
+from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.checking.evidence import Evidence
+from gateway.ask.checking.relevance import Relevance
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
@@ -18,6 +19,8 @@ from gateway.ask.text.passages import Passage
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import PageRecord
 from gateway.wiki.source import Page
+
+_COMPARED = 60  # passages that are compared with the question
 
 
 class UsedPage(Struct, frozen=True):
@@ -37,6 +40,7 @@ class Background(Struct, frozen=True):
     text: str
     prompt_tokens: int
     tokens: int
+    doubtful: bool  # as in Relevance
 
     def evidence(self) -> Evidence:
         """Evidence from the passages shown; for a summary, from the page's own text."""
@@ -60,13 +64,14 @@ class BackgroundBuilder:
 
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
-        if names := unknown_names(drafts, self._journal.call.question):
+        ranked = rank(drafts, self._journal.call.question, terms)
+        relevance = Relevance(self._journal.call.question, _best(drafts, ranked))
+        if relevance.hopeless:
             for draft in drafts:
                 self._journal.skip(
-                    draft.page.title, f"no page has {' or '.join(f'`{name}`' for name in names)}"
+                    draft.page.title, "no passage of the pages is about what the question names"
                 )
-            drafts = []
-        ranked = rank(drafts, self._journal.call.question, terms)
+            drafts, ranked = [], []
         space = self._limits.prompt - await self._count([])
         costs = await self._costs(drafts, ranked, space)
         selection = choose(drafts, ranked, costs, space)
@@ -86,7 +91,7 @@ class BackgroundBuilder:
             selection = selection.without_last()
             summary = summary if selection.chosen else []
         self._report_left_out(drafts, selection, pages)
-        return await self._finished(pages, tokens)
+        return await self._finished(pages, tokens, relevance.doubtful)
 
     async def _costs(self, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Costs:
         """Count the lines of the best passages, several times as many as fit, in one call."""
@@ -124,7 +129,7 @@ class BackgroundBuilder:
                 left_out = len(draft.passages) - sum(p in draft.passages for p in used[title].shown)
                 self._journal.note("left_out", {"title": title, "passages": left_out})
 
-    async def _finished(self, pages: list[UsedPage], tokens: int) -> Background:
+    async def _finished(self, pages: list[UsedPage], tokens: int, doubtful: bool) -> Background:
         blocks = _blocks(pages)
         counts = await self._model.count(blocks)
         for used, count in zip(pages, counts, strict=True):
@@ -136,12 +141,21 @@ class BackgroundBuilder:
                 tokens=count,
             )
             self._journal.pages.append(record)
-        return Background(pages, "\n\n".join(blocks), tokens, sum(counts))
+        return Background(pages, "\n\n".join(blocks), tokens, sum(counts), doubtful)
 
     async def _count(self, pages: Sequence[UsedPage]) -> int:
         """Count the tokens of the answer prompt with these pages."""
         values = {"background": "\n\n".join(_blocks(pages)), "question": self._journal.call.question}
         return await self._model.count_prompt(self._prompt.render(shared=("background",), **values))
+
+
+def _best(drafts: Sequence[PageDraft], ranked: Sequence[Ranked]) -> Evidence:
+    """The passages that match best, as evidence; pages are numbered from 0."""
+    chosen = {(each.draft, each.passage) for each in ranked[:_COMPARED]}
+    return Evidence.of(
+        (number, draft.page, [p for index, p in enumerate(draft.passages) if (number, index) in chosen])
+        for number, draft in enumerate(drafts)
+    )
 
 
 def _blocks(pages: Sequence[UsedPage]) -> list[str]:
