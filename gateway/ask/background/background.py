@@ -65,13 +65,13 @@ class BackgroundBuilder:
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
         ranked = rank(drafts, self._journal.call.question, terms)
-        relevance = Relevance(self._journal.call.question, _best(drafts, ranked))
+        compared = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
+        relevance = Relevance(self._journal.call.question, _evidence(drafts, compared))
         if relevance.hopeless:
             for draft in drafts:
-                self._journal.skip(
-                    draft.page.title, "no passage of the pages is about what the question names"
-                )
+                self._journal.skip(draft.page.title, relevance.hopeless)
             drafts, ranked = [], []
+        ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
         space = self._limits.prompt - await self._count([])
         costs = await self._costs(drafts, ranked, space)
         selection = choose(drafts, ranked, costs, space)
@@ -149,13 +149,18 @@ class BackgroundBuilder:
         return await self._model.count_prompt(self._prompt.render(shared=("background",), **values))
 
 
-def _best(drafts: Sequence[PageDraft], ranked: Sequence[Ranked]) -> Evidence:
-    """The passages that match best, as evidence; pages are numbered from 0."""
-    chosen = {(each.draft, each.passage) for each in ranked[:_COMPARED]}
-    return Evidence.of(
-        (number, draft.page, [p for index, p in enumerate(draft.passages) if (number, index) in chosen])
-        for number, draft in enumerate(drafts)
-    )
+def _evidence(drafts: Sequence[PageDraft], passages: Sequence[Ranked]) -> Evidence:
+    """Evidence of passages in the order of their drafts, which are numbered from 0."""
+    chosen: dict[int, list[Passage]] = {}
+    for each in passages:
+        chosen.setdefault(each.draft, []).append(drafts[each.draft].passages[each.passage])
+    return Evidence.of((number, drafts[number].page, parts) for number, parts in chosen.items())
+
+
+def _first(quoted: Sequence[Ranked], ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Put the passages with the best sentences first, and the others in the order that they have."""
+    best = [Ranked(each.draft, each.passage, ranked[0].score) for each in quoted] if ranked else []
+    return [*best, *(each for each in ranked if each not in quoted)]
 
 
 def _blocks(pages: Sequence[UsedPage]) -> list[str]:

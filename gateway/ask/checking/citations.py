@@ -15,9 +15,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.clean import without_links, without_markup
+from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Support, bare_claim, supporting
-from gateway.ask.checking.relevance import Quote, Relevance
+from gateway.ask.checking.relevance import LEAST_POINT, Quote, Relevance
+from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import MARKER, Splitter, Unit
 from gateway.ask.text.words import content_words, is_babble, same_words
 from gateway.base.visible import visible
@@ -26,8 +27,6 @@ REFUSAL = "The wiki does not say."
 
 # Repeated sentences after which an answer ends.
 _MOST_REPEATED = 3
-# Of the best quotation's score, for the source of a sentence that answers.
-_LEAST_POINT = 0.7
 _LEAST_CODE = 3  # characters of a line of code that identify its source
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
@@ -111,17 +110,16 @@ class AnswerChecker:
 
     def _quotation(self, quote: Quote) -> str:
         """Words of a page, marked as such."""
-        said = [f"{_plain(ITEM_NUMBER.sub('', each))} [{quote.n}]" for each in quote.statements]
-        title = _plain(self._evidence.names[quote.n])
-        return f'The page "{title}" says: ' + (" " if quote.prose else "\n").join(said)
+        said = (f"{_plain(_without_cells(each))} [{quote.n}]" for each in quote.statements)
+        return f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
 
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:
-            return self._relevance.takes_up(checked.text)
+            return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         if not self.quotes:
             return True
         scores = (self._relevance.score(n, support.statement) for n, support in checked.pages.items())
-        least = _LEAST_POINT * self.quotes[0].score
+        least = LEAST_POINT * self.quotes[0].score
         return any(not checked.pages[n].statement for n in checked.pages) or max(scores, default=0.0) >= least
 
     def _show(self, unit: Unit) -> str:
@@ -141,6 +139,8 @@ class AnswerChecker:
             if n not in self.cited or support.share > self.cited[n].share:
                 self.cited[n] = support
         text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited], unit.code)
+        if checked.verdict == "supported" and not content_words(text.replace(REMOVED, "")) and not unit.code:
+            return ""
         text = unit.lead + text if text else ""
         if self._held is not None:
             self._held.append(text)
@@ -167,6 +167,12 @@ class AnswerChecker:
         key = same_words(bare_claim(unit.body))
         self._said[key] += 1
         return self._said[key] > (1 if " " in key else _MOST_REPEATED)
+
+
+def _without_cells(line: str) -> str:
+    """A line without the signs of a list or a table."""
+    first, *others = ITEM_NUMBER.sub("", line).split(CELLS)
+    return f"{first.rstrip('.')}: {', '.join(others)}" if others else first
 
 
 def _plain(text: str) -> str:

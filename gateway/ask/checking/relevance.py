@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from difflib import get_close_matches
 from typing import Literal
 
@@ -29,9 +29,11 @@ _LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR = 0.3, 0.5, 0.5
 # Weights of a question's word in a sentence, in the ones beside it, and above it.
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
-# the first sentence of a page for a question that names only its title, and the price of a second sentence.
-_KIND, _FITS, _TITLED, _FIRST, _SECOND = 2.0, 0.5, 0.5, 1.0, 0.3
+# the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
+_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 1.0, 0.3, 0.3
 _PLACE = 0.05  # what each place among the pages costs
+# Of the best score, for a sentence that answers about as well.
+LEAST_POINT = 0.7
 _LONGEST = 400  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.75
@@ -67,7 +69,7 @@ _VERBS = frozenset(SAME_AS.values())
 class Question(Struct, frozen=True):
     """The stems of a question as the evidence writes them; ``names`` are among ``words``."""
 
-    names: frozenset[str]
+    names: dict[str, str]  # with the words that they are the stems of
     words: frozenset[str]
     kind: Kind | None
     english: bool
@@ -75,12 +77,15 @@ class Question(Struct, frozen=True):
 
 
 class Quote(Struct, frozen=True):
-    """A sentence of page ``n``, or two, word for word. ``clear`` if they answer the question."""
+    """A sentence of page ``n``, or two, word for word, from the evidence's passage of that index.
+
+    ``clear`` if they answer the question.
+    """
 
     n: int
     section: int
+    passage: int
     statements: tuple[str, ...]
-    prose: bool
     score: float
     clear: bool
 
@@ -110,8 +115,13 @@ class Relevance:
         ]
 
     @property
-    def hopeless(self) -> bool:
-        return all(share is None for share in self._shares)
+    def hopeless(self) -> str:
+        """Why no passage can answer; empty if one may."""
+        if any(share is not None for share in self._shares):
+            return ""
+        known = self._shared(self.question.names.keys(), frozenset[str]().union(*self._every))
+        unknown = [f"`{token}`" for name, token in self.question.names.items() if name not in known]
+        return f"no page has {' or '.join(unknown)}" if unknown else "it has nothing about the question"
 
     @property
     def doubtful(self) -> bool:
@@ -129,11 +139,11 @@ class Relevance:
     def _share(self, passage: EvidencePassage, every: frozenset[str]) -> float | None:
         """The share of the question's words that the passage has, beside names and title; None if it is off topic."""
         question, title = self.question, self._evidence.titles[passage.n]
-        named = self._shared(question.names, every | self._leads[passage.n].words)
+        named = self._shared(question.names.keys(), every | self._leads[passage.n].words)
         if len(named) < (min(1, len(question.names)) if question.several else len(question.names)):
             return None
         sought = self._sought(passage.n)
-        about = bool(self._shared(question.words & (question.names | title), every))
+        about = bool(self._shared(question.words & (question.names.keys() | title), every))
         if not sought or (about and not question.english):
             return 1.0
         if sought <= _VERBS and question.kind is not None and self._has_kind(passage.text, passage.n):
@@ -141,12 +151,12 @@ class Relevance:
         share = len(self._shared(sought, every)) / len(sought)
         return share if about or share >= _LEAST_WITHOUT_TITLE else None
 
-    def _shared(self, words: frozenset[str], every: frozenset[str]) -> frozenset[str]:
+    def _shared(self, words: Set[str], every: frozenset[str]) -> frozenset[str]:
         """Those ``words`` of the question that are among ``every`` one of a text."""
-        return words & {self._asked_as[word] for word in every if word in self._asked_as}
+        return frozenset(words & {self._asked_as[word] for word in every if word in self._asked_as})
 
     def _sought(self, n: int) -> frozenset[str]:
-        return self.question.words - self.question.names - self._evidence.titles[n]
+        return self.question.words - self.question.names.keys() - self._evidence.titles[n]
 
     def _has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for."""
@@ -162,40 +172,41 @@ class Relevance:
 
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
+        every = list(self._candidates())
+        least = LEAST_POINT * max((quote.score for quote in every), default=0.0)
         best: dict[int, Quote] = {}
-        for quote in self._candidates():
-            if quote.n not in best or quote.score > best[quote.n].score:
-                best[quote.n] = quote
-        found = sorted(best.values(), key=lambda quote: -quote.score)
-        named = [quote for quote in found if self._evidence.titles[quote.n] <= self.question.words]
-        return named if self.question.several and len(named) > 1 else found[:1]
+        for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
+            if quote.score >= least:
+                best.setdefault(quote.n, quote)
+        named = [quote for quote in best.values() if self._evidence.titles[quote.n] <= self.question.words]
+        return named if self.question.several and len(named) > 1 else list(best.values())[:1]
 
-    def takes_up(self, text: str) -> bool:
-        """Whether a text has one of the words that the question's subject leaves."""
-        sought = self.question.words - self.question.names
-        return any(_same(word, each) for word in meaning(content_words(text)) for each in sought)
+    def takes_up(self, text: str, n: int) -> bool:
+        """Whether a text about page ``n`` has one of the words that are asked for beside the page's title."""
+        return any(_same(word, each) for word in meaning(content_words(text)) for each in self._sought(n))
 
     def score(self, n: int, statement: str) -> float:
         """How well a statement of page ``n`` answers, on the scale of the quotes."""
         return max(
             (
-                self._quote(passage, share, index, index + 1).score
-                for passage, share in zip(self._evidence.passages, self._shares, strict=True)
-                for index, each in enumerate(passage.statements)
+                self._quote(index, start, start + 1).score
+                for index, passage in enumerate(self._evidence.passages)
+                for start, each in enumerate(passage.statements)
                 if passage.n == n and each.text == statement
             ),
             default=0.0,
         )
 
     def _candidates(self) -> Iterator[Quote]:
-        for passage, share in zip(self._evidence.passages, self._shares, strict=True):
+        for index, passage in enumerate(self._evidence.passages):
             for start in range(len(passage.statements)):
-                for end in range(start + 1, min(start + 2, len(passage.statements)) + 1):
-                    if _quotable(passage.statements[start:end]):
-                        yield self._quote(passage, share, start, end)
+                for end in (start + 1, start + 2):
+                    if _quotable(passage.statements, start, end):
+                        yield self._quote(index, start, end)
 
-    def _quote(self, passage: EvidencePassage, share: float | None, start: int, end: int) -> Quote:
-        question, statements = self.question, passage.statements
+    def _quote(self, index: int, start: int, end: int) -> Quote:
+        question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
+        statements = passage.statements
         own = frozenset[str]().union(*(each.words for each in statements[start:end]))
         beside = frozenset[str]().union(*(each.words for each in statements[max(0, start - 1) : end + 1]))
         score, left = 0.0, question.words
@@ -214,13 +225,14 @@ class Relevance:
             + _TITLED * (title <= question.words)
             + _FIRST * first
             - _SECOND * (end - start - 1)
+            + _PROSE * statements[start].prose
         )
         said = self._shared(sought, own | passage.context)
         return Quote(
             passage.n,
             passage.section,
+            index,
             tuple(each.text for each in statements[start:end]),
-            all(each.prose for each in statements[start:end]),
             score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
             has_kind and (share == 1.0 or (fits and len(said) >= _LEAST_CLEAR * len(sought))),
         )
@@ -230,7 +242,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
     found = features(text, ordinary)
     words: set[str] = set()
-    names: set[str] = set()
+    names: dict[str, str] = {}
     for token in tokens(text):
         for word in content_words(token):
             if word in _ASKING or (word.isdigit() and token.isalpha()):
@@ -238,11 +250,11 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
             (meant,) = meaning([_spelt(word, known)])
             words.add(meant)
             if stem(token) in found.names or _DIGIT.search(token) or not _LETTER.search(token):
-                names.add(meant)
+                names[meant] = token
     kind = next((kind for kind, asks in _KINDS if asks.search(text)), None)
     english = stop_words(token.casefold() for token in tokens(text)) == STOP_WORDS
     several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
-    return Question(frozenset(names), frozenset(words), kind, english, several)
+    return Question(names, frozenset(words), kind, english, several)
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:
@@ -258,8 +270,12 @@ def _same(word: str, other: str) -> bool:
     return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])
 
 
-def _quotable(chosen: list[Statement]) -> bool:
-    """Whether statements can stand alone: sentences of some words, and not more than a reader takes in."""
-    return sum(len(each.text) for each in chosen) <= _LONGEST and all(
-        not each.prose or len(each.text.split()) >= _LEAST_WORDS for each in chosen
-    )
+def _quotable(statements: list[Statement], start: int, end: int) -> bool:
+    """Whether a line, or one or two whole sentences, can stand alone, and is not more than a reader takes in."""
+    chosen = statements[start:end]
+    if end > len(statements) or sum(len(each.text) for each in chosen) > _LONGEST:
+        return False
+    if not all(each.prose for each in chosen):
+        return len(chosen) == 1
+    begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
+    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in chosen)

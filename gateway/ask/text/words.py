@@ -78,7 +78,7 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
         words.add(_stem_or_digits(token))
         following = found[index + 1] if index + 1 < len(found) else ""
         if _is_name(token, index == 0, following, ordinary):
-            names.add(stem(token))
+            names.add(_stem_or_digits(token))
     numbers = frozenset(_NUMBER.findall(_THOUSANDS.sub("", text)))
     return Features(frozenset(words | numbers), frozenset(names), numbers)
 
