@@ -46,7 +46,7 @@ async def write_answer(
         **({"in_part": in_part} if in_part else {}),
         **({} if seconds is None else {"seconds": round(seconds, 1)}),
     )
-    checker = AnswerChecker(background.evidence(), journal.call.question)
+    checker = AnswerChecker(background.evidence(), journal.call.question, background.doubtful)
 
     def show(text: str) -> None:
         if text:
@@ -72,6 +72,7 @@ async def write_answer(
         "repeated": checker.repeated,
         "stopped": generated.stopped,
         "replaced": checker.answer == REFUSAL and generated.text.strip() != REFUSAL,
+        "quoted": bool(checker.quotes),
     }
     return Answer(
         checker.answer,

@@ -9,8 +9,9 @@ from msgspec import Struct
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
 from gateway.ask.background.fit import Costs, How, Selection, choose, overflowing
-from gateway.ask.background.rank import Ranked, rank, unknown_names
+from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.checking.evidence import Evidence
+from gateway.ask.checking.relevance import Relevance
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
@@ -18,6 +19,8 @@ from gateway.ask.text.passages import Passage
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import PageRecord
 from gateway.wiki.source import Page
+
+_COMPARED = 60  # passages that are compared with the question
 
 
 class UsedPage(Struct, frozen=True):
@@ -37,6 +40,7 @@ class Background(Struct, frozen=True):
     text: str
     prompt_tokens: int
     tokens: int
+    doubtful: bool  # as in Relevance
 
     def evidence(self) -> Evidence:
         """Evidence from the passages shown; for a summary, from the page's own text."""
@@ -60,13 +64,14 @@ class BackgroundBuilder:
 
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
-        if names := unknown_names(drafts, self._journal.call.question):
-            for draft in drafts:
-                self._journal.skip(
-                    draft.page.title, f"no page has {' or '.join(f'`{name}`' for name in names)}"
-                )
-            drafts = []
         ranked = rank(drafts, self._journal.call.question, terms)
+        compared = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
+        relevance = Relevance(self._journal.call.question, _evidence(drafts, compared))
+        if relevance.hopeless:
+            for draft in drafts:
+                self._journal.skip(draft.page.title, relevance.hopeless)
+            drafts, ranked = [], []
+        ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
         space = self._limits.prompt - await self._count([])
         costs = await self._costs(drafts, ranked, space)
         selection = choose(drafts, ranked, costs, space)
@@ -86,7 +91,7 @@ class BackgroundBuilder:
             selection = selection.without_last()
             summary = summary if selection.chosen else []
         self._report_left_out(drafts, selection, pages)
-        return await self._finished(pages, tokens)
+        return await self._finished(pages, tokens, relevance.doubtful)
 
     async def _costs(self, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Costs:
         """Count the lines of the best passages, several times as many as fit, in one call."""
@@ -124,7 +129,7 @@ class BackgroundBuilder:
                 left_out = len(draft.passages) - sum(p in draft.passages for p in used[title].shown)
                 self._journal.note("left_out", {"title": title, "passages": left_out})
 
-    async def _finished(self, pages: list[UsedPage], tokens: int) -> Background:
+    async def _finished(self, pages: list[UsedPage], tokens: int, doubtful: bool) -> Background:
         blocks = _blocks(pages)
         counts = await self._model.count(blocks)
         for used, count in zip(pages, counts, strict=True):
@@ -136,12 +141,26 @@ class BackgroundBuilder:
                 tokens=count,
             )
             self._journal.pages.append(record)
-        return Background(pages, "\n\n".join(blocks), tokens, sum(counts))
+        return Background(pages, "\n\n".join(blocks), tokens, sum(counts), doubtful)
 
     async def _count(self, pages: Sequence[UsedPage]) -> int:
         """Count the tokens of the answer prompt with these pages."""
         values = {"background": "\n\n".join(_blocks(pages)), "question": self._journal.call.question}
         return await self._model.count_prompt(self._prompt.render(shared=("background",), **values))
+
+
+def _evidence(drafts: Sequence[PageDraft], passages: Sequence[Ranked]) -> Evidence:
+    """Evidence of passages in the order of their drafts, which are numbered from 0."""
+    chosen: dict[int, list[Passage]] = {}
+    for each in passages:
+        chosen.setdefault(each.draft, []).append(drafts[each.draft].passages[each.passage])
+    return Evidence.of((number, drafts[number].page, parts) for number, parts in chosen.items())
+
+
+def _first(quoted: Sequence[Ranked], ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Put the passages with the best sentences first, and the others in the order that they have."""
+    best = [Ranked(each.draft, each.passage, ranked[0].score) for each in quoted] if ranked else []
+    return [*best, *(each for each in ranked if each not in quoted)]
 
 
 def _blocks(pages: Sequence[UsedPage]) -> list[str]:

@@ -16,8 +16,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from gateway.ask.background.draft import PageDraft
-from gateway.ask.text.words import content_words, features, lower_case_stems, tokens
-from gateway.base.stems import stem
+from gateway.ask.text.words import content_words
 
 _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.
@@ -85,18 +84,6 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
             Ranked(number, index, score / (1.0 + _PLACE * number)) for index, score in enumerate(raised)
         ]
     return sorted(ranked, key=lambda each: -each.score)
-
-
-def unknown_names(drafts: Sequence[PageDraft], question: str) -> list[str]:
-    """The names in the question, if the pages have none of them: then they are about something else."""
-    known = {
-        word for draft in drafts for index in range(len(draft.passages)) for word in _words(draft, index)
-    }
-    ordinary = {word for draft in drafts for each in draft.passages for word in lower_case_stems(each.text)}
-    stems = features(question, ordinary).names
-    if any(get_close_matches(name, known, 1, _SIMILAR) for name in stems):
-        return []
-    return [token for token in tokens(question) if stem(token) in stems]
 
 
 def _words(draft: PageDraft, index: int) -> list[str]:

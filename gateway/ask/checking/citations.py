@@ -1,9 +1,9 @@
 """The citation check: compares every sentence of an answer with the pages.
 
 A supported sentence keeps its correct markers; if it has none, it gets the best page's. An unsupported sentence
-keeps no marker. Markers inside code are code. Sentences are held back until the first supported one, and an answer
-without any is replaced by :data:`REFUSAL`, so nothing streamed is ever retracted. Unsafe text is removed on the way
-(:mod:`gateway.ask.checking.clean`); links to cited pages stay.
+keeps no marker. Markers inside code are code. Sentences are held back until the first supported one that is to the
+point, and an answer without any is replaced by a quotation of the pages or by :data:`REFUSAL`, so nothing streamed is
+ever retracted. Unsafe text is removed on the way (:mod:`gateway.ask.checking.clean`); links to cited pages stay.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.clean import without_links, without_markup
-from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
+from gateway.ask.checking.clean import REMOVED, without_links, without_markup
+from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Support, bare_claim, supporting
+from gateway.ask.checking.relevance import LEAST_POINT, Quote, Relevance
+from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import MARKER, Splitter, Unit
 from gateway.ask.text.words import content_words, is_babble, same_words
 from gateway.base.visible import visible
@@ -29,7 +31,7 @@ _LEAST_CODE = 3  # characters of a line of code that identify its source
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
-    r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b.{0,40}?"
+    r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b[^:\"“]{0,40}?"
     r"\b(?:do(?:es)?(?:n[o'’]t| not)|never)\s+"
     r"(?:say|contain|mention|tell|state|provide|include|answer|specify|cover|know)",
     re.I,
@@ -48,11 +50,21 @@ class Checked(Struct, frozen=True):
 
 
 class AnswerChecker:
-    """Checks an answer while it is generated, and cuts its repetitions. ``question`` is what it answers."""
+    """Checks an answer while it is generated, and cuts its repetitions. ``question`` is what it answers.
 
-    def __init__(self, evidence: Evidence, question: str = "") -> None:
+    A supported sentence is beside the point if its source answers much less well than the best quotation, or, for a
+    ``doubtful`` question, if it takes up none of the question's words. An answer of such sentences, or without a
+    supported one, is replaced by the quotation, if that answers clearly.
+    """
+
+    def __init__(self, evidence: Evidence, question: str = "", doubtful: bool = False) -> None:
         self._evidence = evidence
         self._question = question
+        self._doubtful = doubtful
+        self._relevance = Relevance(question, evidence)
+        found = self._relevance.quotes() if question and not doubtful else []
+        self.quotes = found if all(quote.clear for quote in found) else []
+        self._aside = False  # whether a supported sentence was held back
         self._splitter = Splitter()
         self._held: list[str] | None = []  # None once a supported sentence was emitted
         self._said: Counter[str] = Counter()
@@ -83,10 +95,32 @@ class AnswerChecker:
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
+            self.quotes = []
             return rest
+        if self.quotes:
+            self.cited = {quote.n: Support(1.0, quote.section) for quote in self.quotes}
+            self.answer = " ".join(map(self._quotation, self.quotes))
+        elif self._aside and not self._doubtful:
+            self.answer = "".join(self._held).strip()
+        else:
+            self.cited = {}
+            self.answer = REFUSAL
         self._held = None
-        self.answer = REFUSAL
-        return REFUSAL
+        return self.answer
+
+    def _quotation(self, quote: Quote) -> str:
+        """Words of a page, marked as such."""
+        said = (f"{_plain(_without_cells(each))} [{quote.n}]" for each in quote.statements)
+        return f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
+
+    def _to_the_point(self, checked: Checked) -> bool:
+        if self._doubtful:
+            return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
+        if not self.quotes:
+            return True
+        scores = (self._relevance.score(n, support.statement) for n, support in checked.pages.items())
+        least = LEAST_POINT * self.quotes[0].score
+        return any(not checked.pages[n].statement for n in checked.pages) or max(scores, default=0.0) >= least
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
@@ -105,10 +139,15 @@ class AnswerChecker:
             if n not in self.cited or support.share > self.cited[n].share:
                 self.cited[n] = support
         text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited], unit.code)
+        if checked.verdict == "supported" and not content_words(text.replace(REMOVED, "")) and not unit.code:
+            return ""
         text = unit.lead + text if text else ""
         if self._held is not None:
             self._held.append(text)
             if checked.verdict != "supported":
+                return ""
+            if not self._to_the_point(checked):
+                self._aside = True
                 return ""
             text = "".join(self._held)
             self._held = None
@@ -128,6 +167,16 @@ class AnswerChecker:
         key = same_words(bare_claim(unit.body))
         self._said[key] += 1
         return self._said[key] > (1 if " " in key else _MOST_REPEATED)
+
+
+def _without_cells(line: str) -> str:
+    """A line without the signs of a list or a table."""
+    first, *others = ITEM_NUMBER.sub("", line).split(CELLS)
+    return f"{first.rstrip('.')}: {', '.join(others)}" if others else first
+
+
+def _plain(text: str) -> str:
+    return without_links(without_markup(" ".join(visible(text).split())), ())
 
 
 def is_refusal(text: str) -> bool:

@@ -46,7 +46,7 @@ _ABOUT_ANSWERS = frozenset(
     map(stem, ("answer", "question", "correct", "according", "background", "wiki", "many"))
 )
 # Verbs that say the same of a work, by one of their stems.
-_SAME_AS = {
+SAME_AS = {
     stem(word): stem(words.split()[0])
     for words in (
         "create created creator invent invented inventor design designed designer make made maker develop developed "
@@ -58,14 +58,6 @@ _SAME_AS = {
 }
 
 
-class EvidencePassage(Struct, frozen=True):
-    """The text of a passage of page ``n``."""
-
-    n: int
-    section: int
-    text: str
-
-
 class Statement(Struct, frozen=True):
     """A sentence or line of page ``n``: the stems of its own ``words``, and those of what stands above it."""
 
@@ -73,17 +65,34 @@ class Statement(Struct, frozen=True):
     section: int
     words: frozenset[str]
     context: frozenset[str]
+    text: str
+    prose: bool
+
+
+class EvidencePassage(Struct, frozen=True):
+    """A passage of page ``n`` with the stems of title, headings and table header above it."""
+
+    n: int
+    section: int
+    text: str
+    context: frozenset[str]
+    statements: list[Statement]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The stems of its own text."""
+        return frozenset[str]().union(*(each.words for each in self.statements))
 
 
 class Evidence(Struct, frozen=True):
-    """The pages of the prompt; ``ordinary`` stems occur in lower case in some of them.
+    """Passages of numbered pages; ``ordinary`` stems occur in lower case in some of them.
 
-    ``titles`` are the stems of each page's title, without a part in parentheses.
+    ``titles`` are the stems of each page's title, without a part in parentheses; ``names`` are the titles.
     """
 
     passages: list[EvidencePassage]
-    statements: list[Statement]
-    titles: list[frozenset[str]]
+    titles: dict[int, frozenset[str]]
+    names: dict[int, str]
     ordinary: frozenset[str]
     urls: dict[int, str]
 
@@ -91,32 +100,35 @@ class Evidence(Struct, frozen=True):
     def of(cls, pages: Iterable[tuple[int, Page, Sequence[Passage]]]) -> Self:
         """Build evidence from numbered pages and passages of each."""
         passages: list[EvidencePassage] = []
-        statements: list[Statement] = []
-        titles: list[frozenset[str]] = []
+        titles: dict[int, frozenset[str]] = {}
+        names: dict[int, str] = {}
         urls: dict[int, str] = {}
         ordinary: set[str] = set()
         for n, page, parts in pages:
             urls[n] = page.url
-            titles.append(_meaning(content_words(_PARENTHESES.sub("", page.title))))
+            names[n] = page.title
+            titles[n] = meaning(content_words(_PARENTHESES.sub("", page.title)))
             for part in parts:
-                passages.append(EvidencePassage(n, part.section, part.text))
                 ordinary |= lower_case_stems(part.text)
                 above = f"{page.title}\n{page.sections[part.section].heading}"
                 if part.header != part.text:
                     above += f"\n{part.header}"
-                context = _meaning(features(above).words)
-                statements += (
-                    Statement(n, part.section, words, context | before)
-                    for words, before in _statements(part.text)
-                )
-        return cls(passages, statements, titles, frozenset(ordinary), urls)
+                context = meaning(features(above).words)
+                statements = list(_statements(n, part, context))
+                passages.append(EvidencePassage(n, part.section, part.text, context, statements))
+        return cls(passages, titles, names, frozenset(ordinary), urls)
+
+    @property
+    def statements(self) -> Iterator[Statement]:
+        return (statement for passage in self.passages for statement in passage.statements)
 
 
 class Support(Struct, frozen=True):
-    """How well a page supports a claim (0 to 1), and the section that supports it best."""
+    """How well a page supports a claim (0 to 1), and the statement, with its section, that supports it best."""
 
     share: float
     section: int
+    statement: str = ""
 
 
 class Backing(Struct, frozen=True):
@@ -166,51 +178,50 @@ def _subject(clause: str, claimed: Features) -> frozenset[str]:
 
 
 def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int, Support]:
-    said, wanted = (_meaning(each.words) - _ABOUT_ANSWERS for each in (claimed, asked))
+    said, wanted = (meaning(each.words) - _ABOUT_ANSWERS for each in (claimed, asked))
     if said <= wanted and len(said) >= _LEAST_SHARE_ASKED * len(wanted):
         return {}  # it repeats the question
     relation = _relation(claimed)
     least = _LEAST_SHARE if len(relation) > 2 else _LEAST_SHARE_OF_TWO
     required = claimed.names | claimed.numbers
-    words = _meaning(claimed.words)
+    words = meaning(claimed.words)
     if not relation:
         if not required or not (claimed.names or asked.words):
             return {}
         relation, least = _relation(asked) - words, _LEAST_SHARE_ASKED
         required |= asked.names | asked.numbers
-        words |= _meaning(asked.words)
+        words |= meaning(asked.words)
     # A claim that names a page is about that page.
-    required = required.union(*(title for title in evidence.titles if title <= words))
+    required = required.union(*(title for title in evidence.titles.values() if title <= words))
     found: dict[int, Support] = {}
     for statement in evidence.statements:
         every = statement.words | statement.context
         if not required <= every:
             continue
-        if not _meaning(claimed.words) & (statement.words - statement.context):
+        if not meaning(claimed.words) & (statement.words - statement.context):
             continue  # a title, a heading or a table's header says nothing by itself
         matched = len(relation & every)
         if matched < least * len(relation) or matched + 2 * len(required) < _LEAST_WEIGHT:
             continue
         share = len((relation | required) & every) / len(relation | required)
         if statement.n not in found or share > found[statement.n].share:
-            found[statement.n] = Support(share, statement.section)
+            found[statement.n] = Support(share, statement.section, statement.text)
     return found
 
 
 def _relation(claimed: Features) -> frozenset[str]:
     """What a claim says beside its names and numbers."""
-    return _meaning(claimed.words - claimed.names - claimed.numbers) - _ABOUT_ANSWERS
+    return meaning(claimed.words - claimed.names - claimed.numbers) - _ABOUT_ANSWERS
 
 
-def _statements(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """The words of each statement, and the names that it takes from the one before."""
+def _statements(n: int, part: Passage, context: frozenset[str]) -> Iterator[Statement]:
+    """The statements of a passage; one that begins with a pronoun takes the names of the one before."""
     before: frozenset[str] = frozenset()
-    for unit in text_units(text):
+    for unit in text_units(part.text):
         found = features(unit.text)
-        yield (
-            _meaning(found.words | _authorship(unit.text)),
-            before if _REFERS.match(unit.text) else frozenset(),
-        )
+        words = meaning(found.words | _authorship(unit.text))
+        above = context | before if _REFERS.match(unit.text) else context
+        yield Statement(n, part.section, words, above, unit.text, unit.kind == "prose")
         before = found.names
 
 
@@ -218,6 +229,6 @@ def _authorship(text: str) -> frozenset[str]:
     return frozenset({stem("created")} if _BY.search(text) else ())
 
 
-def _meaning(words: Iterable[str]) -> frozenset[str]:
+def meaning(words: Iterable[str]) -> frozenset[str]:
     """The words, with one for all that say the same."""
-    return frozenset(_SAME_AS.get(word, word) for word in words)
+    return frozenset(SAME_AS.get(word, word) for word in words)

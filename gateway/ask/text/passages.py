@@ -23,7 +23,7 @@ _BYTES_A_TOKEN = 4  # of English
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
 _LIST_ITEM = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]")
-_CELLS = " | "
+CELLS = " | "
 # A line that other lines follow, but no code.
 _SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
 # The first row of a table with this many columns is its header, never a statement of its own.
@@ -63,7 +63,7 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
         rows = list(run)
         if kind == "table" and len(rows) > 1:
             header = rows[0].text
-            first = header.count(_CELLS) + 1 >= _COLUMNS_WITH_HEADER
+            first = header.count(CELLS) + 1 >= _COLUMNS_WITH_HEADER
             found += [Passage(section, row.text, header) for row in rows[first:]]
         else:
             whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
@@ -93,7 +93,7 @@ def text_units(text: str) -> list[TextUnit]:
 
 def _is_prose(line: str, alone: bool) -> bool:
     """Whether a line is a paragraph; one that other lines follow must also end like a sentence."""
-    if line[0].isspace() or _LIST_ITEM.match(line) or _CELLS in line:
+    if line[0].isspace() or _LIST_ITEM.match(line) or CELLS in line:
         return False
     if len(_PROSE_WORD.findall(line)) < _LEAST_PROSE_WORDS:
         return False
@@ -103,7 +103,7 @@ def _is_prose(line: str, alone: bool) -> bool:
 def _line_kind(line: str) -> Kind:
     if _LIST_ITEM.match(line):
         return "list"
-    return "table" if _CELLS in line else "code"
+    return "table" if CELLS in line else "code"
 
 
 def _size(unit: TextUnit) -> int:

@@ -16,6 +16,8 @@ _TOKEN = re.compile(
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+_LAST = re.compile(r"(?<=\S)(?<![.?!…])[.?!…]+\s*\Z")  # it is no part of the name before it: ><>?
+_APOSTROPHE = re.compile("['’]")
 _PLAIN_PUNCTUATION = frozenset(".,;:!?'\"()[]{}…–—-*`’‘“”")
 _WORD_NUMBERS = {
     word: str(number)
@@ -47,12 +49,14 @@ class Features(Struct, frozen=True):
 
 def tokens(text: str) -> list[str]:
     """List words and runs of symbols in order, without plain punctuation."""
-    found = _TOKEN.findall(_THOUSANDS.sub("", text))
+    found = _TOKEN.findall(_THOUSANDS.sub("", _LAST.sub("", text)))
     return [token for token in found if not set(token) <= _PLAIN_PUNCTUATION]
 
 
 def is_stop_word(token: str) -> bool:
-    return token.casefold() in _STOP_WORDS
+    """Whether a word says nothing about a subject; "isn't" and "what's" are stop words too."""
+    word, *contracted = _APOSTROPHE.split(token.casefold())
+    return word in _STOP_WORDS or (bool(contracted) and word.removesuffix("n") in _STOP_WORDS)
 
 
 def content_words(text: str) -> list[str]:
@@ -74,7 +78,7 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
         words.add(_stem_or_digits(token))
         following = found[index + 1] if index + 1 < len(found) else ""
         if _is_name(token, index == 0, following, ordinary):
-            names.add(stem(token))
+            names.add(_stem_or_digits(token))
     numbers = frozenset(_NUMBER.findall(_THOUSANDS.sub("", text)))
     return Features(frozenset(words | numbers), frozenset(names), numbers)
 

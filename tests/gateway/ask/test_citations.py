@@ -143,7 +143,7 @@ def test_name_number_and_relation_stand_together(answer: str, question: str, sup
     checker = AnswerChecker(evidence_of([PRIZES, *TOOLS]), question)
     shown = checker.feed(answer) + checker.end()
     assert (shown in [f"{answer} [{n}]" for n in (1, 3, 4)]) == supported, shown
-    assert supported or shown == REFUSAL
+    assert supported or shown == REFUSAL or shown.startswith('The page "')
 
 
 def test_repetitions_are_cut() -> None:

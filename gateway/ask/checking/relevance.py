@@ -1,0 +1,281 @@
+"""Whether the pages answer a question, and the sentences that do. Words decide, no model.
+
+A question has names (capitalised words, numbers and symbols), other words, and a kind: it may ask for a year, a number
+or a person. A passage fits if it has all names, with its headings and its page's title and first passage, and a part of
+the words that the title does not have. A question that no passage fits is not answered by these pages.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Set
+from difflib import get_close_matches
+from typing import Literal
+
+from msgspec import Struct
+
+from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, meaning
+from gateway.ask.text.words import content_words, features, tokens
+from gateway.base.stems import stem
+from gateway.store.stop_words import STOP_WORDS, stop_words
+
+Kind = Literal["year", "number", "person"]
+
+# The share of its words that a question must have in a passage, beside names and title: more where the title is not in
+# the question, and for a sentence that stands in for an answer.
+_LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR = 0.3, 0.5, 0.5
+# Weights of a question's word in a sentence, in the ones beside it, and above it.
+_OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
+# In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
+# the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
+_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 1.0, 0.3, 0.3
+_PLACE = 0.05  # what each place among the pages costs
+# Of the best score, for a sentence that answers about as well.
+LEAST_POINT = 0.7
+_LONGEST = 400  # characters of a quotation
+_LEAST_WORDS = 4  # of a sentence
+_SHORTEST_MISSPELT, _SIMILAR = 5, 0.75
+_SHORTEST_ROOT = 6  # of words that differ in their last letter only
+
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("year", re.compile(r"\bwhen (?:was|were|did)\b|\byears?\b|\bdate\b", re.I)),
+    ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
+    ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
+)
+_YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
+_NUMBER = re.compile(
+    r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|"
+    r"infinite(?:ly)?|unlimited|single|no|none|both)\b",
+    re.I,
+)
+_DIGIT, _LETTER = re.compile("[0-9]"), re.compile(r"[^\W\d_]")
+_SEVERAL = re.compile(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b", re.I)
+# Words that ask, and say nothing about what is asked for.
+_ASKING = frozenset(
+    map(
+        stem,
+        """
+        name named call called mean meaning stand kind sort type wiki page tell describe give happen exactly work way
+        look like actually originally many much number count year date time long old one large newer big size
+        differ difference same both vs versus between
+        """.split(),  # noqa: SIM905
+    )
+)
+_VERBS = frozenset(SAME_AS.values())
+
+
+class Question(Struct, frozen=True):
+    """The stems of a question as the evidence writes them; ``names`` are among ``words``."""
+
+    names: dict[str, str]  # with the words that they are the stems of
+    words: frozenset[str]
+    kind: Kind | None
+    english: bool
+    several: bool  # its names may be on different pages, or be no names: German nouns
+
+
+class Quote(Struct, frozen=True):
+    """A sentence of page ``n``, or two, word for word, from the evidence's passage of that index.
+
+    ``clear`` if they answer the question.
+    """
+
+    n: int
+    section: int
+    passage: int
+    statements: tuple[str, ...]
+    score: float
+    clear: bool
+
+
+class Relevance:
+    """Compares a question with the passages of numbered pages.
+
+    ``hopeless`` if no passage has the names, or without names enough of the words: no model can answer from these.
+    ``doubtful`` if every passage that has the names lacks the other words: an answer must have one of them.
+    """
+
+    def __init__(self, text: str, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._every = [each.words | each.context for each in evidence.passages]
+        known = frozenset[str]().union(*self._every)
+        self.question = read_question(text, known, evidence.ordinary)
+        self._asked_as = {
+            word: asked for asked in self.question.words for word in known if _same(word, asked)
+        }
+        self._leads: dict[int, EvidencePassage] = {}
+        for each in evidence.passages:
+            self._leads.setdefault(each.n, each)
+        self._weights = self._weighed()
+        self._mean = sum(self._weights.values()) / max(1, len(self._weights)) or 1.0
+        self._shares = [
+            self._share(each, every) for each, every in zip(evidence.passages, self._every, strict=True)
+        ]
+
+    @property
+    def hopeless(self) -> str:
+        """Why no passage can answer; empty if one may."""
+        if any(share is not None for share in self._shares):
+            return ""
+        known = self._shared(self.question.names.keys(), frozenset[str]().union(*self._every))
+        unknown = [f"`{token}`" for name, token in self.question.names.items() if name not in known]
+        return f"no page has {' or '.join(unknown)}" if unknown else "it has nothing about the question"
+
+    @property
+    def doubtful(self) -> bool:
+        return all(share is None or share < _LEAST_SHARE for share in self._shares)
+
+    def _weighed(self) -> dict[str, float]:
+        """The words of the question, with less weight if more passages have them."""
+        holding = Counter(word for every in self._every for word in self._shared(self.question.words, every))
+        size = len(self._every)
+        return {
+            word: math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
+            for word in self.question.words
+        }
+
+    def _share(self, passage: EvidencePassage, every: frozenset[str]) -> float | None:
+        """The share of the question's words that the passage has, beside names and title; None if it is off topic."""
+        question, title = self.question, self._evidence.titles[passage.n]
+        named = self._shared(question.names.keys(), every | self._leads[passage.n].words)
+        if len(named) < (min(1, len(question.names)) if question.several else len(question.names)):
+            return None
+        sought = self._sought(passage.n)
+        about = bool(self._shared(question.words & (question.names.keys() | title), every))
+        if not sought or (about and not question.english):
+            return 1.0
+        if sought <= _VERBS and question.kind is not None and self._has_kind(passage.text, passage.n):
+            return 1.0
+        share = len(self._shared(sought, every)) / len(sought)
+        return share if about or share >= _LEAST_WITHOUT_TITLE else None
+
+    def _shared(self, words: Set[str], every: frozenset[str]) -> frozenset[str]:
+        """Those ``words`` of the question that are among ``every`` one of a text."""
+        return frozenset(words & {self._asked_as[word] for word in every if word in self._asked_as})
+
+    def _sought(self, n: int) -> frozenset[str]:
+        return self.question.words - self.question.names.keys() - self._evidence.titles[n]
+
+    def _has_kind(self, text: str, n: int) -> bool:
+        """Whether the text of page ``n`` has a thing of the kind that is asked for."""
+        match self.question.kind:
+            case "year":
+                return _YEAR.search(text) is not None
+            case "number":
+                return _NUMBER.search(text) is not None
+            case "person":
+                known = self.question.words | self._evidence.titles[n]
+                return bool(features(text, self._evidence.ordinary).names - known)
+        return True
+
+    def quotes(self) -> list[Quote]:
+        """The sentences that answer best: of one page, or of each page that a question about several names."""
+        every = list(self._candidates())
+        least = LEAST_POINT * max((quote.score for quote in every), default=0.0)
+        best: dict[int, Quote] = {}
+        for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
+            if quote.score >= least:
+                best.setdefault(quote.n, quote)
+        named = [quote for quote in best.values() if self._evidence.titles[quote.n] <= self.question.words]
+        return named if self.question.several and len(named) > 1 else list(best.values())[:1]
+
+    def takes_up(self, text: str, n: int) -> bool:
+        """Whether a text about page ``n`` has one of the words that are asked for beside the page's title."""
+        return any(_same(word, each) for word in meaning(content_words(text)) for each in self._sought(n))
+
+    def score(self, n: int, statement: str) -> float:
+        """How well a statement of page ``n`` answers, on the scale of the quotes."""
+        return max(
+            (
+                self._quote(index, start, start + 1).score
+                for index, passage in enumerate(self._evidence.passages)
+                for start, each in enumerate(passage.statements)
+                if passage.n == n and each.text == statement
+            ),
+            default=0.0,
+        )
+
+    def _candidates(self) -> Iterator[Quote]:
+        for index, passage in enumerate(self._evidence.passages):
+            for start in range(len(passage.statements)):
+                for end in (start + 1, start + 2):
+                    if _quotable(passage.statements, start, end):
+                        yield self._quote(index, start, end)
+
+    def _quote(self, index: int, start: int, end: int) -> Quote:
+        question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
+        statements = passage.statements
+        own = frozenset[str]().union(*(each.words for each in statements[start:end]))
+        beside = frozenset[str]().union(*(each.words for each in statements[max(0, start - 1) : end + 1]))
+        score, left = 0.0, question.words
+        for words, weight in ((own, _OWN), (beside, _BESIDE), (passage.context, _ABOVE)):
+            found = self._shared(left, words)
+            score += weight * sum(self._weights[word] for word in found)
+            left -= found
+        text = " ".join(each.text for each in statements[start:end])
+        title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
+        has_kind = self._has_kind(text, passage.n)
+        fits = share is not None and share >= _LEAST_SHARE
+        first = not sought and passage is self._leads[passage.n] and start == 0
+        score += self._mean * (
+            _KIND * (has_kind and question.kind is not None)
+            + _FITS * fits
+            + _TITLED * (title <= question.words)
+            + _FIRST * first
+            - _SECOND * (end - start - 1)
+            + _PROSE * statements[start].prose
+        )
+        said = self._shared(sought, own | passage.context)
+        return Quote(
+            passage.n,
+            passage.section,
+            index,
+            tuple(each.text for each in statements[start:end]),
+            score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
+            has_kind and (share == 1.0 or (fits and len(said) >= _LEAST_CLEAR * len(sought))),
+        )
+
+
+def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> Question:
+    """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
+    found = features(text, ordinary)
+    words: set[str] = set()
+    names: dict[str, str] = {}
+    for token in tokens(text):
+        for word in content_words(token):
+            if word in _ASKING or (word.isdigit() and token.isalpha()):
+                continue
+            (meant,) = meaning([_spelt(word, known)])
+            words.add(meant)
+            if stem(token) in found.names or _DIGIT.search(token) or not _LETTER.search(token):
+                names[meant] = token
+    kind = next((kind for kind, asks in _KINDS if asks.search(text)), None)
+    english = stop_words(token.casefold() for token in tokens(text)) == STOP_WORDS
+    several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
+    return Question(names, frozenset(words), kind, english, several)
+
+
+def _spelt(word: str, known: frozenset[str]) -> str:
+    if len(word) < _SHORTEST_MISSPELT or word in known or word in SAME_AS:
+        return word
+    similar = [each for each in {*known, *SAME_AS} if each[:1] == word[:1]]
+    return next(iter(get_close_matches(word, similar, 1, _SIMILAR)), word)
+
+
+def _same(word: str, other: str) -> bool:
+    """Whether two stems are one word, be it with another ending: extend, extension."""
+    shorter = min(len(word), len(other))
+    return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])
+
+
+def _quotable(statements: list[Statement], start: int, end: int) -> bool:
+    """Whether a line, or one or two whole sentences, can stand alone, and is not more than a reader takes in."""
+    chosen = statements[start:end]
+    if end > len(statements) or sum(len(each.text) for each in chosen) > _LONGEST:
+        return False
+    if not all(each.prose for each in chosen):
+        return len(chosen) == 1
+    begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
+    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in chosen)
