@@ -38,6 +38,7 @@ from model_host.protocol import Message, Sampling
 
 # Quotes from the history take at most one of so many parts of a prompt.
 _HISTORY_SHARE = 8
+_SEPARATOR = 2  # tokens around them
 
 # A source of prompt blocks, called with the conversation and the user's last message.
 BlockSource = Callable[[Conversation, str], Awaitable[Offer]]
@@ -137,17 +138,12 @@ class ContextBuilder:
             for summary, block in zip(summaries, counted, strict=True)
         ]
         turn_tokens = await self._turn()
-        quotes = None
-        if not compacting:  # what is recalled for one message must not cause a compaction
-            shown = _shown(verbatim(messages, at_least), summaries)
-            quotes = await self._history.recall(conversation, asked, shown, budget.limit // _HISTORY_SHARE)
         ingredients = Ingredients(
             core=core,
             persona=persona if persona.text else None,
             tasks=_named(extra, "tasks"),
             facts=_named(extra, "facts"),
             recalled=_named(extra, "recalled"),
-            history=quotes.block if quotes is not None else None,
             summaries=summaries,
             messages=messages,
             turn_tokens=turn_tokens,
@@ -155,6 +151,9 @@ class ContextBuilder:
             named=conversation.kind == "channel",
             left_out=[left for offer in offers for left in offer.left_out],
         )
+        quoted: Sequence[str] = ()
+        if not compacting:  # what is recalled for one message must not cause a compaction
+            ingredients, quoted = await self._with_history(ingredients, conversation, asked, budget)
         if not compacting and not summaries and all(message.role == "user" for message in messages):
             ingredients = self._within_time(ingredients, budget)
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
@@ -175,8 +174,21 @@ class ContextBuilder:
             conversation=conversation,
             situation=situation,
             composition=compose(ingredients, unlimited if compacting else budget),
-            quoted=quotes.sources if quotes is not None else (),
+            quoted=quoted,
         )
+
+    async def _with_history(
+        self, ingredients: Ingredients, conversation: Conversation, asked: str, budget: ContextBudget
+    ) -> tuple[Ingredients, Sequence[str]]:
+        """Add quotes that the last message recalls, as far as there is room; return the conversations they are from."""
+        room = min(
+            budget.limit // _HISTORY_SHARE, budget.limit - compose(ingredients, budget).total - _SEPARATOR
+        )
+        shown = _shown(verbatim(ingredients.messages, ingredients.verbatim), ingredients.summaries)
+        quotes = await self._history.recall(conversation, asked, shown, room)
+        if quotes is None:
+            return ingredients, ()
+        return msgspec.structs.replace(ingredients, history=quotes.block), quotes.sources
 
     def _within_time(self, ingredients: Ingredients, budget: ContextBudget) -> Ingredients:
         """Leave out of a conversation's first prompt, which is in no cache, what cannot be read in time."""

@@ -46,9 +46,9 @@ _IMAGINED = 50
 # A message is recalled by its words if it has this share of the question's weight, and at least this weight.
 _LEAST_SHARE = 0.4
 _LEAST_WEIGHT = 2.0
-# It is recalled by its vector if its similarity exceeds the mean of all messages by this many standard deviations.
-_LEAST_DEVIATIONS = 3.0
-_FEWEST = 12  # messages, for a mean that says anything
+# It is recalled by its vector if its similarity exceeds the mean of all messages by this many standard deviations,
+# which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
+_LEAST_DEVIATIONS = 5.5
 _MOST_SIMILAR = 50  # hits by vector alone
 # Two adjacent words in a message weigh more than two apart: in Vietnamese most words have two syllables.
 _PAIR_SHARE = 0.5
@@ -56,14 +56,33 @@ _PAIR_SHARE = 0.5
 _QUESTION_SHARE = 0.4
 _USUAL_LENGTH = 300  # characters; longer messages have more words by chance
 _HITS = 2
+_CANDIDATES = 8
+_LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
 _EXCERPT = 400  # characters of a quoted message
 _SNIPPET = 160
 # Scripts without spaces, and Hangul, whose words have endings: their terms are pairs of characters.
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_OPENING = "Quotes from earlier messages:"
-_CLOSING = "(End of the quotes. The new message:)"
+# What a question asks for, and what is said in any talk: such words count little.
+_WEAK = frozenset(
+    """
+    again also back best better bit call called can't come day did didn't doing don't else ever example find first fine
+    free get getting give go going gone good got great happen happened hello help here hey hi idea just keep kind know
+    last later least let like liked list long look lot made make making many maybe mean mentioned more morning much name
+    named need never new next nice no not now number ok okay once one ones only other people place please put really
+    remember remind right said same see seem short shorter something sort still sure take talk thank thanks thing things
+    think thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
+    work would write year years yes yesterday yet
+    anh ai ạ bao biết bạn bị các cái chị cho chỉ chưa còn có cùng của cũng cảm dạ em gì giúp giờ hay hãy hôm hơn khi
+    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng như
+    nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì với vậy
+    xin đang đâu để đi đã đó được đến đều đừng ừ
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
+)
+_WEAK_SHARE = 0.3
+_OPENING = "Said earlier:"
+_FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing
 
 
 class MessageMatch(Struct, frozen=True):
@@ -130,7 +149,7 @@ class History:
         """Quotes that ``asked`` recalls, in at most ``room`` tokens; often None. The prompt has ``shown`` (``seq``)."""
         within = store.out_of_prompt(conversation, shown)
         room = min(room, self._settings.recall_tokens)
-        if not room or not asked.strip():
+        if room <= 0 or not asked.strip():
             return None
         by_words = await self._database.read(lambda c: ranked(c, within, asked))
         fitting = [
@@ -138,8 +157,8 @@ class History:
         ]
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
-        best = [seq for seq, _ in fuse([fitting, outstanding])][:_HITS]
-        quotes = await self._database.read(lambda c: _with_neighbours(c, within, best))
+        best = [seq for seq, _ in fuse([fitting, outstanding])][:_CANDIDATES]
+        quotes = await self._database.read(lambda c: _with_neighbours(c, within, best, asked))
         return await self._block(quotes, asked, room) if quotes else None
 
     async def _near(self, within: Within, asked: str, owner: str) -> list[tuple[int, float]]:
@@ -164,7 +183,7 @@ class History:
     async def _block(self, quotes: Sequence[Said], asked: str, room: int) -> Recalled | None:
         zone = time_zone(self._settings.time_zone)
         lines = [_quote(each, asked, zone) for each in quotes]
-        frame, *counts = await self._inference.count([f"{_OPENING}\n{_CLOSING}", *lines])
+        frame, *counts = await self._inference.count([_OPENING, *lines])
         chosen: list[int] = []
         used = frame
         for number, count in enumerate(counts):
@@ -174,7 +193,7 @@ class History:
         if not chosen:
             return None
         chosen.sort(key=lambda number: quotes[number].seq)
-        text = "\n".join([_OPENING, *(lines[number] for number in chosen), _CLOSING])
+        text = "\n".join([_OPENING, *(lines[number] for number in chosen)])
         sources = dict.fromkeys(quotes[number].conversation for number in chosen)
         return Recalled(Block("history", used, text), list(sources))
 
@@ -194,6 +213,7 @@ def ranked(connection: apsw.Connection, within: Within, asked: str) -> list[Mess
     for term in [*_terms(words), *dict.fromkeys(pairs)]:
         found = _having(connection, within, term)
         weight = math.log1p((total - len(found) + 0.5) / (len(found) + 0.5))
+        weight *= _WEAK_SHARE if term in _WEAK or term in _PLAIN_WEAK else 1.0
         is_pair = " " in term
         whole += 0.0 if is_pair else weight
         for seq, text in found:
@@ -280,26 +300,37 @@ def _standing(text: str) -> float:
 
 def _outstanding(distances: Sequence[float]) -> int:
     """How many of the rising distances are much smaller than the others."""
-    if len(distances) < _FEWEST:
-        return 0
-    mean = sum(distances) / len(distances)
-    deviation = math.sqrt(sum((far - mean) ** 2 for far in distances) / len(distances))
+    mean = sum(distances) / max(1, len(distances))
+    deviation = math.sqrt(sum((far - mean) ** 2 for far in distances) / max(1, len(distances)))
     return sum(deviation > 0 and mean - far >= _LEAST_DEVIATIONS * deviation for far in distances)
 
 
-def _with_neighbours(connection: apsw.Connection, within: Within, best: Sequence[int]) -> list[Said]:
-    """The hits, then the messages beside them: what a reply answers, and what answers a message."""
-    hits = store.said(connection, best)
+def _with_neighbours(
+    connection: apsw.Connection, within: Within, best: Sequence[int], asked: str
+) -> list[Said]:
+    """The hits that tell more than ``asked``, then the messages beside them, which may answer or explain them."""
+    known = set(_words(asked))
+    hits = [each for each in store.said(connection, best) if _new_share(each.text, known) >= _LEAST_NEW][
+        :_HITS
+    ]
     found = {hit.seq: hit for hit in hits}
     for after in (True, False):
         for hit in hits:
             near = store.beside(connection, within, hit, after=after)
-            if near is not None:
+            if near is not None and len(_words(near.text)) >= _FEWEST_WORDS:
                 found.setdefault(near.seq, near)
     return list(found.values())
+
+
+def _new_share(text: str, known: set[str]) -> float:
+    words = set(_words(text))
+    return len(words - known) / max(1, len(words))
 
 
 def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
     when = datetime.fromtimestamp(message.created_at, zone).strftime("%Y-%m-%d %H:%M")
     who = message.speaker or ("User" if message.role == "user" else "Assistant")
-    return f"[{when}] {who}: {excerpt(message.text, asked, _EXCERPT)}"
+    return f'- {when}, {who}: "{excerpt(message.text, asked, _EXCERPT)}"'
+
+
+_PLAIN_WEAK = frozenset(map(_plain, _WEAK))

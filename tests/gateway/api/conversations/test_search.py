@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import apsw
@@ -163,8 +164,11 @@ async def test_what_left_the_prompt_is_recalled_when_asked_for(
     assert last is not None
     turn = last[-1].content
     assert isinstance(turn, str) and turn.endswith("\n\nWhat is the name of my dentist?")
-    assert f"] User: {DENTIST}\n" in turn and "] Assistant: So be it.\n" in turn
-    assert DENTIST not in text_of(replies(inference)[-1]).partition("Quotes from")[0].rpartition("[")[2]
+    quotes = turn.removesuffix("\n\nWhat is the name of my dentist?").splitlines()
+    assert quotes[0] == "Said earlier:" and quotes[1].endswith(f', User: "{DENTIST}"')
+    assert quotes[2].endswith(', Assistant: "So be it."') and re.match(
+        r"- \d{4}-\d\d-\d\d \d\d:\d\d, ", quotes[2]
+    )
     for idle in ("Thanks, that is all.", "What is the capital of Mongolia?", "Tell me a joke."):
         said = await say(client, name, idle)
         assert "history" not in said["budget"]["blocks"], idle
