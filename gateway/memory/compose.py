@@ -34,8 +34,10 @@ _LEVELS: tuple[SummaryLevel, ...] = ("reflection", "month", "today", "now", "rou
 _SUMMARIZED = "(The messages before this are summarized above.)"
 _LEFT_OUT = "(Earlier messages are left out here.)"
 _BEGINS = "(The conversation begins here.)"
-# A prompt over the limit drops the recalled block, then the oldest messages down to the last _LAST_LINES, then these
-# blocks in this order, then further messages.
+# Blocks that change with each message: they precede the last one, where they break no prefix.
+_BESIDE_THE_LAST = ("history", "recalled")
+# A prompt over the limit drops those, then the oldest messages down to the last _LAST_LINES, then these blocks in this
+# order, then further messages.
 _DROPPED = ("facts", "tasks", "conversation", "month", "today", "reflection", "now", "round", "persona")
 _LAST_LINES = 8
 # Messages are dropped in steps of this share of the limit, so that the next prompts start at the same message and share
@@ -60,16 +62,18 @@ class _CodeSummary(Struct):
 class Ingredients(Struct, frozen=True, kw_only=True):
     """Everything that a prompt may consist of, with token counts.
 
-    ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` precedes the
-    last message. ``summaries`` are the live ones, with the tokens of :func:`summary_text`; ``messages`` are those of
-    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``turn_tokens`` is what the chat template
-    adds to a turn. ``left_out`` lists what exceeded the blocks' own budgets.
+    ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` facts and
+    quotes from the ``history`` precede the last message. ``summaries`` are the live ones, with the tokens of
+    :func:`summary_text`; ``messages`` are those of :func:`gateway.store.memory.messages.open_messages`, the new one
+    included. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` lists what exceeded the blocks' own
+    budgets.
     """
 
     core: Block
     persona: Block | None = None
     tasks: Block | None = None
     facts: Block | None = None
+    history: Block | None = None
     recalled: Block | None = None
     summaries: Sequence[Summary] = ()
     messages: Sequence[StoredMessage] = ()
@@ -114,7 +118,7 @@ class Composition(Struct, frozen=True, kw_only=True):
     def _system(self) -> list[Message]:
         parts: list[TextPart] = []
         for block in self.blocks:
-            if block.name not in ("messages", "recalled"):
+            if block.name not in ("messages", *_BESIDE_THE_LAST):
                 parts.append(TextPart(("\n\n" if parts else "") + block.text))
         return [Message("system", parts)] if parts else []
 
@@ -141,8 +145,8 @@ def line_text(message: StoredMessage, named: bool) -> str:
 
 
 def lightened(ingredients: Ingredients, tokens: int, why: str) -> Ingredients:
-    """Leave out recalled facts, facts and tasks, in this order, until the prompt has at most ``tokens`` tokens."""
-    for name in ("recalled", "facts", "tasks"):
+    """Leave out quotes, recalled facts, facts and tasks, in this order, until the prompt has at most ``tokens``."""
+    for name in (*_BESIDE_THE_LAST, "facts", "tasks"):
         total = _total(ingredients, _optional_blocks(ingredients), _turns(_lines(ingredients), _BEGINS))
         if total > tokens and getattr(ingredients, name) is not None:
             left_out = [*ingredients.left_out, LeftOut(name, why)]
@@ -184,8 +188,11 @@ def _steps(
     ingredients: Ingredients, optional: Sequence[Block], lines: Sequence[Turn], step: int
 ) -> Iterator[Block | int]:
     """What to drop, one step after the other: a block, or a number of the remaining lines."""
-    by_name = {name: [block for block in optional if block.name == name] for name in ("recalled", *_DROPPED)}
-    yield from by_name.pop("recalled")
+    by_name = {
+        name: [block for block in optional if block.name == name] for name in (*_BESIDE_THE_LAST, *_DROPPED)
+    }
+    for name in _BESIDE_THE_LAST:
+        yield from by_name.pop(name)
     old = len(lines) - max(ingredients.verbatim, _LAST_LINES)
     done = 0
     for cut in _cuts(lines, step, old):
@@ -217,14 +224,12 @@ def _composition(
         sum(turn.tokens + ingredients.turn_tokens for turn in turns),
         "\n\n".join(f"[{turn.role}] {turn.text}" for turn in turns),
     )
-    before = [block for block in optional if block.name != "recalled"]
-    recalled = [block for block in optional if block.name == "recalled"]
-    if (
-        recalled and turns and turns[-1].role == "user"
-    ):  # right before the last message, where it breaks no prefix
-        text = f"{recalled[0].text}\n\n{turns[-1].text}"
+    beside = [block for block in optional if block.name in _BESIDE_THE_LAST]
+    before = [block for block in optional if block not in beside]
+    if beside and turns and turns[-1].role == "user":
+        text = "\n\n".join([*(block.text for block in beside), turns[-1].text])
         turns = [*turns[:-1], msgspec.structs.replace(turns[-1], text=text)]
-    blocks = [ingredients.core, *before, messages, *recalled]
+    blocks = [ingredients.core, *before, messages, *beside]
     return Composition(blocks=blocks, left_out=left_out, turns=turns, total=total)
 
 
@@ -236,13 +241,17 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
         if summary.level == level and _says_something(summary)
     ]
     i = ingredients
-    return [block for block in (i.persona, *summaries, i.tasks, i.facts, i.recalled) if block and block.text]
+    return [
+        block
+        for block in (i.persona, *summaries, i.tasks, i.facts, i.recalled, i.history)
+        if block and block.text
+    ]
 
 
 def _lines(ingredients: Ingredients) -> list[Turn]:
     stand_ins = {summary.first: summary for summary in ingredients.summaries if summary.level == "message"}
     lines: list[Turn] = []
-    for message in _verbatim(ingredients):
+    for message in verbatim(ingredients.messages, ingredients.verbatim):
         stand_in = stand_ins.get(message.seq)
         text = summary_text(stand_in) if stand_in else line_text(message, ingredients.named)
         tokens = stand_in.tokens if stand_in else message.tokens
@@ -278,11 +287,11 @@ def _turns(lines: Sequence[Turn], opening: str) -> list[Turn]:
     return turns
 
 
-def _verbatim(ingredients: Ingredients) -> list[StoredMessage]:
-    """Every message that no summary covers, and at least the last ``verbatim`` ones."""
-    spoken = [message for message in ingredients.messages if not message.failed]
+def verbatim(messages: Sequence[StoredMessage], at_least: int) -> list[StoredMessage]:
+    """Every message that no summary covers, and at least the last ``at_least`` ones."""
+    spoken = [message for message in messages if not message.failed]
     first_open = next((i for i, message in enumerate(spoken) if message.summarized_by is None), len(spoken))
-    return spoken[min(first_open, max(0, len(spoken) - ingredients.verbatim)) :]
+    return spoken[min(first_open, max(0, len(spoken) - at_least)) :]
 
 
 def _total(ingredients: Ingredients, optional: Sequence[Block], turns: Sequence[Turn]) -> int:
@@ -296,7 +305,7 @@ def _total(ingredients: Ingredients, optional: Sequence[Block], turns: Sequence[
 
 def _not_considered(ingredients: Ingredients) -> list[LeftOut]:
     """What the prompt leaves out by design."""
-    spoken = {message.seq for message in _verbatim(ingredients)}
+    spoken = {message.seq for message in verbatim(ingredients.messages, ingredients.verbatim)}
     failed = [message for message in ingredients.messages if message.failed]
     left_out = [LeftOut(f"message {message.seq}", "it failed") for message in failed]
     for summary in ingredients.summaries:

@@ -11,7 +11,16 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
-from gateway.memory.compose import Composition, Ingredients, compose, lightened, line_text, summary_text
+from gateway.memory.compose import (
+    Composition,
+    Ingredients,
+    compose,
+    lightened,
+    line_text,
+    summary_text,
+    verbatim,
+)
+from gateway.memory.history import History
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget
@@ -22,10 +31,14 @@ from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_counted_by
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
-from gateway.store.memory.summaries import live_summaries
+from gateway.store.memory.summaries import Summary, live_summaries
 from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
+
+# Quotes from the history take at most one of so many parts of a prompt.
+_HISTORY_SHARE = 8
+_SEPARATOR = 2  # tokens around them
 
 # A source of prompt blocks, called with the conversation and the user's last message.
 BlockSource = Callable[[Conversation, str], Awaitable[Offer]]
@@ -43,7 +56,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     record: Record
     pace: Pace = msgspec.field(default_factory=Pace)
     target_seconds: float = 0.0  # to read a conversation's first prompt; 0: no limit
-    queries: Queries | None = None  # None: facts are searched by words alone
+    queries: Queries | None = None  # None: facts and messages are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 
     async def budget(self) -> ContextBudget:
@@ -61,6 +74,7 @@ class Context(Struct, frozen=True, kw_only=True):
     conversation: Conversation
     situation: Situation
     composition: Composition
+    quoted: Sequence[str] = ()  # conversations that the prompt quotes from
 
     @property
     def budget(self) -> ContextBudget:
@@ -84,9 +98,10 @@ class Context(Struct, frozen=True, kw_only=True):
 class ContextBuilder:
     """Builds contexts. Counting tokens loads the model."""
 
-    def __init__(self, parts: MemoryParts, sources: Sequence[BlockSource] = ()) -> None:
+    def __init__(self, parts: MemoryParts, sources: Sequence[BlockSource], history: History) -> None:
         self._parts = parts
         self._sources = sources
+        self._history = history
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
@@ -107,10 +122,10 @@ class ContextBuilder:
         Raises PromptTooLongError, except when ``compacting``, which makes the prompt fit.
         """
         parts = self._parts
-        verbatim = parts.settings.verbatim_messages if conversation.policy == "ceiling" else 0
+        at_least = parts.settings.verbatim_messages if conversation.policy == "ceiling" else 0
         budget = await parts.budget()
         messages, summaries = await parts.database.read(
-            lambda c: (open_messages(c, conversation.id, verbatim), live_summaries(c, conversation.id))
+            lambda c: (open_messages(c, conversation.id, at_least), live_summaries(c, conversation.id))
         )
         messages = await self._count_lines(conversation, messages)
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
@@ -132,10 +147,13 @@ class ContextBuilder:
             summaries=summaries,
             messages=messages,
             turn_tokens=turn_tokens,
-            verbatim=verbatim,
+            verbatim=at_least,
             named=conversation.kind == "channel",
             left_out=[left for offer in offers for left in offer.left_out],
         )
+        quoted: Sequence[str] = ()
+        if not compacting:  # what is recalled for one message must not cause a compaction
+            ingredients, quoted = await self._with_history(ingredients, conversation, asked, budget)
         if not compacting and not summaries and all(message.role == "user" for message in messages):
             ingredients = self._within_time(ingredients, budget)
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
@@ -156,7 +174,21 @@ class ContextBuilder:
             conversation=conversation,
             situation=situation,
             composition=compose(ingredients, unlimited if compacting else budget),
+            quoted=quoted,
         )
+
+    async def _with_history(
+        self, ingredients: Ingredients, conversation: Conversation, asked: str, budget: ContextBudget
+    ) -> tuple[Ingredients, Sequence[str]]:
+        """Add quotes that the last message recalls, as far as there is room; return the conversations they are from."""
+        room = min(
+            budget.limit // _HISTORY_SHARE, budget.limit - compose(ingredients, budget).total - _SEPARATOR
+        )
+        shown = _shown(verbatim(ingredients.messages, ingredients.verbatim), ingredients.summaries)
+        quotes = await self._history.recall(conversation, asked, shown, room)
+        if quotes is None:
+            return ingredients, ()
+        return msgspec.structs.replace(ingredients, history=quotes.block), quotes.sources
 
     def _within_time(self, ingredients: Ingredients, budget: ContextBudget) -> Ingredients:
         """Leave out of a conversation's first prompt, which is in no cache, what cannot be read in time."""
@@ -204,6 +236,12 @@ class ContextBuilder:
             [letter] = await inference.count(["a"])
             self._turn_tokens[fingerprint] = max(1, (difference + 1) // 2 - letter)
         return self._turn_tokens[fingerprint]
+
+
+def _shown(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> list[int]:
+    """``seq`` of the messages that the prompt contains word for word, and of the last one."""
+    stood_in = {summary.first for summary in summaries if summary.level == "message"}
+    return [m.seq for m in messages if m.seq not in stood_in or m is messages[-1]]
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -101,8 +101,13 @@ class MemoryModel:
                         return text, event.reason == "stop"
         raise AssertionError("a stream ends with its result or an error")
 
-    async def stream(self, call: GenerateCall, filled: Filled) -> AsyncGenerator[GenerationEvent, None]:
-        """The events of ``call``, recorded however they end. Raises HearthError when the host cancelled it."""
+    async def stream(
+        self, call: GenerateCall, filled: Filled, quoted: Sequence[str] = ()
+    ) -> AsyncGenerator[GenerationEvent, None]:
+        """The events of ``call``, recorded however they end. ``quoted`` are conversations that it quotes from.
+
+        Raises HearthError when the host cancelled it.
+        """
         prompt, messages = filled.prompt, _parted(call.messages or [], filled)
         recorder = GenerationRecorder(
             call, prompt.name, prompt=prompt, variables=filled.variables, messages=messages
@@ -126,6 +131,7 @@ class MemoryModel:
                 details={"conversation": self.conversation, "prompt_place": filled.place},
                 generations=[recorder.record()],
                 conversation=self.conversation,
+                quoted=list(quoted),
             )
 
         try:

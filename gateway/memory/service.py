@@ -36,6 +36,7 @@ from gateway.memory.events import (
     TextDelta,
     Waiting,
 )
+from gateway.memory.history import History
 from gateway.memory.hub import Hub, News
 from gateway.memory.learning.facts import Facts
 from gateway.memory.learning.tasks import TaskKeeper
@@ -79,7 +80,8 @@ class Conversations:
         self._hub = Hub()
         facts = Facts(parts, self._hub)
         tasks = TaskKeeper(parts, self._hub)
-        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer])
+        self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
+        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer], self.history)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
@@ -249,7 +251,8 @@ class Conversations:
         pieces: list[str] = []
         end: Finished | None = None
         try:
-            async with aclosing(parts.model(conversation).stream(generate, filled)) as events:
+            model = parts.model(conversation)
+            async with aclosing(model.stream(generate, filled, context.quoted)) as events:
                 async for event in events:
                     if isinstance(event, Delta) and event.text:
                         pieces.append(event.text)

@@ -15,7 +15,7 @@ from gateway.api import openapi, page
 from gateway.api.admin import health, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
-from gateway.api.conversations import facts, tasks
+from gateway.api.conversations import facts, search, tasks
 from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
@@ -43,6 +43,7 @@ from gateway.inference.interface import Inference
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.process.wake import Waker
 from gateway.memory.context import MemoryParts
+from gateway.memory.history import MessageDocuments
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
 from gateway.models.catalog import resolve_model
@@ -69,6 +70,7 @@ ENDPOINTS = (
     *models.ENDPOINTS,
     *health.ENDPOINTS,
     *openapi.ENDPOINTS,
+    *search.ENDPOINTS,  # before the conversations, whose ids match its path
     *conversation_routes.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama_models.ENDPOINTS,
@@ -238,7 +240,11 @@ def open_search(
     local_wiki: bool,
 ) -> VectorSearch | None:
     """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
-    documents = [FactDocuments(), *(wiki_documents(settings) if local_wiki else [])]
+    documents: list[DocumentSource] = [
+        FactDocuments(),
+        MessageDocuments(),
+        *(wiki_documents(settings) if local_wiki else []),
+    ]
     search = make_search(
         settings, database, embedder, documents, lambda: inference.health().open_requests > 0
     )

@@ -83,6 +83,7 @@ class RequestRecord(StoredRequest, frozen=True, kw_only=True):
 
     generations: list[GenerationRecord] = []
     pages: list[PageRecord] = []
+    quoted: list[str] = []  # conversations whose messages are in the prompts; stored as its sources
 
 
 class RequestSummary(RequestColumns, frozen=True, kw_only=True):
@@ -107,7 +108,14 @@ def add_record(
     seq = _insert(connection, clean, redactions, size)
     if clean.conversation:
         prompts = [each.messages for each in clean.generations]
-        note_sources(connection, seq, owner=clean.owner, conversation=clean.conversation, prompts=prompts)
+        note_sources(
+            connection,
+            seq,
+            owner=clean.owner,
+            conversation=clean.conversation,
+            prompts=prompts,
+            quoted=clean.quoted,
+        )
     connection.execute("UPDATE request_totals SET records = records + 1, bytes = bytes + ?", (size,))
     _rotate(connection, max_records, max_record_bytes)
     return seq

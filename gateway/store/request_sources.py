@@ -15,17 +15,33 @@ from gateway.store.rows import as_json
 
 _LEARNED = (
     "SELECT conversation FROM facts WHERE owner = :owner AND instr(:prompts, text) > 0 "
-    "UNION SELECT conversation FROM tasks WHERE owner = :owner AND instr(:prompts, title) > 0"
+    "UNION SELECT conversation FROM tasks WHERE owner = :owner AND instr(:prompts, title) > 0 "
+    "UNION SELECT value FROM json_each(:quoted)"
 )
 
 
 def note_sources(
-    connection: apsw.Connection, request: int, *, owner: str, conversation: str, prompts: Sequence[Any]
+    connection: apsw.Connection,
+    request: int,
+    *,
+    owner: str,
+    conversation: str,
+    prompts: Sequence[Any],
+    quoted: Sequence[str],
 ) -> None:
-    """Link a stored request to the other conversations of ``owner`` whose facts or tasks are in its ``prompts``."""
+    """Link a stored request to the other conversations of ``owner`` whose facts or tasks are in its ``prompts``.
+
+    And to those that they quote, which the caller knows.
+    """
     connection.execute(
         f"INSERT INTO request_sources SELECT :request, conversation FROM ({_LEARNED}) WHERE conversation <> :own",
-        {"request": request, "owner": owner, "own": conversation, "prompts": "\n".join(_texts(prompts))},
+        {
+            "quoted": as_json(list(quoted)),
+            "request": request,
+            "owner": owner,
+            "own": conversation,
+            "prompts": "\n".join(_texts(prompts)),
+        },
     )
 
 

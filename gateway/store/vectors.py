@@ -110,6 +110,7 @@ def use_space(connection: apsw.Connection, space: Space) -> bool:
         connection.execute(f"DELETE FROM {tables.gone}")
         make_table(connection, tables, space.dimensions)
     connection.execute("DELETE FROM fact_vectors")
+    connection.execute("DELETE FROM message_vectors")
     return known is not None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from gateway.cli.facts import fact_id, fact_line
 from gateway.cli.tasks import show_tasks, task_line
 
 _BAR = 30
+_HITS = 20
 
 
 class _Command(NamedTuple):
@@ -101,6 +103,19 @@ def _undo(session: ChatSession, name: str) -> None:
     say(fact_line(left) if left else "the fact is gone", err=True)
 
 
+def _search(session: ChatSession, words: str) -> None:
+    page = session.client.get(f"/v1/conversations/search?limit={_HITS}&q={quote(words)}")
+    for hit in page["data"]:
+        when = datetime.fromtimestamp(hit["created_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
+        who = hit["speaker"] or ("you" if hit["role"] == "user" else "assistant")
+        here = hit["conversation"] == session.conversation
+        say(f"{when} {'here' if here else hit['title'] or hit['conversation'][:8]}, {who}: {hit['snippet']}")
+    if page["next"] is not None:
+        say(f"there are more than {_HITS}; more words find fewer", err=True)
+    elif not page["data"]:
+        say("nobody said that", err=True)
+
+
 def _tasks(session: ChatSession, day: str) -> None:
     query = "" if day == "all" else f"?day={quote(day or 'today')}"
     found = list(session.client.every(f"/v1/tasks{query}"))
@@ -137,6 +152,7 @@ COMMANDS = {
     "/context": _Command(_context, "the parts of the next prompt, or the text of one of them", "[BLOCK]"),
     "/compact": _Command(_compact, "compact the older messages now"),
     "/summaries": _Command(_summaries, "the summaries that replace older messages in the prompt"),
+    "/search": _Command(_search, "what was said in all conversations, best first", "WORDS"),
     "/facts": _Command(_facts, "what was learned about you", "[WORD]"),
     "/remember": _Command(_remember, "remember a fact, under a key such as home_city", "KEY TEXT"),
     "/forget": _Command(_forget, "forget a fact, by its key or the beginning of its id", "FACT"),

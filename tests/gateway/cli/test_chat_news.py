@@ -62,6 +62,8 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         assert "apples: Has apples." in typed(chat, "/context facts")
         assert "there is no block" in typed(chat, "/context nothing")
         assert "now (messages 1 to" in typed(chat, "/summaries")
+        assert "here, you: I have 10 apples" in typed(chat, "/search apples 10")
+        assert "nobody said that" in typed(chat, "/search zebra")
         assert "home_city: Huế" in typed(chat, "/remember home_city Huế")
         assert "home_city" in (facts := typed(chat, "/facts hu")) and "apples" not in facts
         assert "forgotten: Huế" in typed(chat, "/forget home_city")

@@ -1,0 +1,336 @@
+"""Search what was said earlier, for users and for the prompt.
+
+A term weighs the more, the fewer messages have it, and terms that no message has count as missing. So the share that a
+message has of a question's weight tells whether it is about the same thing, in a log of any size.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, tzinfo
+from itertools import pairwise
+
+import apsw
+from msgspec import Struct
+
+from gateway.base.errors import HearthError
+from gateway.base.ranking import fuse
+from gateway.config.settings import MemorySettings
+from gateway.inference.interface import Inference
+from gateway.memory.planning.budget import time_zone
+from gateway.memory.types import Block
+from gateway.store import fts
+from gateway.store.db import Database
+from gateway.store.memory import history as store
+from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.history import Said, Within
+from gateway.store.stop_words import stop_words
+from gateway.store.vectors import has_vectors
+from gateway.vectors.queries import Queries
+from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
+
+# Of a question; a longer one says too many things.
+_MOST_CHARACTERS = 2000
+_MOST_WORDS = 32
+# Of a term that more messages have, the newest ones are ranked.
+_MOST_ROWS = 2000
+# Of a message that is embedded.
+_MOST_EMBEDDED = 8000
+# Messages without any of the terms that are added to the log: in a short one every word is rare.
+_IMAGINED = 50
+# A message is recalled by its words if it has this share of the question's weight, and at least this weight.
+_LEAST_SHARE = 0.4
+_LEAST_WEIGHT = 2.0
+# It is recalled by its vector if its similarity exceeds the mean of all messages by this many standard deviations,
+# which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
+_LEAST_DEVIATIONS = 5.5
+_MOST_SIMILAR = 50  # hits by vector alone
+# Two adjacent words in a message weigh more than two apart: in Vietnamese most words have two syllables.
+_PAIR_SHARE = 0.5
+# A question is no evidence, least of all when it is asked again.
+_QUESTION_SHARE = 0.4
+_USUAL_LENGTH = 300  # characters; longer messages have more words by chance
+_HITS = 2
+_CANDIDATES = 8
+_LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
+_EXCERPT = 400  # characters of a quoted message
+_SNIPPET = 160
+# Scripts without spaces, and Hangul, whose words have endings: their terms are pairs of characters.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+# What a question asks for, and what is said in any talk: such words count little.
+_WEAK = frozenset(
+    """
+    again also back best better bit call called can't come day did didn't doing don't else ever example find first fine
+    free get getting give go going gone good got great happen happened hello help here hey hi idea just keep kind know
+    last later least let like liked list long look lot made make making many maybe mean mentioned more morning much name
+    named need never new next nice no not now number ok okay once one ones only other people place please put really
+    remember remind right said same see seem short shorter something sort still sure take talk thank thanks thing things
+    think thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
+    work would write year years yes yesterday yet
+    anh ai ạ bao biết bạn bị các cái chị cho chỉ chưa còn có cùng của cũng cảm dạ em gì giúp giờ hay hãy hôm hơn khi
+    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng như
+    nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì với vậy
+    xin đang đâu để đi đã đó được đến đều đừng ừ
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
+)
+_WEAK_SHARE = 0.3
+_OPENING = "Said earlier:"
+_FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing
+
+
+class MessageMatch(Struct, frozen=True):
+    """A message that was found; ``share`` and ``weight`` are of the question's terms that it has."""
+
+    seq: int
+    score: float
+    share: float
+    weight: float
+
+
+class Recalled(Struct, frozen=True):
+    """A block of quotes for a prompt, and the conversations that they come from."""
+
+    block: Block
+    sources: list[str]
+
+
+class MessageDocuments:
+    """The :class:`gateway.vectors.source.DocumentSource` of messages."""
+
+    name = "messages"
+
+    def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
+        return [
+            Document(each.seq, [EmbeddedText(each.text[:_MOST_EMBEDDED])] if each.text.strip() else [], each)
+            for each in store.pending_messages(connection, after, limit)
+        ]
+
+    def put(self, connection: apsw.Connection, made: Sequence[tuple[Document, Vectors]]) -> None:
+        for document, vectors in made:
+            message = document.row
+            store.put_message_vectors(connection, message.seq, message.text, vectors.vectors, vectors.problem)
+
+    def count(self, connection: apsw.Connection) -> Count:
+        return Count(*store.count_message_vectors(connection))
+
+    def tidy(self, connection: apsw.Connection) -> bool:
+        """Vectors go with their messages."""
+        return False
+
+
+class History:
+    def __init__(
+        self, database: Database, inference: Inference, settings: MemorySettings, queries: Queries | None
+    ) -> None:
+        self._database = database
+        self._inference = inference
+        self._settings = settings
+        self._queries = queries
+
+    async def search(self, owner: str, conversation: str | None, asked: str) -> list[int]:
+        """``seq`` of the owner's messages that have words of ``asked`` or resemble it, best first."""
+        within = store.everything(owner, conversation)
+        by_words = await self._database.read(lambda c: ranked(c, within, asked))
+        near = await self._near(within, asked, owner)
+        return [
+            seq for seq, _ in fuse([[each.seq for each in by_words], self._similar(near)[:_MOST_SIMILAR]])
+        ]
+
+    async def recall(
+        self, conversation: Conversation, asked: str, shown: Sequence[int], room: int
+    ) -> Recalled | None:
+        """Quotes that ``asked`` recalls, in at most ``room`` tokens; often None. The prompt has ``shown`` (``seq``)."""
+        within = store.out_of_prompt(conversation, shown)
+        room = min(room, self._settings.recall_tokens)
+        if room <= 0 or not asked.strip():
+            return None
+        by_words = await self._database.read(lambda c: ranked(c, within, asked))
+        fitting = [
+            each.seq for each in by_words if each.share >= _LEAST_SHARE and each.weight >= _LEAST_WEIGHT
+        ]
+        near = await self._near(within, asked, conversation.owner)
+        outstanding = self._similar(near[: _outstanding([far for _, far in near])])
+        best = [seq for seq, _ in fuse([fitting, outstanding])][:_CANDIDATES]
+        quotes = await self._database.read(lambda c: _with_neighbours(c, within, best, asked))
+        return await self._block(quotes, asked, room) if quotes else None
+
+    async def _near(self, within: Within, asked: str, owner: str) -> list[tuple[int, float]]:
+        """All messages that have vectors and their cosine distance, nearest first."""
+        queries, text = self._queries, asked[:_MOST_CHARACTERS]
+        if queries is None or not text.strip() or not await self._database.read(has_vectors):
+            return []
+        with suppress(HearthError):  # which the queries have reported
+            query = await queries.vector(text, owner)
+            found = await self._database.read(
+                lambda c: store.messages_near(c, within, query.space, query.vector)
+            )
+            if found is None:
+                queries.stale()
+            return found or []
+        return []
+
+    def _similar(self, near: Sequence[tuple[int, float]]) -> list[int]:
+        farthest = self._queries.max_distance if self._queries is not None else 0.0
+        return [seq for seq, far in near if far <= farthest]
+
+    async def _block(self, quotes: Sequence[Said], asked: str, room: int) -> Recalled | None:
+        zone = time_zone(self._settings.time_zone)
+        lines = [_quote(each, asked, zone) for each in quotes]
+        frame, *counts = await self._inference.count([_OPENING, *lines])
+        chosen: list[int] = []
+        used = frame
+        for number, count in enumerate(counts):
+            if used + count + 1 <= room:
+                used += count + 1
+                chosen.append(number)
+        if not chosen:
+            return None
+        chosen.sort(key=lambda number: quotes[number].seq)
+        text = "\n".join([_OPENING, *(lines[number] for number in chosen)])
+        sources = dict.fromkeys(quotes[number].conversation for number in chosen)
+        return Recalled(Block("history", used, text), list(sources))
+
+
+def ranked(connection: apsw.Connection, within: Within, asked: str) -> list[MessageMatch]:
+    """Messages with words of ``asked``, best first."""
+    spoken = _words(asked[:_MOST_CHARACTERS])
+    stops = stop_words(spoken)
+    telling = [word for word in dict.fromkeys(spoken) if word not in stops and not _is_letter(word)]
+    words = (telling or list(dict.fromkeys(spoken)))[:_MOST_WORDS]
+    pairs = [f"{a} {b}" for a, b in pairwise(spoken) if a in words and b in words][:_MOST_WORDS]
+    total = store.count_within(connection, within) + _IMAGINED
+    scores: defaultdict[int, float] = defaultdict(float)
+    weights: defaultdict[int, float] = defaultdict(float)
+    texts: dict[int, str] = {}
+    whole = 0.0
+    for term in [*_terms(words), *dict.fromkeys(pairs)]:
+        found = _having(connection, within, term)
+        weight = math.log1p((total - len(found) + 0.5) / (len(found) + 0.5))
+        weight *= _WEAK_SHARE if term in _WEAK or term in _PLAIN_WEAK else 1.0
+        is_pair = " " in term
+        whole += 0.0 if is_pair else weight
+        for seq, text in found:
+            texts[seq] = text
+            scores[seq] += weight * (_PAIR_SHARE if is_pair else 1.0)
+            weights[seq] += 0.0 if is_pair or not telling else weight
+    hits = [
+        MessageMatch(seq, score * _standing(texts[seq]), weights[seq] / whole if whole else 0.0, weights[seq])
+        for seq, score in scores.items()
+    ]
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
+
+
+def excerpt(text: str, asked: str, most: int = _SNIPPET) -> str:
+    """The text on one line; of a long one the part with most words of ``asked``."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    wanted = {_plain(word)[:5] for word in _words(asked) if word not in stop_words(_words(asked))}
+    places = [(match.start(), _plain(match[0])) for match in re.finditer(r"\w+", line)]
+    found = [(at, word[:5]) for at, word in places if word[:5] in wanted]
+    best = max(
+        (at for at, _ in found),
+        key=lambda at: len({word for place, word in found if at <= place < at + most}),
+        default=0,
+    )
+    begin = max(0, min(best - most // 4, len(line) - most))
+    part = line[begin : begin + most]
+    if begin:
+        part = "…" + part.partition(" ")[2] if " " in part else "…" + part
+    return part if begin + most >= len(line) else (part.rpartition(" ")[0] or part) + "…"
+
+
+def _having(connection: apsw.Connection, within: Within, term: str) -> list[tuple[int, str]]:
+    if _UNSPACED.search(term):
+        return store.messages_containing(connection, within, term, _MOST_ROWS)
+    plain = _plain(term)
+    found = store.messages_with(connection, within, fts.all_of([plain]), _MOST_ROWS)
+    if plain == term:
+        return found
+    # The index knows no diacritics. A word with some is another one with others, but also the same without any.
+    forms = {term, plain}
+    size = len(term.split())
+    return [
+        (seq, text) for seq, text in found if any(" ".join(run) in forms for run in _runs(_words(text), size))
+    ]
+
+
+def _runs(words: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (words[at : at + size] for at in range(len(words) - size + 1))
+
+
+def _terms(words: Sequence[str]) -> list[str]:
+    """The words, and pairs of characters of those without spaces between them."""
+    found: list[str] = []
+    for word in words:
+        if _UNSPACED.search(word) and len(word) > 1:
+            found += [word[at : at + 2] for at in range(len(word) - 1)]
+        else:
+            found.append(word)
+    return list(dict.fromkeys(found))
+
+
+def _words(text: str) -> list[str]:
+    """Lower-case words with their marks, in order."""
+    normal = unicodedata.normalize("NFC", text).casefold()
+    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in normal).split()
+
+
+def _plain(word: str) -> str:
+    """The word without diacritics, as the index has it."""
+    bare = (c for c in unicodedata.normalize("NFD", word.casefold()) if not "\u0300" <= c <= "\u0331")
+    return unicodedata.normalize("NFC", "".join(bare)).replace("đ", "d")
+
+
+def _is_letter(word: str) -> bool:
+    return len(word) == 1 and word.isascii()
+
+
+def _standing(text: str) -> float:
+    share = _QUESTION_SHARE if text.rstrip(" \n\"')").endswith(("?", "？")) else 1.0
+    return share / (0.8 + 0.2 * max(1.0, len(text) / _USUAL_LENGTH))
+
+
+def _outstanding(distances: Sequence[float]) -> int:
+    """How many of the rising distances are much smaller than the others."""
+    mean = sum(distances) / max(1, len(distances))
+    deviation = math.sqrt(sum((far - mean) ** 2 for far in distances) / max(1, len(distances)))
+    return sum(deviation > 0 and mean - far >= _LEAST_DEVIATIONS * deviation for far in distances)
+
+
+def _with_neighbours(
+    connection: apsw.Connection, within: Within, best: Sequence[int], asked: str
+) -> list[Said]:
+    """The hits that tell more than ``asked``, then the messages beside them, which may answer or explain them."""
+    known = set(_words(asked))
+    hits = [each for each in store.said(connection, best) if _new_share(each.text, known) >= _LEAST_NEW][
+        :_HITS
+    ]
+    found = {hit.seq: hit for hit in hits}
+    for after in (True, False):
+        for hit in hits:
+            near = store.beside(connection, within, hit, after=after)
+            if near is not None and len(_words(near.text)) >= _FEWEST_WORDS:
+                found.setdefault(near.seq, near)
+    return list(found.values())
+
+
+def _new_share(text: str, known: set[str]) -> float:
+    words = set(_words(text))
+    return len(words - known) / max(1, len(words))
+
+
+def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
+    when = datetime.fromtimestamp(message.created_at, zone).strftime("%Y-%m-%d %H:%M")
+    who = message.speaker or ("User" if message.role == "user" else "Assistant")
+    return f'- {when}, {who}: "{excerpt(message.text, asked, _EXCERPT)}"'
+
+
+_PLAIN_WEAK = frozenset(map(_plain, _WEAK))

@@ -1,0 +1,183 @@
+"""SQL of searches in the message log. ``match`` expressions must come from :mod:`gateway.store.fts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.messages import MessageRole, StoredMessage
+from gateway.store.rows import as_json, select
+from gateway.store.vectors import can_search
+
+_ALL = "SELECT id FROM conversations WHERE owner = :owner AND (:conversation IS NULL OR id = :conversation)"
+# The conversation and those that it continues. Outside channels also those with the same participants.
+_RECALLABLE = """
+WITH RECURSIVE chain (id, previous) AS (
+  SELECT id, previous FROM conversations WHERE id = :conversation
+  UNION SELECT conversations.id, conversations.previous FROM conversations
+  JOIN chain ON conversations.id = chain.previous WHERE owner = :owner
+)
+SELECT id FROM chain UNION SELECT id FROM conversations
+WHERE owner = :owner AND :kind <> 'channel' AND kind <> 'channel' AND participants = :participants
+"""
+
+
+class Within(Struct, frozen=True):
+    """The messages that a search covers: a condition and its values."""
+
+    where: str
+    values: dict[str, Any]
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """A message and the title of its conversation."""
+
+    seq: int
+    id: str
+    conversation: str
+    title: str
+    role: MessageRole
+    speaker: str
+    text: str
+    created_at: float
+
+
+def everything(owner: str, conversation: str | None) -> Within:
+    """All messages of an owner, or those of one conversation, except failed ones."""
+    return Within(f"NOT failed AND conversation IN ({_ALL})", {"owner": owner, "conversation": conversation})
+
+
+def out_of_prompt(conversation: Conversation, shown: Sequence[int]) -> Within:
+    """What the next prompt of a conversation may recall: not the messages ``shown``, which it contains.
+
+    Messages that secrets were taken from are left out.
+    """
+    return Within(
+        f"NOT failed AND NOT redactions AND conversation IN ({_RECALLABLE}) "
+        "AND seq NOT IN (SELECT value FROM json_each(:shown))",
+        {
+            "owner": conversation.owner,
+            "conversation": conversation.id,
+            "kind": conversation.kind,
+            "participants": as_json(conversation.participants),
+            "shown": as_json(list(shown)),
+        },
+    )
+
+
+def count_within(connection: apsw.Connection, within: Within) -> int:
+    found: int = connection.execute(f"SELECT count(*) FROM messages WHERE {within.where}", within.values).get
+    return found
+
+
+def messages_with(
+    connection: apsw.Connection, within: Within, match: str, limit: int
+) -> list[tuple[int, str]]:
+    """``seq`` and text of the newest messages whose words match."""
+    return _found(
+        connection,
+        "message_words JOIN messages ON seq = message_words.rowid "
+        f"WHERE message_words MATCH :sought AND {within.where} "
+        "ORDER BY message_words.rowid DESC",
+        within,
+        match,
+        limit,
+    )
+
+
+def messages_containing(
+    connection: apsw.Connection, within: Within, part: str, limit: int
+) -> list[tuple[int, str]]:
+    """``seq`` and text of the newest messages that contain ``part`` exactly; reads all of them."""
+    source = f"messages WHERE {within.where} AND instr(messages.text, :sought) ORDER BY seq DESC"
+    return _found(connection, source, within, part, limit)
+
+
+def _found(
+    connection: apsw.Connection, source: str, within: Within, sought: str, limit: int
+) -> list[tuple[int, str]]:
+    rows = connection.execute(
+        f"SELECT seq, messages.text FROM {source} LIMIT :limit",
+        {**within.values, "sought": sought, "limit": limit},
+    )
+    return [(int(str(seq)), str(text)) for seq, text in rows]
+
+
+def messages_near(
+    connection: apsw.Connection, within: Within, space: str, vector: bytes
+) -> list[tuple[int, float]] | None:
+    """``seq`` and cosine distance of every message that has vectors, nearest first.
+
+    None when the stored vectors are of another space.
+    """
+    if not can_search(connection, space):
+        return None
+    rows = connection.execute(
+        "SELECT seq, min(vec_distance_cosine(vector, :vector)) AS distance "
+        f"FROM messages JOIN message_vectors ON message = seq WHERE vector IS NOT NULL AND {within.where} "
+        "GROUP BY seq ORDER BY distance, seq DESC",
+        {**within.values, "vector": vector},
+    )
+    return [(int(str(seq)), float(str(distance))) for seq, distance in rows]
+
+
+def said(connection: apsw.Connection, seqs: Sequence[int]) -> list[Said]:
+    """These messages, in the order of ``seqs``."""
+    rows = select(
+        connection,
+        Said,
+        "(SELECT messages.*, conversations.title FROM messages JOIN conversations "
+        "ON conversations.id = messages.conversation) WHERE seq IN (SELECT value FROM json_each(?))",
+        (as_json(list(seqs)),),
+    )
+    found = {row.seq: row for row in rows}
+    return [found[seq] for seq in seqs if seq in found]
+
+
+def beside(connection: apsw.Connection, within: Within, message: Said, *, after: bool) -> Said | None:
+    """The message directly before or after another one in its conversation, if it is ``within``."""
+    way, order = (">", "ASC") if after else ("<", "DESC")
+    values = {**within.values, "beside": message.seq, "in": message.conversation}
+    seq = connection.execute(
+        f"SELECT seq FROM messages WHERE {within.where} AND seq = (SELECT seq FROM messages "
+        f"WHERE conversation = :in AND seq {way} :beside AND NOT failed ORDER BY seq {order} LIMIT 1)",
+        values,
+    ).get
+    return None if seq is None else said(connection, [int(seq)])[0]
+
+
+def pending_messages(connection: apsw.Connection, after: int, limit: int) -> list[StoredMessage]:
+    """Messages without vectors after ``seq`` ``after``, in order, except failed ones."""
+    return select(
+        connection,
+        StoredMessage,
+        "messages WHERE seq > ? AND NOT failed "
+        "AND NOT EXISTS (SELECT 1 FROM message_vectors WHERE message = seq) ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def put_message_vectors(
+    connection: apsw.Connection, message: int, text: str, vectors: Sequence[bytes], problem: str | None
+) -> None:
+    """Store a message's vectors, or why it has none; do nothing if it was erased or changed meanwhile."""
+    rows: Sequence[bytes | None] = vectors or [None]
+    for vector in rows:
+        connection.execute(
+            "INSERT INTO message_vectors SELECT seq, ?, ? FROM messages WHERE seq = ? AND text = ?",
+            (vector, problem, message, text),
+        )
+
+
+def count_message_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
+    """Number of messages that are processed, of those that failed, and of all."""
+    row = connection.execute(
+        "SELECT (SELECT count(DISTINCT message) FROM message_vectors), "
+        "(SELECT count(problem) FROM message_vectors), (SELECT count(*) FROM messages WHERE NOT failed)"
+    ).get
+    done, failed, total = row
+    return int(done), int(failed), int(total)
