@@ -78,7 +78,7 @@ class Conversations:
         self._parts = parts
         self._hub = Hub()
         facts = Facts(parts, self._hub)
-        tasks = TaskKeeper(parts, self._hub)
+        self._tasks = tasks = TaskKeeper(parts, self._hub)
         self._builder = ContextBuilder(parts, [tasks.offer, facts.offer])
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
@@ -299,6 +299,8 @@ class Conversations:
             if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known) if call.reply else None
             self._queue(connection, conversation)  # the jobs run once this message has its reply
+            if new.role == "user":
+                self._tasks.note_mentions(connection, conversation, new.text)
             return add_message(connection, new), None
 
         return await finish(parts.database.write(store))
