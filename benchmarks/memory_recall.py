@@ -26,8 +26,9 @@ from gateway.inference.interface import GenerateCall, ModelInfo
 from gateway.memory.context import MemoryParts
 from gateway.memory.events import Done, PostCall
 from gateway.memory.service import Conversations
-from gateway.models.catalog import FlowDefaults
+from gateway.models.catalog import ResolvedModel
 from gateway.models.prompts import load_prompts
+from gateway.models.served import ServedModel
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation
 from gateway.store.request_log import RequestRecord
@@ -116,8 +117,11 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
         async def forget(make: Callable[[], RequestRecord]) -> None: ...
 
         parts = MemoryParts(
-            database=database, inference=model, prompts=load_prompts(), defaults=FlowDefaults(),
-            settings=MemorySettings(facts=False, tasks=False), model_name="extractive", record=forget,
+            database=database, inference=model, prompts=load_prompts(), record=forget,
+            settings=MemorySettings(facts=False, tasks=False),
+            served=ServedModel(
+                ResolvedModel(name="extractive", path=Path("none"), size_bytes=0, ram_bytes=0, context=8192)
+            ),
             clock=lambda: now,
         )  # fmt: skip
         service = Conversations(parts)

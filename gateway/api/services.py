@@ -20,8 +20,10 @@ from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder
 from gateway.inference.interface import Inference
 from gateway.inference.process.wake import Waker
+from gateway.inference.switch import ModelSwitch
 from gateway.memory.service import Conversations
 from gateway.models.catalog import ResolvedModel
+from gateway.models.served import ServedModel
 from gateway.store.db import Database
 from gateway.telemetry.metrics import Metrics
 from gateway.vectors.parts import VectorSearch
@@ -33,7 +35,8 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     settings: Settings
-    model: ResolvedModel
+    served: ServedModel
+    switch: ModelSwitch
     database: Database
     inference: Inference
     waker: Waker
@@ -49,6 +52,11 @@ class Services:
     questions: ConcurrencyLimit
     record: Recorder
     started_at: float  # monotonic
+
+    @property
+    def model(self) -> ResolvedModel:
+        """The chat model that serves now."""
+        return self.served.current
 
 
 def services_of_scope(scope: Scope) -> Services:

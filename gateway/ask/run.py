@@ -31,6 +31,7 @@ from gateway.config.settings import AskSettings
 from gateway.inference.interface import Inference, ModelInfo
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
+from gateway.models.served import ServedModel
 from gateway.wiki.source import WikiSource
 
 _LOADING_POLL_SECONDS = 0.2
@@ -44,12 +45,22 @@ class FlowParts(Struct, frozen=True, kw_only=True):
     inference: Inference
     wiki: WikiSource
     prompts: PromptSet
-    defaults: FlowDefaults
-    notice: str | None
-    model_name: str
+    served: ServedModel
     fetch_timeout: float
     cache: CompactionCache | None = None
     answer_length: AnswerLength = msgspec.field(default_factory=AnswerLength)
+
+    @property
+    def defaults(self) -> FlowDefaults:
+        return self.served.current.defaults
+
+    @property
+    def model_name(self) -> str:
+        return self.served.current.name
+
+    @property
+    def notice(self) -> str | None:
+        return self.served.current.notice
 
 
 class QuestionRun:

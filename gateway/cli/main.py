@@ -48,7 +48,7 @@ COMMANDS = {
     "memory": _Entry("memory", "memory", "Manage the summaries of conversations."),
     "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
     "pull": _Entry("hub.pull", "pull", "Download a model."),
-    "models": _Entry("models", "models", "List known and installed models."),
+    "models": _Entry("models", "models", "List known and installed models, or switch to another."),
     "import-wiki": _Entry("imports.wiki", "import_wiki", "Fill the wiki from a MediaWiki export."),
     "doctor": _Entry("doctor.command", "doctor", "Check what this machine can run, and why."),
     "bench": _Entry("bench", "bench", "Measure a server's speed."),

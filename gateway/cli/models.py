@@ -8,16 +8,20 @@ from typing import Any
 import click
 import msgspec
 
+from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.models.catalog import Catalog, ModelRow, estimate_ram
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @json_option
 @with_local
-def models(as_json: bool, local: LocalOptions) -> None:
+@click.pass_context
+def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
     """List the models that hearth knows by name, and other files that were pulled."""
+    if context.invoked_subcommand is not None:
+        return
     settings = local.settings
     listed = _list_models(settings.data_dir, Catalog.load())
     if as_json:
@@ -30,6 +34,22 @@ def models(as_json: bool, local: LocalOptions) -> None:
         mark = "*" if name in (settings.model.name, settings.embedding.model) else ""
         rows.append([mark, name, *sizes, "yes" if model["installed"] else "no", model["description"]])
     say(table(rows))
+
+
+@models.command()
+@click.argument("name")
+@with_server
+def use(name: str, server: ServerOptions) -> None:
+    """Have the running server answer with another model, without a restart.
+
+    NAME is a name from the list or the path of a GGUF file. The next start of the server uses `model.name` again.
+    """
+    client, path = server.connect(), Path(name).expanduser()
+    if client.local and path.is_file():
+        name = str(path.resolve())  # the server runs in another folder
+    reply = client.post("/admin/model", {"model": name})
+    say(f"{reply['model']['name']} answers now (before: {reply['previous']})")
+    say("to keep it over a restart, set `model.name`", err=True)
 
 
 def _list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:

@@ -39,8 +39,8 @@ def tasks(context: click.Context, day: str | None, as_json: bool, server: Server
 @tasks.command()
 @click.argument("title")
 @click.option("--parent", help="The objective or task it belongs to; below a task it is a checklist item.")
-@click.option("--objective", is_flag=True, help="Make an objective, which is divided into tasks.")
-@click.option("--day", help="The day it is for (YYYY-MM-DD); by default today.")
+@click.option("--objective", is_flag=True, help="Make an objective, with the tasks that TITLE lists.")
+@click.option("--day", help="The day, month or year it is for (2026-11-20, 2026-11, 2026); by default today.")
 @click.option(
     "--archetype", type=click.Choice(["user", "model", "hybrid"]), help="Who does it; by default user."
 )

@@ -107,6 +107,10 @@ class HostClient:
                 retry_after=RETRY_SECONDS,
             )
 
+    def fits_in_full(self) -> bool:
+        """See :meth:`Launcher.fits_in_full`."""
+        return self._launcher.fits_in_full()
+
     @property
     def loaded(self) -> list[ResolvedModel]:
         """The model that is loaded or being loaded."""

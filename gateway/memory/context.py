@@ -28,8 +28,9 @@ from gateway.memory.planning.situation import Situation
 from gateway.memory.types import Block, BudgetReport, ContextBudget, Offer
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
+from gateway.models.served import ServedModel
 from gateway.store.db import Database
-from gateway.store.memory.conversations import Conversation, set_counted_by
+from gateway.store.memory.conversations import Conversation, set_model
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.memory.summaries import Summary, live_summaries
 from gateway.telemetry.generations import text_of
@@ -51,13 +52,20 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     inference: Inference
     prompts: PromptSet
     settings: MemorySettings
-    defaults: FlowDefaults
-    model_name: str
+    served: ServedModel
     record: Record
     pace: Pace = msgspec.field(default_factory=Pace)
     target_seconds: float = 0.0  # to read a conversation's first prompt; 0: no limit
     queries: Queries | None = None  # None: facts and messages are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
+
+    @property
+    def defaults(self) -> FlowDefaults:
+        return self.served.current.defaults
+
+    @property
+    def model_name(self) -> str:
+        return self.served.current.name
 
     async def budget(self) -> ContextBudget:
         return make_budget(self.settings, (await self.inference.model_info()).context)
@@ -203,7 +211,7 @@ class ContextBuilder:
     ) -> list[StoredMessage]:
         """Count imported lines, which have no token counts, and all lines after a change of the model."""
         named = conversation.kind == "channel"
-        changed = conversation.counted_by != self._parts.model_name
+        changed = {conversation.model, conversation.counted_by} != {self._parts.model_name}
         missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
         if not missing and not changed:
             return messages
@@ -212,7 +220,7 @@ class ContextBuilder:
 
         def store(connection: apsw.Connection) -> None:
             set_tokens(connection, known)
-            set_counted_by(connection, conversation.id, self._parts.model_name)
+            set_model(connection, conversation.id, self._parts.model_name)
 
         await self._parts.database.write(store)
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]

@@ -24,7 +24,12 @@ from model_host.protocol import Delta, Finished, Message, TextPart
 Record = Callable[[Callable[[], RequestRecord]], Coroutine[Any, Any, None]]
 
 # The kinds of record by prompt; all other prompts make summaries.
-_KINDS: dict[str, Kind] = {"reflection": "reflection", "facts": "facts", "tasks": "tasks"}
+_KINDS: dict[str, Kind] = {
+    "reflection": "reflection",
+    "facts": "facts",
+    "tasks": "tasks",
+    "objective": "tasks",
+}
 
 
 class Filled(Struct, frozen=True):

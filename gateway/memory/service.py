@@ -79,7 +79,7 @@ class Conversations:
         self._parts = parts
         self._hub = Hub()
         facts = Facts(parts, self._hub)
-        tasks = TaskKeeper(parts, self._hub)
+        self._tasks = tasks = TaskKeeper(parts, self._hub)
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
         self._builder = ContextBuilder(parts, [tasks.offer, facts.offer], self.history)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
@@ -302,6 +302,8 @@ class Conversations:
             if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known) if call.reply else None
             self._queue(connection, conversation)  # the jobs run once this message has its reply
+            if new.role == "user":
+                self._tasks.note_mentions(connection, conversation, new.text)
             return add_message(connection, new), None
 
         return await finish(parts.database.write(store))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from gateway.api import openapi, page
-from gateway.api.admin import health, requests
+from gateway.api.admin import health, model, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
 from gateway.api.conversations import facts, search, tasks
@@ -36,18 +38,19 @@ from gateway.ask.run import FlowParts
 from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
 from gateway.config.settings import Settings
-from gateway.inference.client import HostClient
 from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.process.wake import Waker
+from gateway.inference.switch import ModelSwitch, Resolve, SwitchableInference
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import MessageDocuments
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.models.catalog import resolve_model
-from gateway.models.prompts import load_prompts
+from gateway.models.catalog import ResolvedModel, resolve_model
+from gateway.models.prompts import PromptSet, load_prompts
+from gateway.models.served import ServedModel
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
@@ -69,6 +72,7 @@ ENDPOINTS = (
     *tokens.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
+    *model.ENDPOINTS,
     *openapi.ENDPOINTS,
     *search.ENDPOINTS,  # before the conversations, whose ids match its path
     *conversation_routes.ENDPOINTS,
@@ -140,23 +144,27 @@ async def open_services(
 ) -> Services:
     """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
     metrics: Metrics = app.state.metrics
-    model, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
-    check(settings, prompts, model if inference is None else None)
+    configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
+    check(settings, prompts, configured if inference is None else None)
     database = database or await open_database(settings, stack)
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
-    served, embedding = open_models(settings, stack, metrics, inference)
-    waker = Waker(served)
+    served = ServedModel(configured)
+    chat, embedding = open_models(settings, stack, metrics, inference, served)
+    switch = ModelSwitch(
+        chat if isinstance(chat, SwitchableInference) else None, partial(named_model, settings, prompts)
+    )
+    inference = MeteredInference(chat, metrics)
+    waker = Waker(inference)
     stack.push_async_callback(waker.close)
-    search = open_search(settings, stack, metrics, database, served, embedding, local_wiki=wiki is None)
+    search = open_search(settings, stack, metrics, database, inference, embedding, local_wiki=wiki is None)
     record = Recorder(settings.log, database, metrics)
     memory = MemoryParts(
         database=database,
-        inference=served,
+        inference=inference,
         prompts=prompts,
         settings=settings.memory,
-        defaults=model.defaults,
-        model_name=model.name,
+        served=served,
         record=record,
         target_seconds=settings.ask.target_seconds,
         queries=search.queries if search is not None else None,
@@ -169,20 +177,19 @@ async def open_services(
         search.indexer.start(app.state.supervision)
     flow = FlowParts(
         settings=settings.ask,
-        inference=served,
+        inference=inference,
         wiki=wiki,
         prompts=prompts,
-        model_name=model.name,
-        defaults=model.defaults,
-        notice=model.notice,
+        served=served,
         fetch_timeout=settings.wiki.fetch_timeout_seconds,
         cache=CompactionCache(database),
     )
     return Services(
         settings=settings,
-        model=model,
+        served=served,
+        switch=switch,
         database=database,
-        inference=served,
+        inference=inference,
         waker=waker,
         embedding=embedding,
         search=search,
@@ -207,26 +214,45 @@ async def open_database(settings: Settings, stack: AsyncExitStack) -> Database:
 
 
 def open_models(
-    settings: Settings, stack: AsyncExitStack, metrics: Metrics, inference: Inference | None
+    settings: Settings,
+    stack: AsyncExitStack,
+    metrics: Metrics,
+    inference: Inference | None,
+    served: ServedModel,
 ) -> tuple[Inference, Embedder]:
     """Both models, each in a host of its own that starts on demand and knows what the other one has loaded."""
-    hosts: list[HostClient] = []
+    chat: list[SwitchableInference] = []
     embedder = make_embedder(
-        settings, lambda: [model for host in hosts for model in host.loaded], metrics.embedded
+        settings, lambda: [model for each in chat for model in each.loaded], metrics.embedded
     )
     stack.push_async_callback(embedder.close)
     if inference is None:
-        inference = HostInference(
-            lambda: resolve_model(settings),
-            settings.model,
-            snapshots=settings.data_dir / "snapshots",
-            thread_plans=ThreadPlans(settings.thread_plan_dir),
-            beside=lambda: embedder.loaded,
+        plans = ThreadPlans(settings.thread_plan_dir)
+
+        def make(resolve: Resolve, beside: Callable[[], Sequence[ResolvedModel]]) -> HostInference:
+            return HostInference(
+                resolve,
+                settings.model,
+                snapshots=settings.data_dir / "snapshots",
+                thread_plans=plans,
+                beside=lambda: [*embedder.loaded, *beside()],
+            )
+
+        inference = SwitchableInference(
+            served, partial(resolve_model, settings), make, settings.model.start_timeout_seconds
         )
-        hosts.append(inference)
+        chat.append(inference)
         stack.push_async_callback(inference.close)
     metrics.watch(inference.health)
-    return MeteredInference(inference, metrics), embedder
+    return inference, embedder
+
+
+def named_model(settings: Settings, prompts: PromptSet, name: str) -> tuple[ResolvedModel, Resolve]:
+    """The chat model of that name and how to find it again. Raises ConfigurationError if the settings exclude it."""
+    wanted = msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name))
+    model = resolve_model(wanted)
+    check(wanted, prompts, model)
+    return model, partial(resolve_model, wanted)
 
 
 def open_search(

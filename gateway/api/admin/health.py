@@ -190,6 +190,7 @@ class AdminHealth(Struct, frozen=True, kw_only=True):
     tokens_per_second: Speeds
     kv: CacheStatus
     model: ModelStatus
+    switching_to: str | None  # the model that is being loaded to replace it
     embedding: EmbeddingStatus | None
     database: DatabaseStatus
     wiki: WikiHealth
@@ -253,6 +254,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
         tokens_per_second=Speeds.of(health),
         kv=CacheStatus.of(health),
         model=ModelStatus.of(services.model, health),
+        switching_to=services.switch.switching_to,
         embedding=embedding,
         database=database,
         wiki=wiki,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import date, datetime
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.parsing.paging import Listed, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
+from gateway.memory.learning.objectives import split_listed
 from gateway.memory.planning.budget import time_zone
 from gateway.store.memory.tasks import (
     Archetype,
@@ -24,6 +24,7 @@ from gateway.store.memory.tasks import (
     NewTask,
     State,
     Task,
+    add_objective,
     add_task,
     delete_task,
     get_task,
@@ -32,7 +33,7 @@ from gateway.store.memory.tasks import (
 )
 
 Title = Annotated[str, Meta(min_length=1, max_length=300)]
-Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+Day = Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")]  # or a month, or a year
 
 
 class Tool(Body, frozen=True):
@@ -43,7 +44,10 @@ class Tool(Body, frozen=True):
 
 
 class NewTaskBody(Body, frozen=True, kw_only=True):
-    """POST /v1/tasks. Checklist items need ``parent``; a ``breakpoint`` asks its ``question`` first."""
+    """POST /v1/tasks. Checklist items need ``parent``; a ``breakpoint`` asks its ``question`` first.
+
+    ``day`` may be a month or a year: such tasks are on a day's list once they are mentioned.
+    """
 
     title: Title
     level: Level = "task"
@@ -65,13 +69,13 @@ class TaskChange(Body, frozen=True, kw_only=True):
 
 
 class TaskQuery(Listed, frozen=True, kw_only=True):
-    day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}-[0-9]{2}-[0-9]{2})$")] | UnsetType = UNSET
+    day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}(-[0-9]{2}){0,2})$")] | UnsetType = UNSET
     state: State | UnsetType = UNSET
-    before: Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}~[^~\n]{1,100}$")] | UnsetType = UNSET
+    before: Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
-    """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD or ``today``."""
+    """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD, YYYY-MM, YYYY or ``today``."""
     asked, owner = query_of(request, TaskQuery), request.owner
     day = None
     if asked.day is not UNSET:
@@ -92,7 +96,7 @@ async def show(request: ApiRequest) -> Struct:
 
 
 async def create(request: ApiRequest) -> Struct:
-    """A new objective, task or checklist item."""
+    """A new objective, task or checklist item. Tasks that an objective's title lists are made with it."""
     body, redactions = without_secrets(await read_body(request, NewTaskBody))
     new = NewTask(
         owner=request.owner,
@@ -100,6 +104,10 @@ async def create(request: ApiRequest) -> Struct:
         redactions=redactions,
         **msgspec.to_builtins(body) | {"day": _checked_day(body.day) if body.day else _today(request)},
     )
+    if new.level == "objective":
+        objective = split_listed(new.title)
+        new = msgspec.structs.replace(new, title=objective.title)
+        return shown(await request.write(lambda c: add_objective(c, new, objective.tasks)))
     return shown(await request.write(lambda c: add_task(c, new)))
 
 
@@ -136,11 +144,10 @@ def _today(request: ApiRequest) -> str:
 
 def _checked_day(day: str) -> str:
     try:
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", day):
-            return date.fromisoformat(day).isoformat()
+        date.fromisoformat((day + "-01-01")[: len("2026-11-20")])
     except ValueError:
-        pass
-    raise invalid("day", "send a date such as 2026-11-20")
+        raise invalid("day", "send a date such as 2026-11-20, a month such as 2026-11, or a year") from None
+    return day
 
 
 ENDPOINTS = (

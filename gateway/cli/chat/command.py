@@ -40,7 +40,9 @@ def chat(
     elif terminal and not new and system is None:
         found = _last(client)
     news = NewsBoard(client, _PROMPT) if terminal else None
-    name = None if found is None else _continued(client, found, model)
+    if found is not None and found["model"] not in ("", model):
+        say(f"the model was {found['model']} and is {model} now; the conversation goes on", err=True)
+    name = None if found is None else str(found["id"])
     session = ChatSession(client, news, system, max_tokens, name)
     while True:
         if news is not None:
@@ -82,21 +84,6 @@ def _last(client: GatewayClient) -> dict[str, Any] | None:
         last = " ".join(lines[-1]["text"].split())
         say(f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True)
     return found
-
-
-def _continued(client: GatewayClient, found: dict[str, Any], model: str) -> str:
-    """Return the id of the conversation to continue. If the model has changed, a new one begins with a summary."""
-    name = str(found["id"])
-    if found["model"] in ("", model) or found["archived_at"] is not None:
-        return name
-    change = f"the model was {found['model']} and is {model} now"
-    try:
-        new = str(client.post(f"/v1/conversations/{name}/rollover")["id"])
-    except HearthError as error:
-        say(f"{change}; without a summary the conversation goes on as it is: {error.message}", err=True)
-        return name
-    say(f"{change}: a new conversation goes on from a summary, the old one is archived", err=True)
-    return new
 
 
 def _read_line(news: NewsBoard | None) -> str | None:

@@ -25,6 +25,7 @@ from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
 from gateway.models.catalog import ResolvedModel, resolve_model
 from gateway.models.prompts import PromptSet, load_prompts
+from gateway.models.served import ServedModel
 from gateway.server.app import open_wiki, wiki_documents
 from gateway.server.consistency import check
 from gateway.store.db import Database
@@ -116,9 +117,7 @@ class Setup:
             inference=host,
             wiki=wiki,
             prompts=self._prompts(),
-            defaults=model.defaults,
-            notice=None,
-            model_name=model.name,
+            served=ServedModel(model),
             fetch_timeout=self.settings.wiki.fetch_timeout_seconds,
         )
         return FlowAsker(AskFlow(parts, keep), records, self.settings.ask.deadline_seconds)

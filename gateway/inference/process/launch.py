@@ -98,6 +98,20 @@ class Launcher:
         if not in_memory:
             fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
 
+    def fits_in_full(self) -> bool:
+        """Whether memory holds the model with all its cells beside what is loaded. Blocks on the file system.
+
+        Raises ModelUnavailableError if it never can, or if the file is no model.
+        """
+        model, _ = self._resolved()
+        try:
+            fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+        except ModelUnavailableError as error:
+            if error.retry_after is None:
+                raise
+            return False
+        return fitting.context == model.context
+
     def _resolved(self) -> tuple[ResolvedModel, tuple[str, int, int]]:
         model = self._model() if callable(self._model) else self._model
         return model, _identity(model)

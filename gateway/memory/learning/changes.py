@@ -8,12 +8,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.memory.learning.entailment import state_follows, task_follows
-from gateway.memory.learning.statements import quoted_statement
+from gateway.memory.learning.entailment import content, state_follows, task_follows
+from gateway.memory.learning.statements import quoted_statement, stems
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.tasks import State, Task
+from gateway.store.memory.tasks import TASK_ID, State, Task
 
-MENTION = re.compile(r"@([OT]-[0-9]{8}-[0-9]{2})(?![0-9])")
+MENTION = re.compile(rf"(?<![\w-])({TASK_ID})(?![0-9])")
 MAX_CHANGES = 8
 _MARKS: dict[State, str] = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
 
@@ -28,8 +28,14 @@ class Change(Struct, frozen=True):
 
 
 def mentions(text: str) -> list[str]:
-    """Ids of tasks and objectives that a text mentions with ``@``, each once."""
+    """Ids of tasks and objectives that a text mentions, each once."""
     return list(dict.fromkeys(MENTION.findall(text)))
+
+
+def is_named(title: str, text: str) -> bool:
+    """Whether a text contains all words of a title that say something; a single one is too few to tell."""
+    words, spoken = content(title), frozenset(stems(text))
+    return len(words) > 1 and words <= spoken
 
 
 def as_lines(tasks: Sequence[Task]) -> list[str]:

@@ -198,10 +198,19 @@ def taken_back(key: str, said: QuotedStatement) -> bool:
     return any(_known(word, clause, expressed) for word in stems(key))
 
 
+def content(text: str) -> frozenset[str]:
+    """The stems of the words that say something."""
+    return frozenset(stems(text)) - _FUNCTION_WORDS
+
+
 def task_follows(title: str, said: QuotedStatement) -> bool:
     """Whether somebody asked for the task in the statement."""
-    if not _REQUEST.search(said.sentence) or _REFUSED.search(said.sentence):
-        return False
+    asked = _REQUEST.search(said.sentence) and not _REFUSED.search(said.sentence)
+    return bool(asked) and words_follow(title, said)
+
+
+def words_follow(title: str, said: QuotedStatement) -> bool:
+    """Whether the sentence has all words of the title."""
     spoken = frozenset(stems(said.sentence))
     return all(_known(word, spoken, ()) for word in stems(title))
 

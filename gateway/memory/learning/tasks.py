@@ -1,4 +1,4 @@
-"""Tasks in conversations: today's in every prompt, others when mentioned, changes read after each exchange."""
+"""Tasks in conversations: today's list is in every prompt, changes are read after each exchange."""
 
 from __future__ import annotations
 
@@ -12,13 +12,29 @@ import msgspec
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
-from gateway.memory.learning.changes import Change, accept, as_lines, mentions
+from gateway.memory.learning.changes import Change, accept, as_lines, is_named, mentions
+from gateway.memory.learning.entailment import content
+from gateway.memory.learning.objectives import NamedTask, Objective, named_tasks, stated_objective
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
-from gateway.store.memory.tasks import NewTask, Task, add_task, get_task, save_task, tasks_named, tasks_of_day
+from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.tasks import (
+    Level,
+    NewTask,
+    Task,
+    add_task,
+    get_task,
+    open_tasks_besides,
+    save_task,
+    tasks_named,
+    tasks_of_day,
+)
+
+# Of the heading, and of the line that counts what is left out.
+_FRAME_TOKENS = 16
 
 
 class TaskKeeper:
@@ -33,26 +49,31 @@ class TaskKeeper:
         return datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """Blocks of today's tasks, finished ones included, and of those that the last message mentions."""
+        """Today's list, finished tasks included."""
         room = self._parts.settings.task_tokens
         if not room or conversation.kind == "channel":  # the owner's list is private
             return Offer()
-        names = mentions(asked)
-        today, named = await self._parts.database.read(
-            lambda c: (
-                tasks_of_day(c, conversation.owner, self.today()),
-                tasks_named(c, conversation.owner, names) if names else [],
-            )
-        )
-        shown = {task.id for task in today}
-        offers = [
-            await self._offer("tasks", "Tasks of today:", today, room),
-            await self._offer("recalled", "Tasks mentioned:", [t for t in named if t.id not in shown], room),
-        ]
-        return Offer(
-            [block for offer in offers for block in offer.blocks],
-            [left for offer in offers for left in offer.left_out],
-        )
+        today = self.today()
+        tasks = await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
+        if not tasks:
+            return Offer()
+        lines, left = await self._lines(tasks, room)
+        text = "\n".join(["Tasks of today:", *lines])
+        [tokens] = await self._parts.inference.count([text])
+        why = f"no room: memory.task_tokens is {room}"
+        return Offer([Block("tasks", tokens, text)], [LeftOut(f"{left} lines of tasks", why)] if left else [])
+
+    def note_mentions(self, connection: apsw.Connection, conversation: Conversation, text: str) -> None:
+        """Put tasks of other days that a user's message mentions on today's list, where they stay."""
+        if conversation.kind == "channel":
+            return
+        owner, today = conversation.owner, self.today()
+        named = {task.id: task for task in tasks_named(connection, owner, mentions(text))}
+        found = [named[name] for name in mentions(text) if name in named]
+        found += [each for each in open_tasks_besides(connection, owner, today) if is_named(each.title, text)]
+        for task in found:
+            if today not in (task.day, *task.days):
+                save_task(connection, msgspec.structs.replace(task, days=[*task.days, today]))
 
     async def run(self, job: Job) -> None:
         """Read the unread messages; the changes, the watermark and the end of the job are one transaction."""
@@ -66,65 +87,131 @@ class TaskKeeper:
             )
         )
         known = list({task.id: task for task in [*today, *named]}.values())
-        shown = await self._within(as_lines(known), self._parts.settings.task_tokens)
+        shown, _ = await self._lines(known, self._parts.settings.task_tokens)
         accepted: list[tuple[Change, int]] = []
-        for text in reading.texts if reading.by_users and conversation.kind != "channel" else []:
+        private = conversation.kind != "channel"
+        objectives = await self._objectives(conversation, reading.messages) if private else []
+        for text in reading.texts if reading.by_users and private else []:
             proposed = await propose(
                 self._parts, conversation, "tasks", Change, text=text, known="\n".join(shown)
             )
             accepted += accept(proposed, reading.messages, known)
 
         def apply(connection: apsw.Connection) -> list[str]:
-            return [self._apply(connection, conversation, each, message) for each, message in accepted]
+            stated = [
+                self._add_objective(connection, conversation, each, message) for each, message in objectives
+            ]
+            return stated + [
+                self._apply(connection, conversation, each, message) for each, message in accepted
+            ]
 
         await conclude(self._parts.database, self._hub, job, reading, apply)
+
+    async def _objectives(
+        self, conversation: Conversation, messages: Sequence[StoredMessage]
+    ) -> list[tuple[Objective, int]]:
+        """The objectives that users state, each with the ``seq`` of its message.
+
+        Where they list no tasks, the model finds those that the message names.
+        """
+        found: list[tuple[Objective, int]] = []
+        for message in messages:
+            objective = stated_objective(message.text) if message.role == "user" else None
+            if objective is None:
+                continue
+            if not objective.tasks:
+                proposed = await propose(
+                    self._parts,
+                    conversation,
+                    "objective",
+                    NamedTask,
+                    text=message.text,
+                    known=objective.title,
+                )
+                objective = msgspec.structs.replace(objective, tasks=named_tasks(proposed, message))
+            found.append((objective, message.seq))
+        return found
+
+    def _add_objective(
+        self, connection: apsw.Connection, conversation: Conversation, objective: Objective, message: int
+    ) -> str:
+        """Add an objective with its tasks, or the tasks that an open one of the same words lacks."""
+        owner, today = conversation.owner, self.today()
+        same = [
+            task
+            for task in open_tasks_besides(connection, owner, "")
+            if task.level == "objective" and content(task.title) == content(objective.title)
+        ]
+        new = self._new(conversation, message, objective.title, "objective", None)
+        period = today[: objective.period]
+        new = msgspec.structs.replace(new, day=period, days=[] if period == today else [today])
+        above = same[0] if same else add_task(connection, new)
+        for title in objective.tasks:
+            task = self._new(conversation, message, title, "task", above.id)
+            self._add(connection, msgspec.structs.replace(task, day=above.day))
+        return above.id
+
+    def _new(
+        self, conversation: Conversation, message: int, title: str, level: Level, parent: str | None
+    ) -> NewTask:
+        title, redactions = redact(title.strip())
+        return NewTask(
+            owner=conversation.owner,
+            level=level,
+            parent=parent,
+            archetype="user",
+            title=title,
+            day=self.today(),
+            created_at=time.time(),
+            conversation=conversation.id,
+            message=message,
+            redactions=redactions,
+        )
+
+    def _add(self, connection: apsw.Connection, new: NewTask) -> str:
+        """Add a task, unless an unfinished one on the same list has the same words."""
+        others = tasks_named(connection, new.owner, [new.parent]) if new.parent else []
+        others += tasks_of_day(connection, new.owner, self.today())
+        for task in others:
+            unfinished = task.level == new.level and task.state not in ("done", "cancelled")
+            if unfinished and content(task.title) == content(new.title):
+                return task.id
+        return add_task(connection, new).id
 
     def _apply(
         self, connection: apsw.Connection, conversation: Conversation, change: Change, message: int
     ) -> str:
-        now = time.time()
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
-            title, redactions = redact(change.title.strip())
-            new = NewTask(
-                owner=conversation.owner,
-                level="checklist" if parent else "task",
-                parent=parent,
-                archetype="user",
-                title=title,
-                day=self.today(),
-                created_at=now,
-                conversation=conversation.id,
-                message=message,
-                redactions=redactions,
-            )
-            return add_task(connection, new).id
+            level: Level = "checklist" if parent else "task"
+            return self._add(connection, self._new(conversation, message, change.title, level, parent))
         task = get_task(connection, change.id, conversation.owner)
         save_task(
             connection,
-            msgspec.structs.replace(task, state=change.op, message=message, updated_at=now),
+            msgspec.structs.replace(task, state=change.op, message=message, updated_at=time.time()),
         )
         return task.id
 
-    async def _offer(self, name: str, heading: str, tasks: Sequence[Task], room: int) -> Offer:
-        """A block of the tasks that fit ``room`` tokens; its last line counts those that do not."""
-        if not tasks:
-            return Offer()
-        every = [heading, *as_lines(tasks)]
-        lines = await self._within(every, room)
-        text = "\n".join(lines)
-        [tokens] = await self._parts.inference.count([text])
-        left = len(every) - len(lines) + 1 if lines != every else 0
-        why = f"no room: memory.task_tokens is {room}"
-        return Offer([Block(name, tokens, text)], [LeftOut(f"{left} lines of {name}", why)] if left else [])
+    async def _lines(self, tasks: Sequence[Task], room: int) -> tuple[list[str], int]:
+        """The lines that fit ``room`` tokens in their order, and the number of the others, which the last line says.
 
-    async def _within(self, lines: Sequence[str], room: int) -> list[str]:
-        """The first lines that fit ``room`` tokens, then one with the number of the others, if any."""
-        used = 8
-        kept: list[str] = []
-        for line, count in zip(lines, await self._parts.inference.count(list(lines)), strict=True):
-            used += count + 1
-            if used > room:
-                return [*kept, f"({len(lines) - len(kept)} more)"]
-            kept.append(line)
-        return kept
+        Mentioned tasks and the newest ones come first, checklists last. The first one is there whatever its length.
+        """
+        lines, today = as_lines(tasks), self.today()
+        counts = await self._parts.inference.count(lines)
+        place = {task.id: index for index, task in enumerate(tasks)}
+
+        def urgency(index: int) -> tuple[bool, bool, int, int]:
+            task = tasks[index]
+            above = place.get(task.parent or "", index) if task.level == "checklist" else index
+            return task.level == "checklist", today not in tasks[above].days, -above, index
+
+        used, kept = _FRAME_TOKENS, set[int]()
+        for index in sorted(range(len(tasks)), key=urgency):
+            used += counts[index] + 1
+            if used > room and kept:
+                break
+            kept.add(index)
+        left = len(lines) - len(kept)
+        shown = [line for index, line in enumerate(lines) if index in kept]
+        return [*shown, *([f"({left} more are left out here)"] if left else [])], left

@@ -49,7 +49,9 @@ class HistoryCompactor:
         self._places = asyncio.Semaphore(_AT_ONCE)
         # Summaries of parts of unfinished compactions, by conversation.
         self._finished: defaultdict[str, dict[tuple[object, ...], str]] = defaultdict(dict)
-        self._refused: set[int] = set()  # extracts that this model could not replace (``seq``)
+        self._refused: set[tuple[str, int]] = (
+            set()
+        )  # models, and extracts that they could not replace (``seq``)
 
     def seconds_left(self, conversation: str) -> float | None:
         """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
@@ -110,12 +112,13 @@ class HistoryCompactor:
         context = await self._builder.build(conversation, compacting=True)
         written = 0
         for summary in context.situation.summaries:
-            if summary.prompt_name == EXTRACT and summary.seq not in self._refused:
+            attempt = (self._parts.model_name, summary.seq)
+            if summary.prompt_name == EXTRACT and attempt not in self._refused:
                 try:
                     await self._rewrite(context, summary, self._parts.prompts)
                     written += 1
                 except SummaryRejectedError:
-                    self._refused.add(summary.seq)
+                    self._refused.add(attempt)
         self.forget(conversation.id)
         if written:
             self._hub.publish(conversation.id, "compacted", summaries=written)

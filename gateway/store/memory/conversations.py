@@ -89,8 +89,11 @@ def save_conversation(connection: apsw.Connection, conversation: Conversation) -
         raise NotFoundError(f"there is no conversation `{conversation.id}` any more", param="id")
 
 
-def set_counted_by(connection: apsw.Connection, conversation: str, model: str) -> None:
-    connection.execute("UPDATE conversations SET counted_by = ? WHERE id = ?", (model, conversation))
+def set_model(connection: apsw.Connection, conversation: str, model: str) -> None:
+    """The conversation goes on with ``model``, which has counted its messages' tokens."""
+    connection.execute(
+        "UPDATE conversations SET model = ?1, counted_by = ?1 WHERE id = ?2", (model, conversation)
+    )
 
 
 def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:

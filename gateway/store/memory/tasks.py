@@ -1,7 +1,7 @@
 """SQL of tasks, on three levels: objective, task, checklist item.
 
-Ids sort by day: ``O-20261120-01`` and ``T-20261120-03`` contain the day of creation, ``T-20261120-03.c2`` is the second
-item of a checklist.
+Ids contain the day that a task was made for, or its month or year: ``T-20261120-03``, ``O-202611-01``, ``O-2026-01``.
+``T-20261120-03.c2`` is the second item of a checklist.
 """
 
 from __future__ import annotations
@@ -22,16 +22,21 @@ State = Literal["open", "doing", "waiting", "done", "cancelled"]
 
 # The level of a parent.
 _PARENTS: dict[Level, Level | None] = {"objective": None, "task": "objective", "checklist": "task"}
+TASK_ID = r"[OT]-[0-9]{4}(?:[0-9]{2}){0,2}-[0-9]{2}"
 # Lists show an item after its task.
 _TOP = "iif(level = 'checklist', parent, id)"
+# Tasks that a message's words are compared with.
+_MOST_CONSIDERED = 200
+_LISTED = "instr(days, json_quote({}))"
 _MOST_A_DAY = 99
 _MOST_ITEMS = 999
 
 
 class NewTask(Struct, frozen=True, kw_only=True):
-    """A task to create. ``day`` is YYYY-MM-DD; an item has its task's day.
+    """A task to create. ``day`` is YYYY-MM-DD, YYYY-MM or YYYY; an item has its task's day.
 
-    ``tool`` is ``{"name", "arguments"}``, for a runner to call. ``message`` (``seq``) caused the last change.
+    ``days`` are other days on whose list it is, because it was mentioned then. ``tool`` is ``{"name", "arguments"}``,
+    for a runner to call. ``message`` (``seq``) caused the last change.
     """
 
     owner: str
@@ -47,6 +52,7 @@ class NewTask(Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     message: int | None = None
     redactions: int = 0  # secrets redacted from its texts
+    days: list[str] = []
 
 
 class Task(NewTask, frozen=True, kw_only=True):
@@ -74,6 +80,17 @@ def add_task(connection: apsw.Connection, new: NewTask) -> Task:
     return task
 
 
+def add_objective(connection: apsw.Connection, new: NewTask, titles: Sequence[str]) -> Task:
+    """Create an objective and its tasks. Raises as :func:`add_task`."""
+    objective = add_task(connection, new)
+    for title in titles:
+        add_task(
+            connection,
+            msgspec.structs.replace(new, level="task", parent=objective.id, title=title, days=[]),
+        )
+    return objective
+
+
 def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
     """The owner's task of that id. Raises NotFoundError."""
     found = select_one(connection, Task, "tasks WHERE owner = ? AND id = ?", (owner, task))
@@ -99,12 +116,26 @@ def delete_task(connection: apsw.Connection, task: str, owner: str) -> None:
 
 
 def tasks_of_day(connection: apsw.Connection, owner: str, day: str) -> list[Task]:
-    """Tasks of a day without objectives, finished ones included, each followed by its checklist."""
-    where = (
-        "owner = ?1 AND (level = 'task' AND day = ?2 OR level = 'checklist' AND parent IN "
-        "(SELECT id FROM tasks WHERE owner = ?1 AND level = 'task' AND day = ?2))"
+    """The day's list, finished ones included: its tasks, tasks and objectives mentioned then, and what is below them.
+
+    Objectives of the day that were not mentioned are no part of it, only their tasks.
+    """
+    tops = (
+        f"SELECT id FROM tasks WHERE owner = ?1 AND (level = 'task' AND day = ?2 OR {_LISTED.format('?2')})"
     )
+    where = f"owner = ?1 AND (id IN ({tops}) OR parent IN ({tops}))"
     return _in_order(select(connection, Task, f"tasks WHERE {where}", (owner, day)))
+
+
+def open_tasks_besides(connection: apsw.Connection, owner: str, day: str) -> list[Task]:
+    """The owner's newest unfinished tasks and objectives of other days, at most :data:`_MOST_CONSIDERED`."""
+    return select(
+        connection,
+        Task,
+        "tasks WHERE owner = ? AND level <> 'checklist' AND state NOT IN ('done', 'cancelled') AND day <> ? "
+        "ORDER BY day DESC, id DESC LIMIT ?",
+        (owner, day, _MOST_CONSIDERED),
+    )
 
 
 def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -> list[Task]:
@@ -130,7 +161,8 @@ def list_tasks(
     return select(
         connection,
         Task,
-        "tasks WHERE owner = :owner AND (:day IS NULL OR day = :day) "
+        f"tasks WHERE owner = :owner AND (:day IS NULL OR day = :day OR {_TOP} IN "
+        f"(SELECT id FROM tasks WHERE owner = :owner AND {_LISTED.format(':day')})) "
         "AND (:state IS NULL OR state = :state) AND (:seen_day IS NULL OR day < :seen_day OR day = :seen_day "
         f"AND ({_TOP}, length(id), id) > (:top, :length, :seen)) "
         f"ORDER BY day DESC, {_TOP}, length(id), id LIMIT :limit",

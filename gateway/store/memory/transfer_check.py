@@ -15,14 +15,14 @@ from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
-from gateway.store.memory.tasks import Task
+from gateway.store.memory.tasks import TASK_ID, Task
 from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive, FactRow, TaskRow
 
 Row = TypeVar("Row", Conversation, StoredMessage, Fact, Task)
 
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TASK = re.compile(r"[OT]-[0-9]{8}-[0-9]{2}(\.c[0-9]{1,3})?")
+_DAY = re.compile(r"[0-9]{4}(-[0-9]{2}){0,2}")
+_TASK = re.compile(rf"{TASK_ID}(\.c[0-9]{{1,3}})?")
 _MOST = 2**53  # what JSON numbers hold exactly
 # Fields with text of people or the model.
 _TEXTS = {
@@ -47,7 +47,7 @@ def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
     if not _TASK.fullmatch(task.id):
         raise _wrong("task.id", "has the form T-20261120-03 or T-20261120-03.c2")
     if not _DAY.fullmatch(task.day):
-        raise _wrong("task.day", "is a date such as 2026-11-20")
+        raise _wrong("task.day", "is a date such as 2026-11-20, a month or a year")
     item = task.level == "checklist"
     if item != (".c" in task.id) or (item and task.parent is None):
         raise _wrong("task.parent", "names the task of a checklist's item")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 from gateway.ask.background.compact import CompactionCache
@@ -14,8 +15,9 @@ from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskRes
 from gateway.base.errors import NotFoundError
 from gateway.config.settings import AskSettings
 from gateway.inference.interface import GenerateCall, KeepAlive, ModelInfo
-from gateway.models.catalog import FlowDefaults
+from gateway.models.catalog import FlowDefaults, ResolvedModel
 from gateway.models.prompts import load_prompts
+from gateway.models.served import ServedModel
 from gateway.store import fts
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Hits, Page, PageRef, Section, Site
@@ -154,9 +156,17 @@ class Asked:
             inference=model,
             wiki=wiki,
             prompts=load_prompts(),
-            defaults=defaults or FlowDefaults(),
-            notice="a notice",
-            model_name="test-model",
+            served=ServedModel(
+                ResolvedModel(
+                    name="test-model",
+                    path=Path("test-model.gguf"),
+                    size_bytes=0,
+                    ram_bytes=0,
+                    context=4096,
+                    defaults=defaults or FlowDefaults(),
+                    notice="a notice",
+                )
+            ),
             fetch_timeout=fetch_timeout,
             cache=cache,
         )

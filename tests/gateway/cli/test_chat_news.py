@@ -144,7 +144,7 @@ def test_news_that_come_during_a_reply_are_shown_below_it(
     assert capsys.readouterr().err == ""
 
 
-def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
+def test_after_a_change_of_the_model_a_chat_goes_on(
     url: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     asked = run_command(
@@ -156,14 +156,14 @@ def test_after_a_change_of_the_model_a_chat_goes_on_from_a_summary(
     database.execute("UPDATE conversations SET model = 'gemma'")
     with terminal({**environment, "TERM": "dumb"}, "chat", "--url", url) as chat:
         shown = chat.wait_for(at_prompt)
-        assert "the model was gemma and is scripted now: a new conversation goes on from a summary" in shown
-        assert "11" in typed(chat, "/summaries", "conversation (")
+        assert "the model was gemma and is scripted now; the conversation goes on" in shown
+        assert "So be it." in typed(chat, "And plums?", "tokens]")
         chat.type("\x04")
         assert chat.end() == 0
     rows = database.execute(
-        "SELECT archived_at IS NULL, previous IS NULL FROM conversations ORDER BY created_at"
+        "SELECT model, archived_at IS NULL, (SELECT count(*) FROM messages) FROM conversations"
     )
-    assert list(rows) == [(0, 1), (1, 0)]
+    assert list(rows) == [("scripted", 1, 8)]
     database.close()
 
 

@@ -136,4 +136,132 @@ async def test_tasks_without_room_are_counted_in_the_prompt_and_listed(
         assert left["why"] == "no room: memory.task_tokens is 40"
         number = int(left["what"].removesuffix(" lines of tasks"))
         prompt = text_of(next(call for call in inference.calls if call.lane == "interactive"))
-        assert f"({number} more)" in prompt and prompt.count("Pack box") == 9 - number
+        assert f"({number} more are left out here)" in prompt and prompt.count("Pack box") == 9 - number
+        assert "Pack box number 8" in prompt, "the newest is never dropped"
+
+
+async def test_the_newest_task_is_in_the_prompt_whatever_its_length(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(changed(settings, "memory", task_tokens=20), inference) as client:
+        old = await make(client, "Water the plants")
+        for number in range(3):
+            await make(client, f"pot {number}", level="checklist", parent=old["id"])
+        await make(client, "Write " + "a very " * 35 + "long letter")
+        said = await say(client, await start(client), "Hello")
+        prompt = text_of(next(call for call in inference.calls if call.lane == "interactive"))
+        assert "long letter" in prompt and "plants" not in prompt
+        assert [left["what"] for left in said["budget"]["left_out"]] == ["4 lines of tasks"]
+
+
+async def test_a_mentioned_task_stays_on_the_list_of_the_day(
+    client: Client, inference: ScriptedInference
+) -> None:
+    taxes = await make(client, "File the taxes", day="2020-04-01")
+    await make(client, "receipts", level="checklist", parent=taxes["id"])
+    japanese = await make(client, "Learn Japanese: finish the kana, pass N5", level="objective", day="2026")
+    month = await make(client, "Paint the old boat", day="2026-11")
+    assert (japanese["id"], month["id"]) == ("O-2026-01", "T-202611-01")
+    name = await start(client)
+
+    async def block(text: str) -> str:
+        await say(client, name, text)
+        blocks = (await client.get(f"/v1/conversations/{name}/context")).json()["blocks"]
+        return "".join(each["text"] for each in blocks if each["name"] == "tasks")
+
+    assert await block("Hello") == ""
+    assert "File the taxes" in await block(f"What about @{taxes['id']}?")
+    assert "Paint the old boat" in await block("I did paint the old boat a bit.")
+    assert "Learn Japanese" in await block(f"And {japanese['id']}?")
+    after = await block("Thanks")
+    for shown in ("File the taxes", "receipts", "Paint the old boat", "Learn Japanese", "Finish the kana"):
+        assert shown in after, shown
+    listed = (await client.get("/v1/tasks?day=today")).json()["data"]
+    assert {taxes["id"], month["id"], japanese["id"]} <= {each["id"] for each in listed}
+    assert all(len(each["days"]) == 1 for each in listed if each["id"] == taxes["id"])
+    assert (await client.get("/v1/tasks?day=2026-11")).json()["data"][0]["id"] == month["id"]
+    assert (await client.post("/v1/tasks", json={"title": "x", "day": "2026-13"})).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "tasks"),
+    [
+        ("Move house: pack the boxes, call the movers and clean the flat", "Move house", 3),
+        ("Move house\n- pack\n- call the movers\n\nThanks a lot!", "Move house", 2),
+        ("Học tiếng Nhật: 1. học kana 2. thi N5", "Học tiếng Nhật", 2),
+        ("Move house", "Move house", 0),
+        (
+            "Write on time: why all the big clocks of the whole wide world, and its calendars, were reformed",
+            "Write",
+            0,
+        ),
+    ],
+)
+async def test_an_objective_is_divided_into_the_tasks_that_it_lists(
+    client: Client, text: str, title: str, tasks: int
+) -> None:
+    objective = await make(client, text, level="objective")
+    assert objective["title"].startswith(title)
+    below = [
+        each for each in (await client.get("/v1/tasks")).json()["data"] if each["parent"] == objective["id"]
+    ]
+    assert len(below) == tasks and all(each["level"] == "task" for each in below)
+
+
+async def until_tasks(client: Client, count: int) -> list[dict[str, Any]]:
+    for _ in range(500):
+        found = (await client.get("/v1/tasks")).json()["data"]
+        if len(found) >= count:
+            break
+        await asyncio.sleep(0.02)
+    return list(found)
+
+
+async def test_an_objective_of_a_conversation_is_divided_whatever_the_model(client: Client) -> None:
+    name = await start(client)
+    await say(client, name, "My goal this year is to learn Japanese: finish the kana and pass N5.")
+    found = await until_tasks(client, 3)
+    year = found[0]["id"][2:6]
+    assert [(each["id"], each["title"]) for each in found] == [
+        (f"O-{year}-01", "Learn Japanese"),
+        (f"T-{year}-01", "Finish the kana"),
+        (f"T-{year}-02", "Pass N5"),
+    ]
+    await say(client, name, "My goal is to learn Japanese: finish the kana, and read a book.")
+    assert [each["title"] for each in await until_tasks(client, 4)][1:] == [
+        "Finish the kana",
+        "Pass N5",
+        "Read a book",
+    ]
+
+
+NAMED = [
+    {"title": "Make an outline", "quote": "make an outline"},
+    {"title": "Find a publisher in Hanoi", "quote": "make an outline"},
+]
+
+
+async def test_the_model_divides_an_objective_only_into_what_the_message_names(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    def divider(call: GenerateCall) -> list[str]:
+        named = "The user has this objective: Write a novel" in text_of(call)
+        return [msgspec.json.encode(NAMED).decode()] if named else keeper(call)
+
+    async with in_process(settings, ScriptedInference(divider)) as client:
+        await say(client, await start(client), "My goal is to write a novel. First I will make an outline.")
+        found = await until_tasks(client, 2)
+        assert [each["title"] for each in found] == ["Write a novel", "Make an outline"]
+
+
+async def test_the_same_task_is_added_once(client: Client) -> None:
+    name = await start(client)
+    await say(client, name, "Please remind me to buy milk today.")
+    await until_tasks(client, 1)
+    await say(client, name, "Oh, and remind me to buy the milk!")
+    await say(client, name, "My goal: party. Tasks: buy milk, bake a cake.")
+    assert sorted(each["title"] for each in await until_tasks(client, 3)) == [
+        "Bake a cake",
+        "Buy milk",
+        "Party",
+    ]

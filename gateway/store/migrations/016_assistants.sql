@@ -1,0 +1,1 @@
+-- Placeholder until the migration of this number is merged.
