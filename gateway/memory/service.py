@@ -8,9 +8,9 @@ reply. A job stops at its conversation's next message, except a compaction that 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 import apsw
@@ -109,9 +109,12 @@ class Conversations:
             yield Held("reply")
         elif call.reply and name in self._compactor.running:
             yield Held("compaction")
-        async with self.turns.hold(name), self._room_for(call), aclosing(self._answer(call)) as events:
-            async for event in events:
-                yield event
+        async with self.turns.hold(name), self._room_for(call):
+            # The conversation may have changed while the message waited.
+            call = msgspec.structs.replace(call, conversation=await self._current(call.conversation))
+            async with aclosing(self._answer(call)) as events:
+                async for event in events:
+                    yield event
 
     @asynccontextmanager
     async def _room_for(self, call: PostCall) -> AsyncIterator[None]:
@@ -179,6 +182,21 @@ class Conversations:
 
             await self._parts.database.write(store)
             return new
+
+    async def change(
+        self, conversation: Conversation, fields: Mapping[str, Any], redactions: int
+    ) -> Conversation:
+        """Change fields of a conversation. Its summaries stay; the next compactions follow the new policy."""
+
+        def store(connection: apsw.Connection) -> Conversation:
+            old = get_conversation(connection, conversation.id, conversation.owner)
+            new = msgspec.structs.replace(old, **fields, redactions=old.redactions + redactions)
+            save_conversation(connection, new)
+            add_job(connection, "compact", new.id, now=self._parts.clock())
+            return new
+
+        async with self._alone(conversation):
+            return await self._parts.database.write(store)
 
     async def erase(self, conversation: Conversation) -> None:
         """Erase a conversation and everything derived from it, from the disk too."""

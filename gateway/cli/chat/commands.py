@@ -13,6 +13,8 @@ from gateway.cli.facts import fact_id, fact_line
 from gateway.cli.tasks import show_tasks, task_line
 
 _BAR = 30
+# Fields of a conversation that /set shows and changes.
+SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "persona")
 
 
 class _Command(NamedTuple):
@@ -113,6 +115,14 @@ def _done(session: ChatSession, name: str) -> None:
     say(task_line(session.client.patch(f"/v1/tasks/{quote(name)}", {"state": "done"})), err=True)
 
 
+def _set(session: ChatSession, argument: str) -> None:
+    field, _, value = argument.partition(" ")
+    client, path = session.client, session.path
+    shown = client.patch(path, {field: value.strip()}) if field else client.get(path)
+    for name in SETTABLE:
+        say(f"{name:<13} {shown[name]}")
+
+
 def _rollover(session: ChatSession, _: str) -> None:
     session.leave(str(session.client.post(f"{session.path}/rollover")["id"]))
     say("the old conversation is archived; a new one goes on from its summary", err=True)
@@ -143,6 +153,7 @@ COMMANDS = {
     "/undo": _Command(_undo, "undo the last change of a fact", "FACT"),
     "/tasks": _Command(_tasks, "today's tasks, those of a day, or all", "[DAY]"),
     "/done": _Command(_done, "mark a task or a checklist item as done", "TASK"),
+    "/set": _Command(_set, f"change {', '.join(SETTABLE)}", "[FIELD VALUE]"),
     "/rollover": _Command(_rollover, "archive this conversation and continue from its summary"),
     "/erase": _Command(_erase, "erase this conversation for good"),
 }

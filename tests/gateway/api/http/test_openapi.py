@@ -173,6 +173,7 @@ async def test_conversations_are_as_described(client: Client, inference: Scripte
     check(await client.post(f"{one}/messages", json={"text": "Hello"}), "POST", f"{base}/{{id}}/messages")
     for part in ("", "/messages", "/summaries", "/context"):
         check(await client.get(f"{one}{part}"), "GET", f"{base}/{{id}}{part}")
+    check(await client.patch(one, json={"title": "u", "policy": "rounds"}), "PATCH", f"{base}/{{id}}")
     for part in ("/compact", "/convert", "/rollover"):
         check(await client.post(f"{one}{part}"), "POST", f"{base}/{{id}}{part}")
     check(await client.delete(one), "DELETE", f"{base}/{{id}}")
