@@ -8,9 +8,9 @@ reply. A job stops at its conversation's next message, except a compaction that 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, Literal
+from typing import Literal
 from uuid import uuid4
 
 import apsw
@@ -23,6 +23,7 @@ from gateway.base.redact import redact, redact_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.edits import Edits
 from gateway.memory.events import (
     BudgetKnown,
     Compacting,
@@ -47,11 +48,9 @@ from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     any_conversation,
-    erase_conversation,
     get_conversation,
     save_conversation,
 )
-from gateway.store.memory.forget import forget_speaker
 from gateway.store.memory.jobs import Job, JobKind, add_job, finish_job
 from gateway.store.memory.messages import (
     NewMessage,
@@ -81,6 +80,7 @@ class Conversations:
         tasks = TaskKeeper(parts, self._hub)
         self._builder = ContextBuilder(parts, [tasks.offer, facts.offer])
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
+        self.edits = Edits(parts, self._compactor, self._hub, self._alone)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
             self._handlers["facts"] = facts.run
@@ -183,48 +183,6 @@ class Conversations:
             await self._parts.database.write(store)
             return new
 
-    async def change(
-        self, conversation: Conversation, fields: Mapping[str, Any], redactions: int
-    ) -> Conversation:
-        """Change fields of a conversation. Its summaries stay; the next compactions follow the new policy."""
-
-        def store(connection: apsw.Connection) -> Conversation:
-            old = get_conversation(connection, conversation.id, conversation.owner)
-            new = msgspec.structs.replace(old, **fields, redactions=old.redactions + redactions)
-            save_conversation(connection, new)
-            add_job(connection, "compact", new.id, now=self._parts.clock())
-            return new
-
-        async with self._alone(conversation):
-            return await self._parts.database.write(store)
-
-    async def erase(self, conversation: Conversation) -> None:
-        """Erase a conversation and everything derived from it, from the disk too."""
-        async with self._alone(conversation):
-            await self._parts.database.write(
-                lambda c: erase_conversation(c, conversation.id, conversation.owner)
-            )
-            self._compactor.forget(conversation.id)
-            self._hub.publish(conversation.id, "erased")
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(conversation.owner)
-
-    async def forget(self, conversation: Conversation, speaker: str) -> int:
-        """Erase a speaker's messages and everything derived from them, from the disk too; returns their number."""
-
-        def forget(connection: apsw.Connection) -> int:
-            current = get_conversation(connection, conversation.id, conversation.owner)
-            gone = forget_speaker(connection, current, redact(speaker)[0])
-            add_job(connection, "compact", conversation.id, now=self._parts.clock())
-            return gone
-
-        async with self._alone(conversation):
-            self._compactor.forget(conversation.id)
-            gone = await self._parts.database.write(forget)
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(conversation.owner)
-        return gone
-
     async def news(self, conversation: Conversation) -> AsyncGenerator[News, None]:
         """News of the conversation from now on; the first is its ``state``, the last ``erased``."""
         async with self._hub.listen(conversation.id) as listener:
@@ -307,6 +265,7 @@ class Conversations:
             tokens=tokens,
             redactions=redactions + more,
             created_at=self._parts.clock(),
+            failed=call.failed,
         )
 
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:

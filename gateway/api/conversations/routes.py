@@ -183,13 +183,13 @@ async def change(request: ApiRequest) -> Struct:
     services, conversation = request.services, await conversation_of(request)
     body, redactions = without_secrets(await read_body(request, ConversationChange))
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
-    return shown(await services.conversations.change(conversation, given, redactions))
+    return shown(await services.conversations.edits.change(conversation, given, redactions))
 
 
 async def erase(request: ApiRequest) -> Struct:
     """Erase a conversation and everything derived from it."""
     services, conversation = request.services, await conversation_of(request)
-    await services.conversations.erase(conversation)
+    await services.conversations.edits.erase(conversation)
     return Erased(conversation.id, True)
 
 
@@ -208,7 +208,7 @@ async def forget(request: ApiRequest) -> Struct:
     """Erase the messages of a ``speaker``, the replies to them, and everything derived from both."""
     services, conversation = request.services, await conversation_of(request)
     speaker = query_of(request, ForgetQuery).speaker
-    return Forgotten(conversation.id, await services.conversations.forget(conversation, speaker))
+    return Forgotten(conversation.id, await services.conversations.edits.forget(conversation, speaker))
 
 
 async def summaries(request: ApiRequest) -> dict[str, Any]:

@@ -115,6 +115,16 @@ def _done(session: ChatSession, name: str) -> None:
     say(task_line(session.client.patch(f"/v1/tasks/{quote(name)}", {"state": "done"})), err=True)
 
 
+def _failed(session: ChatSession, number: str) -> None:
+    last = session.client.get(f"{session.path}/rounds?limit=1")["data"]
+    if not number and not last:
+        say("there is no round yet", err=True)
+        return
+    number = number or str(last[-1]["round"])
+    session.client.patch(f"{session.path}/rounds/{quote(number)}", {"failed": True})
+    say(f"round {number} is marked as failed; prompts and summaries leave it out", err=True)
+
+
 def _set(session: ChatSession, argument: str) -> None:
     field, _, value = argument.partition(" ")
     client, path = session.client, session.path
@@ -153,6 +163,7 @@ COMMANDS = {
     "/undo": _Command(_undo, "undo the last change of a fact", "FACT"),
     "/tasks": _Command(_tasks, "today's tasks, those of a day, or all", "[DAY]"),
     "/done": _Command(_done, "mark a task or a checklist item as done", "TASK"),
+    "/failed": _Command(_failed, "leave the last round, or that of a number, out from now on", "[ROUND]"),
     "/set": _Command(_set, f"change {', '.join(SETTABLE)}", "[FIELD VALUE]"),
     "/rollover": _Command(_rollover, "archive this conversation and continue from its summary"),
     "/erase": _Command(_erase, "erase this conversation for good"),

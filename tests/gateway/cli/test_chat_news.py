@@ -71,6 +71,8 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         assert "/forget FACT: " in usage and "of no fact" in typed(chat, "/forget nothing")
         assert "there are no tasks" in typed(chat, "/tasks")
         assert "no task" in typed(chat, "/done T-20261120-01")
+        assert "is marked as failed" in typed(chat, "/failed")
+        assert "there is no round 999" in typed(chat, "/failed 999")
         assert re.search(r"title +Apples\b", typed(chat, "/set title Apples"))
         assert re.search(r"policy +rounds\b", typed(chat, "/set policy rounds"))
         assert re.search(r"title +Apples\b.*policy +rounds\b", typed(chat, "/set"), re.S)
