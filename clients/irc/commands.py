@@ -18,6 +18,8 @@ from clients.irc.wire import NICK, is_channel
 
 _MAX_SOURCES = 3
 _QUIET_MINUTES = 30
+# Fields of a conversation that admins change. Its kind stays `channel`: that keeps its facts in the channel.
+_SETTABLE = ("title", "policy", "time_zone", "instructions")
 
 log = structlog.get_logger(__name__)
 
@@ -173,6 +175,19 @@ async def _wake(context: CommandContext, request: Request, arguments: str) -> st
     return "here I am." if context.quiet.pop(request.place, None) is not None else "I am awake."
 
 
+async def _set(context: CommandContext, request: Request, arguments: str) -> str:
+    field, _, value = arguments.partition(" ")
+    if field not in _SETTABLE:
+        return f"{context.mark}set field value, where the field is {', '.join(_SETTABLE)}"
+    try:
+        known = await context.memory.change(request, field, value.strip())
+    except GatewayError as error:
+        if error.status != 400:
+            raise
+        return f"that does not work: {error}"
+    return f"{field} is changed." if known else "there is no conversation here yet."
+
+
 async def _erase(context: CommandContext, request: Request, arguments: str) -> str:
     erased = await context.memory.erase(request)
     return "this place is forgotten." if erased else "there is nothing to forget."
@@ -203,6 +218,7 @@ COMMANDS: dict[str, BotCommand] = {
     "unignore": BotCommand(_unignore, "name", admin=True),
     "quiet": BotCommand(_quiet, "minutes", admin=True),
     "wake": BotCommand(_wake, admin=True),
+    "set": BotCommand(_set, "field value", admin=True),
     "erase": BotCommand(_erase, admin=True),
     "reconnect": BotCommand(_reconnect, admin=True),
     "die": BotCommand(_die, admin=True),

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import PromptTooLongError
+from gateway.memory.summaries.variables import decoded
 from gateway.memory.types import Block, ContextBudget, LeftOut
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
@@ -44,19 +45,6 @@ _LAST_LINES = 8
 # its prefix in the KV cache.
 _STEP_SHARE = 0.25
 _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
-
-
-class _Variable(Struct):
-    name: str
-    type: str
-    description: str
-
-
-class _CodeSummary(Struct):
-    """The JSON of the policy ``rounds``, with the field names of its prompts."""
-
-    ConversationSummary: str
-    Variables: list[_Variable] = []
 
 
 class Ingredients(Struct, frozen=True, kw_only=True):
@@ -131,11 +119,10 @@ def summary_text(summary: Summary) -> str:
 
 def readable(text: str) -> str:
     """A summary's text with the JSON of the policy ``rounds`` written as lines; other text is returned unchanged."""
-    try:
-        value = msgspec.json.decode(text, type=_CodeSummary)
-    except (msgspec.DecodeError, RecursionError):
+    value = decoded(text)
+    if value is None:
         return text.strip()
-    variables = [f"{each.name} ({each.type}): {each.description}" for each in value.Variables]
+    variables = [each.line for each in value.Variables]
     return "\n".join([value.ConversationSummary.strip(), *(["Variables:", *variables] if variables else [])])
 
 

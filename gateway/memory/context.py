@@ -169,7 +169,9 @@ class ContextBuilder:
         fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
         situation = Situation(
             policy=conversation.policy,
-            settings=parts.settings,
+            settings=msgspec.structs.replace(
+                parts.settings, time_zone=conversation.time_zone or parts.settings.time_zone
+            ),
             messages=[message for message in messages if message.summarized_by is None],
             summaries=summaries,
             now=parts.clock(),

@@ -23,6 +23,7 @@ class PostCall(Struct, frozen=True, kw_only=True):
     lane: Lane = "interactive"
     max_tokens: int | None = None
     role: MessageRole = "user"
+    failed: bool = False
     reply: bool = True  # False: only store the message, as a bot does with a channel's other lines
 
 

@@ -23,6 +23,7 @@ from gateway.base.redact import redact, redact_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.edits import Edits
 from gateway.memory.events import (
     BudgetKnown,
     Compacting,
@@ -48,11 +49,9 @@ from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     any_conversation,
-    erase_conversation,
     get_conversation,
     save_conversation,
 )
-from gateway.store.memory.forget import forget_speaker
 from gateway.store.memory.jobs import Job, JobKind, add_job, finish_job
 from gateway.store.memory.messages import (
     NewMessage,
@@ -83,6 +82,7 @@ class Conversations:
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
         self._builder = ContextBuilder(parts, [tasks.offer, facts.offer], self.history)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
+        self.edits = Edits(parts, self._compactor, self._hub, self._alone)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
             self._handlers["facts"] = facts.run
@@ -111,9 +111,12 @@ class Conversations:
             yield Held("reply")
         elif call.reply and name in self._compactor.running:
             yield Held("compaction")
-        async with self.turns.hold(name), self._room_for(call), aclosing(self._answer(call)) as events:
-            async for event in events:
-                yield event
+        async with self.turns.hold(name), self._room_for(call):
+            # The conversation may have changed while the message waited.
+            call = msgspec.structs.replace(call, conversation=await self._current(call.conversation))
+            async with aclosing(self._answer(call)) as events:
+                async for event in events:
+                    yield event
 
     @asynccontextmanager
     async def _room_for(self, call: PostCall) -> AsyncIterator[None]:
@@ -181,33 +184,6 @@ class Conversations:
 
             await self._parts.database.write(store)
             return new
-
-    async def erase(self, conversation: Conversation) -> None:
-        """Erase a conversation and everything derived from it, from the disk too."""
-        async with self._alone(conversation):
-            await self._parts.database.write(
-                lambda c: erase_conversation(c, conversation.id, conversation.owner)
-            )
-            self._compactor.forget(conversation.id)
-            self._hub.publish(conversation.id, "erased")
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(conversation.owner)
-
-    async def forget(self, conversation: Conversation, speaker: str) -> int:
-        """Erase a speaker's messages and everything derived from them, from the disk too; returns their number."""
-
-        def forget(connection: apsw.Connection) -> int:
-            current = get_conversation(connection, conversation.id, conversation.owner)
-            gone = forget_speaker(connection, current, redact(speaker)[0])
-            add_job(connection, "compact", conversation.id, now=self._parts.clock())
-            return gone
-
-        async with self._alone(conversation):
-            self._compactor.forget(conversation.id)
-            gone = await self._parts.database.write(forget)
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(conversation.owner)
-        return gone
 
     async def news(self, conversation: Conversation) -> AsyncGenerator[News, None]:
         """News of the conversation from now on; the first is its ``state``, the last ``erased``."""
@@ -292,6 +268,7 @@ class Conversations:
             tokens=tokens,
             redactions=redactions + more,
             created_at=self._parts.clock(),
+            failed=call.failed,
         )
 
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:

@@ -18,6 +18,7 @@ const on = { changed, giveBack, erased };
 export function setUpChat() {
   list = new ConversationList();
   composer = new Composer(byId("chat").querySelector("form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
+  byId("settings-button").addEventListener("click", settings);
   byId("delete-button").addEventListener("click", erase);
   byId("drawer-button").addEventListener("click", () => openDrawer(!byId("drawer").classList.contains("open")));
   document.addEventListener("visibilitychange", () => shown?.listen(document.visibilityState === "visible"));
@@ -117,10 +118,27 @@ async function erase() {
   }
 }
 
+async function settings() {
+  const talk = shown;
+  const [title, policy] = [byId("settings-title"), byId("settings-policy")];
+  [title.value, policy.value] = [talk.conversation.title, talk.conversation.policy];
+  if (!(await answered(byId("settings-dialog")))) return;
+  try {
+    await talk.change({ title: title.value.trim(), policy: policy.value });
+    list.replace(talk.conversation);
+  } catch (error) {
+    talk.end.replaceChildren(problem(error, settings));
+  }
+}
+
 async function confirmErase(title) {
-  const dialog = byId("confirm-dialog");
   byId("confirm-title").textContent = "Delete this conversation?";
   byId("confirm-text").textContent = `“${title}” is deleted with its messages and everything learned from it. This cannot be undone.`;
+  return answered(byId("confirm-dialog"));
+}
+
+/** Shows a dialog and waits for its end; whether its answer is yes. */
+async function answered(dialog) {
   dialog.returnValue = "";
   dialog.showModal();
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));

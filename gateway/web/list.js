@@ -49,6 +49,12 @@ export class ConversationList {
     this.mark(this.current);
   }
 
+  /** Shows the changed title of a conversation where it stands. */
+  replace(conversation) {
+    this.rows.querySelector(`a[data-id="${CSS.escape(conversation.id)}"]`)?.parentElement.replaceWith(this.row(conversation));
+    this.mark(this.current);
+  }
+
   remove(id) {
     this.rows.querySelector(`a[data-id="${CSS.escape(id)}"]`)?.parentElement.remove();
   }

@@ -77,6 +77,12 @@ export class Talk {
     this.stopping?.abort();
   }
 
+  /** Changes fields of the conversation. Throws ApiError. */
+  async change(fields) {
+    this.conversation = await call("PATCH", this.path, { body: fields });
+    this.on.changed(this);
+  }
+
   async erase() {
     this.stop();
     this.listen(false);

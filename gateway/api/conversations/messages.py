@@ -44,6 +44,7 @@ _NAMES: dict[type[PostEvent], str] = {
 class NewMessageBody(Body, frozen=True, kw_only=True):
     """POST …/messages. ``id`` makes retries harmless; ``reply: false`` only stores the message.
 
+    ``failed`` stores a message, or its code, that failed: prompts and summaries leave it out.
     The role ``assistant`` stores what the assistant said elsewhere. As from any reply, no facts are learned from it.
     """
 
@@ -53,12 +54,15 @@ class NewMessageBody(Body, frozen=True, kw_only=True):
     stream: bool = False
     id: MessageId | None = None
     reply: bool = True
+    failed: bool = False
     priority: Lane | None = None
     max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
 
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise invalid("text", "it is empty")
+        if self.failed and self.reply:
+            raise invalid("failed", "a failed message gets no reply: send `reply: false`")
         if self.role == "assistant" and self.reply:
             raise invalid("role", "a message of the assistant gets no reply: send `reply: false`")
 
@@ -91,6 +95,7 @@ async def post_message(request: ApiRequest, conversation: Conversation) -> objec
         lane=body.priority or "interactive",
         max_tokens=body.max_tokens,
         reply=body.reply,
+        failed=body.failed,
     )
     relay: Relay[PostEvent] = Relay(services.conversations.post(call), services.drain)
     named = _namer()

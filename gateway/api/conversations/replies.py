@@ -14,6 +14,7 @@ from gateway.api.services import ApiRequest
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.rounds import Round
 from gateway.store.memory.summaries import Summary
 from gateway.store.memory.tasks import Task
 
@@ -34,12 +35,14 @@ def _page(name: str, row: Any, cursor: type) -> Any:
 
 ConversationReply = _public(Conversation, "owner", "counted_by")
 StoredMessageReply = _public(StoredMessage, "conversation", "summarized_by", "answers", summarized=bool)
+RoundReply = _public(Round, "messages", messages=list[StoredMessageReply])  # type: ignore[valid-type]
 SummaryReply = _public(Summary, "conversation")
 FactReply = _public(Fact, "owner", "superseded_by")
 TaskReply = _public(Task, "owner")
 
 ConversationPage = _page("ConversationPage", ConversationReply, str)
 MessagePage = _page("MessagePage", StoredMessageReply, int)
+RoundPage = _page("RoundPage", RoundReply, int)
 SummaryPage = _page("SummaryPage", SummaryReply, int)
 FactPage = _page("FactPage", FactReply, int)
 TaskPage = _page("TaskPage", TaskReply, str)
@@ -48,6 +51,7 @@ TaskPage = _page("TaskPage", TaskReply, str)
 _REPLIES = {
     Conversation: ConversationReply,
     StoredMessage: StoredMessageReply,
+    Round: RoundReply,
     Summary: SummaryReply,
     Fact: FactReply,
     Task: TaskReply,
@@ -64,6 +68,8 @@ def shown(row: Struct) -> Struct:
     values = msgspec.structs.asdict(row)
     if isinstance(row, StoredMessage):
         values["summarized"] = row.summarized_by is not None
+    if isinstance(row, Round):
+        values["messages"] = [shown(message) for message in row.messages]
     reply: Struct = msgspec.convert(values, _REPLIES[type(row)])
     return reply
 

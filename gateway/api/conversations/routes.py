@@ -21,12 +21,14 @@ from gateway.api.conversations.replies import (
     shown,
 )
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
-from gateway.api.parsing.fields import Body, parse
+from gateway.api.parsing.fields import Body, invalid, parse, read_body
 from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, named_events, until_disconnect
+from gateway.base.errors import ConfigurationError
 from gateway.base.redact import without_secrets
 from gateway.memory.hub import News
+from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
 from gateway.store.memory.conversations import (
     DEFAULT_POLICIES,
@@ -41,6 +43,10 @@ from gateway.store.memory.messages import page_of_messages
 from gateway.store.memory.summaries import list_summaries
 
 Name = Annotated[str, Meta(min_length=1, max_length=120)]
+Title = Annotated[str, Meta(max_length=200)]
+Participants = Annotated[list[Name], Meta(max_length=256)]
+Prose = Annotated[str, Meta(max_length=8000)]
+TimeZone = Annotated[str, Meta(max_length=64)]
 T = TypeVar("T")
 
 
@@ -48,11 +54,31 @@ class NewConversation(Body, frozen=True, kw_only=True):
     """POST /v1/conversations. ``policy`` defaults to the configured one; code to ``rounds``, channel to ``window``."""
 
     kind: ConversationKind = "chat"
-    title: Annotated[str, Meta(max_length=200)] = ""
-    participants: Annotated[list[Name], Meta(max_length=256)] = []
-    persona: Annotated[str, Meta(max_length=8000)] = ""
-    instructions: Annotated[str, Meta(max_length=8000)] = ""
+    title: Title = ""
+    participants: Participants = []
+    persona: Prose = ""
+    instructions: Prose = ""
     policy: PolicyName | None = None
+    time_zone: TimeZone = ""
+
+    def __post_init__(self) -> None:
+        _check_zone(self.time_zone)
+
+
+class ConversationChange(Body, frozen=True, kw_only=True):
+    """PATCH /v1/conversations/{id}. A change of ``kind`` leaves the policy, a change of ``policy`` the summaries."""
+
+    kind: ConversationKind | UnsetType = UNSET
+    title: Title | UnsetType = UNSET
+    participants: Participants | UnsetType = UNSET
+    persona: Prose | UnsetType = UNSET
+    instructions: Prose | UnsetType = UNSET
+    policy: PolicyName | UnsetType = UNSET
+    time_zone: TimeZone | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.time_zone is not UNSET:
+            _check_zone(self.time_zone)
 
 
 class Conversion(Body, frozen=True):
@@ -103,6 +129,16 @@ async def read_optional(request: ApiRequest, kind: type[T]) -> T:
     return parse((await request.body()).strip() or b"{}", kind)
 
 
+def _check_zone(name: str) -> None:
+    try:
+        time_zone(name)
+    except ConfigurationError:
+        raise invalid(
+            "time_zone",
+            f'this machine has no zone {name!r}; send a name such as Europe/Berlin, or "" for the configured one',
+        ) from None
+
+
 async def create(request: ApiRequest) -> Struct:
     """A new conversation."""
     services = request.services
@@ -142,10 +178,18 @@ async def show(request: ApiRequest) -> Struct:
     return shown(await conversation_of(request))
 
 
+async def change(request: ApiRequest) -> Struct:
+    """Change fields of a conversation. They hold from its next message and its next compaction on."""
+    services, conversation = request.services, await conversation_of(request)
+    body, redactions = without_secrets(await read_body(request, ConversationChange))
+    given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
+    return shown(await services.conversations.edits.change(conversation, given, redactions))
+
+
 async def erase(request: ApiRequest) -> Struct:
     """Erase a conversation and everything derived from it."""
     services, conversation = request.services, await conversation_of(request)
-    await services.conversations.erase(conversation)
+    await services.conversations.edits.erase(conversation)
     return Erased(conversation.id, True)
 
 
@@ -164,7 +208,7 @@ async def forget(request: ApiRequest) -> Struct:
     """Erase the messages of a ``speaker``, the replies to them, and everything derived from both."""
     services, conversation = request.services, await conversation_of(request)
     speaker = query_of(request, ForgetQuery).speaker
-    return Forgotten(conversation.id, await services.conversations.forget(conversation, speaker))
+    return Forgotten(conversation.id, await services.conversations.edits.forget(conversation, speaker))
 
 
 async def summaries(request: ApiRequest) -> dict[str, Any]:
@@ -247,6 +291,7 @@ ENDPOINTS = (
     ),
     Endpoint("GET", "/v1/conversations", list_all, "user", reply=ConversationPage, query=ConversationQuery),
     Endpoint("GET", _ONE, show, "user", reply=ConversationReply),
+    Endpoint("PATCH", _ONE, change, "user", (JSON,), ConversationChange, ConversationReply),
     Endpoint("DELETE", _ONE, erase, "user", reply=Erased),
     Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,), NewMessageBody, PostReply, SSE),
     Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage, query=Paged),

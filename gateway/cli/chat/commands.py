@@ -15,6 +15,8 @@ from gateway.cli.tasks import show_tasks, task_line
 
 _BAR = 30
 _HITS = 20
+# Fields of a conversation that /set shows and changes.
+SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "persona")
 
 
 class _Command(NamedTuple):
@@ -128,6 +130,24 @@ def _done(session: ChatSession, name: str) -> None:
     say(task_line(session.client.patch(f"/v1/tasks/{quote(name)}", {"state": "done"})), err=True)
 
 
+def _failed(session: ChatSession, number: str) -> None:
+    last = session.client.get(f"{session.path}/rounds?limit=1")["data"]
+    if not number and not last:
+        say("there is no round yet", err=True)
+        return
+    number = number or str(last[-1]["round"])
+    session.client.patch(f"{session.path}/rounds/{quote(number)}", {"failed": True})
+    say(f"round {number} is marked as failed; prompts and summaries leave it out", err=True)
+
+
+def _set(session: ChatSession, argument: str) -> None:
+    field, _, value = argument.partition(" ")
+    client, path = session.client, session.path
+    shown = client.patch(path, {field: value.strip()}) if field else client.get(path)
+    for name in SETTABLE:
+        say(f"{name:<13} {shown[name]}")
+
+
 def _rollover(session: ChatSession, _: str) -> None:
     session.leave(str(session.client.post(f"{session.path}/rollover")["id"]))
     say("the old conversation is archived; a new one goes on from its summary", err=True)
@@ -159,6 +179,8 @@ COMMANDS = {
     "/undo": _Command(_undo, "undo the last change of a fact", "FACT"),
     "/tasks": _Command(_tasks, "today's tasks, those of a day, or all", "[DAY]"),
     "/done": _Command(_done, "mark a task or a checklist item as done", "TASK"),
+    "/failed": _Command(_failed, "leave the last round, or that of a number, out from now on", "[ROUND]"),
+    "/set": _Command(_set, f"change {', '.join(SETTABLE)}", "[FIELD VALUE]"),
     "/rollover": _Command(_rollover, "archive this conversation and continue from its summary"),
     "/erase": _Command(_erase, "erase this conversation for good"),
 }

@@ -12,6 +12,7 @@ import structlog
 
 from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError, NotFoundError
+from gateway.memory.compose import readable
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.planning.planner import plan
@@ -23,6 +24,7 @@ from gateway.memory.summaries.summarize import (
     SummarySource,
     spans,
 )
+from gateway.memory.summaries.variables import with_variables
 from gateway.memory.types import Compaction
 from gateway.models.prompts import PromptSet
 from gateway.store.memory.conversations import Conversation
@@ -191,7 +193,7 @@ class HistoryCompactor:
         async with self._places:
             draft = await summarizer.summarize(again, source, context.composition)
         made = msgspec.structs.replace(
-            self._summary(context, again, source, draft), first=summary.first, last=summary.last
+            await self._summary(context, again, source, draft), first=summary.first, last=summary.last
         )
         await self._parts.database.write(partial(add_summary, summary=made, folds=(summary.seq,)))
 
@@ -210,7 +212,7 @@ class HistoryCompactor:
             except SummaryRejectedError as error:
                 log.warning("an extract stands in for a summary", level=compaction.level, problem=str(error))
                 draft = await summarizer.extract(compaction, source)
-        return self._summary(context, compaction, source, draft)
+        return await self._summary(context, compaction, source, draft)
 
     async def _source(
         self, context: Context, compaction: Compaction, prompts: PromptSet
@@ -223,7 +225,7 @@ class HistoryCompactor:
             messages=messages,
             folds=[summary for summary in context.situation.summaries if summary.seq in compaction.folds],
             named=conversation.kind == "channel",
-            code=conversation.kind == "code",
+            code=conversation.kind == "code" and compaction.level != "message",
         )
         summarizer = Summarizer(
             parts.model(conversation),
@@ -235,9 +237,11 @@ class HistoryCompactor:
         )
         return summarizer, source
 
-    def _summary(
+    async def _summary(
         self, context: Context, compaction: Compaction, source: SummarySource, draft: SummaryDraft
     ) -> NewSummary:
+        if source.code:
+            draft = await self._with_variables(compaction, source, draft, context.budget.floor)
         first, last, from_time, to_time = spans(source.messages, source.folds)
         return NewSummary(
             conversation=context.conversation.id,
@@ -254,6 +258,21 @@ class HistoryCompactor:
             model=self._parts.model_name if draft.prompt_name not in ("", EXTRACT) else "",
             created_at=self._parts.clock(),
         )
+
+    async def _with_variables(
+        self, compaction: Compaction, source: SummarySource, draft: SummaryDraft, floor: int
+    ) -> SummaryDraft:
+        text = await asyncio.to_thread(
+            with_variables,
+            draft.text,
+            source.spoken,
+            [fold.text for fold in source.folds],
+            room=max(compaction.target_tokens, floor // 4),
+            cost=source.cost,
+        )
+        shown = "\n".join([readable(text), *(f"- {pin}" for pin in draft.pins)])
+        [tokens] = await self._parts.inference.count([shown])
+        return msgspec.structs.replace(draft, text=text, tokens=tokens)
 
     async def _messages(self, context: Context, compaction: Compaction) -> list[StoredMessage]:
         if compaction.first is None or compaction.last is None:

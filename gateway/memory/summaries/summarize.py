@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, MutableMapping, Sequence
 
+import msgspec
 import structlog
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
 from gateway.memory.summaries.keep import check, cut_at_sentence
+from gateway.memory.summaries.variables import decoded, without_code
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -67,7 +69,15 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        return "\n".join([*(self.fold_text(fold) for fold in self.folds), dialogue(self.spoken)]).strip()
+        return "\n".join([*(self.fold_text(fold) for fold in self.folds), self.dialogue]).strip()
+
+    @property
+    def dialogue(self) -> str:
+        """The messages as a dialogue, without code where variables stand for it."""
+        spoken = self.spoken
+        if self.code:
+            spoken = [msgspec.structs.replace(each, text=without_code(each.text)) for each in spoken]
+        return dialogue(spoken)
 
     @property
     def tokens(self) -> int:
@@ -77,6 +87,10 @@ class SummarySource(Struct, frozen=True, kw_only=True):
     def speakers(self) -> set[str]:
         """The names that lines of :attr:`text` begin with."""
         return {message.speaker for message in self.spoken} | {"User", "Assistant"}
+
+    def cost(self, text: str) -> int:
+        """Estimated tokens of a text in this conversation."""
+        return _cost(text, _letters(self))
 
     @staticmethod
     def fold_text(fold: Summary) -> str:
@@ -239,7 +253,7 @@ class Summarizer:
         text = "\n".join(
             [
                 *(f"{HEADINGS[fold.level]} {SummarySource.fold_text(fold)}" for fold in source.folds),
-                dialogue(source.spoken),
+                source.dialogue,
             ]
         ).strip()
         parts = await split_dialogue(text, size, self._model.count)
@@ -290,6 +304,8 @@ class Summarizer:
         text = written
         if prompt.schema is None:
             text = cut_at_sentence(written, compaction.target_tokens, cost)
+        elif decoded(written) is None:
+            return "it is not the JSON that was asked for"
         elif cost(written) > compaction.target_tokens * 2:
             return "it is too long"
         if not text:
@@ -335,7 +351,10 @@ async def _picked(text: str, most: int, letters: float, speakers: Collection[str
 
 def _letters(source: SummarySource) -> float:
     """Characters per token in this conversation."""
-    return max(1.0, len(source.text) / max(1, source.tokens))
+    texts = [message.text for message in source.spoken] + [
+        SummarySource.fold_text(fold) for fold in source.folds
+    ]
+    return max(1.0, sum(map(len, texts)) / max(1, source.tokens))
 
 
 def _cost(text: str, letters: float) -> int:

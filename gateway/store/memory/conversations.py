@@ -35,6 +35,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     updated_at: float
     archived_at: float | None = None
     counted_by: str = ""  # the model that counted its messages' tokens
+    time_zone: str = ""  # whose days its summaries follow; "" for the configured one
     redactions: int = 0  # secrets redacted from its title, names, persona and instructions
 
 

@@ -6,6 +6,7 @@ import apsw
 import msgspec
 
 from gateway.store.memory.conversations import Conversation, save_conversation, with_continuations
+from gateway.store.memory.summaries import unsummarize
 from gateway.store.request_sources import erase_records
 from gateway.store.rows import as_json
 
@@ -35,8 +36,7 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         save_conversation(connection, msgspec.structs.replace(conversation, participants=left))
     if not doomed:
         return 0
-    # A summary contains nothing after its span, and the summaries it folds end no later than it does.
-    connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (name, doomed[0]))
+    unsummarize(connection, name, doomed[0])
     lines = (name, as_json(doomed))
     for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
         connection.execute(
@@ -46,12 +46,6 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
     # A change of a task that somebody else had created stays.
     connection.execute(
         "UPDATE tasks SET message = NULL WHERE message IN (SELECT value FROM json_each(?))", lines[1:]
-    )
-    connection.execute(
-        "UPDATE messages SET summarized_by = (SELECT min(summaries.seq) FROM summaries WHERE level <> 'message' "
-        "AND summaries.conversation = messages.conversation AND messages.seq BETWEEN first AND last) "
-        "WHERE conversation = ?",
-        (name,),
     )
     names = with_continuations(connection, name)
     connection.execute(

@@ -96,6 +96,11 @@ def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessa
     reply = select_one(connection, StoredMessage, f"{since} AND answers = ?2 ORDER BY seq LIMIT 1", values)
     if reply is not None:
         return reply
+    if message.failed:
+        raise UnansweredMessageError(
+            f"the message `{message.id[:100]}` is marked as failed, so prompts leave it out. Send it under a new id.",
+            param="id",
+        )
     if exists(connection, since, values):
         raise UnansweredMessageError(
             f"the message `{message.id[:100]}` got no reply, and the conversation has gone on since. "

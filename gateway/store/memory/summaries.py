@@ -102,6 +102,21 @@ def list_summaries(
     )
 
 
+def unsummarize(connection: apsw.Connection, conversation: str, first: int) -> None:
+    """Delete each summary that may contain the message ``first`` (``seq``) or a later one.
+
+    The messages that they covered are summarized again. A summary contains nothing after its span, and the summaries
+    it folds, which are live again, end no later than it does.
+    """
+    connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (conversation, first))
+    connection.execute(
+        "UPDATE messages SET summarized_by = (SELECT min(summaries.seq) FROM summaries WHERE level <> 'message' "
+        "AND summaries.conversation = messages.conversation AND messages.seq BETWEEN first AND last) "
+        "WHERE conversation = ?",
+        (conversation,),
+    )
+
+
 def _check_chain(connection: apsw.Connection, summary: NewSummary) -> None:
     """No other live summary of the chain may overlap the new one."""
     overlapping = connection.execute(

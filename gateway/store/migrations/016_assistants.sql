@@ -1,1 +1,2 @@
--- Placeholder until the migration of this number is merged.
+-- The time zone whose days a conversation's summaries follow; '' for the configured one.
+ALTER TABLE conversations ADD COLUMN time_zone TEXT NOT NULL DEFAULT '';

@@ -127,6 +127,30 @@ async def test_admins_are_known_by_their_account(
         await until(lambda: not bot.networks[0].ready)
 
 
+async def test_an_admin_changes_the_conversation_of_a_place(
+    inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
+) -> None:
+    inference.script = lambda call: ["Noted."]
+    chat = network(inspircd, channels=[{"name": CHANNEL, "mode": "chat"}])
+    async with (
+        running(configured(1, server.url, tmp_path, network=chat)),
+        person(inspircd.port, "otto", CHANNEL, account=("boss", PASSWORD), caps=TAGS) as boss,
+        httpx2.AsyncClient(base_url=server.url) as http,
+    ):
+        boss.say(CHANNEL, "!set title Our channel")
+        await boss.expect_from("hearth", "otto: there is no conversation here yet.")
+        boss.say(CHANNEL, "hearth: hello")
+        await boss.expect_from("hearth", "otto: Noted.")
+        boss.say(CHANNEL, "!set kind chat")
+        await boss.expect_from("hearth", "otto: !set field value, where the field is title, policy")
+        boss.say(CHANNEL, "!set policy often")
+        await boss.expect_from("hearth", "otto: that does not work: `policy`")
+        boss.say(CHANNEL, "!set title Our channel")
+        await boss.expect_from("hearth", "otto: title is changed.")
+        [shown] = (await http.get("/v1/conversations")).json()["data"]
+        assert (shown["title"], shown["policy"], shown["kind"]) == ("Our channel", "window", "channel")
+
+
 async def test_an_account_is_remembered_in_private_and_under_every_nick(
     inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
 ) -> None:

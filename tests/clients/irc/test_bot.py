@@ -331,7 +331,7 @@ async def test_nobody_commands_by_a_nick(
     async with running(
         configured(shared_ngircd.port, server.url, tmp_path, network={"admins": ["alice"]})
     ) as bot:
-        for order in ("!die", "!join #x", "!ignore bob", "!erase", "!quiet 5", "!reconnect"):
+        for order in ("!die", "!join #x", "!ignore bob", "!erase", "!set title x", "!quiet 5", "!reconnect"):
             alice.say("hearth", order)
             assert "services account" in await alice.answer()
         assert bot.networks[0].connections == 1

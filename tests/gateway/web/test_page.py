@@ -235,6 +235,25 @@ def test_a_conversation_goes_on_after_a_reload(browser: Browser, served: Server)
     assert browser.all(f"#conversations a[data-id='{name}']") == []
 
 
+def test_a_conversation_is_renamed_and_its_policy_changed(browser: Browser, served: Server) -> None:
+    name = post(served, CONVERSATIONS, title="Trains")["id"]
+    browser.open(f"{served.url}/#/chat/{name}")
+    browser.until_text("Trains", "#talk-title")
+    browser.click("#settings-button")
+    assert browser.one("#settings-title").get_property("value") == "Trains"
+    browser.run("document.getElementById('settings-title').value = ''")
+    browser.write("#settings-title", "Buses", enter=False)
+    browser.click("#settings-policy option[value=rounds]")
+    browser.click("#settings-dialog button[value=yes]")
+    browser.until_text("Buses", "#talk-title")
+    browser.until_text("Buses", "#conversations [aria-current] .title")
+    shown = served.client.get(f"{CONVERSATIONS}/{name}").json()
+    assert (shown["title"], shown["policy"]) == ("Buses", "rounds")
+    browser.click("#settings-button")
+    browser.click("#settings-dialog button[value=no]")
+    assert served.client.get(f"{CONVERSATIONS}/{name}").json() == shown
+
+
 def test_earlier_messages_come_when_they_are_wanted(browser: Browser, served: Server) -> None:
     name = post(served, CONVERSATIONS, title="A long one")["id"]
     kept(served, name, *(f"Line {number} " + "of a long talk. " * 20 for number in range(40)))

@@ -23,7 +23,10 @@ SHARED = {"/v1/models/{id:path}", "/assets/{name}"}
 ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoint.path not in SHARED]
 # A valid body for each, so that an invalid body does not hide the check of the id.
 BODIES: dict[str, dict[str, Any]] = {
+    "/v1/conversations/{id}": {"title": "Mallory's"},
     "/v1/conversations/{id}/messages": {"text": "x"},
+    "/v1/conversations/{id}/messages/{message}": {"failed": True},
+    "/v1/conversations/{id}/rounds/{round}": {"failed": True},
     "/v1/conversations/{id}/convert": {},
     "/v1/facts/{id}": {"text": "Mallory's."},
     "/v1/tasks/{id}": {"title": "Mallory's", "state": "done"},

@@ -174,8 +174,14 @@ async def test_conversations_are_as_described(client: Client, inference: Scripte
     name = made.json()["id"]
     one = f"{base}/{name}"
     check(await client.post(f"{one}/messages", json={"text": "Hello"}), "POST", f"{base}/{{id}}/messages")
-    for part in ("", "/messages", "/summaries", "/context"):
+    for part in ("", "/messages", "/rounds", "/summaries", "/context"):
         check(await client.get(f"{one}{part}"), "GET", f"{base}/{{id}}{part}")
+    check(await client.patch(one, json={"title": "u", "policy": "rounds"}), "PATCH", f"{base}/{{id}}")
+    check(
+        await client.patch(f"{one}/rounds/1", json={"failed": True}),
+        "PATCH",
+        f"{base}/{{id}}/rounds/{{round}}",
+    )
     for part in ("/compact", "/convert", "/rollover"):
         check(await client.post(f"{one}{part}"), "POST", f"{base}/{{id}}{part}")
     check(await client.delete(one), "DELETE", f"{base}/{{id}}")

@@ -1,0 +1,69 @@
+"""/v1/conversations/{id}/rounds, and marks on rounds and messages that failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from gateway.api.conversations.replies import RoundPage, RoundReply, StoredMessageReply, listed, shown
+from gateway.api.conversations.routes import conversation_of
+from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.parsing.fields import Body, read_body
+from gateway.api.parsing.paging import Paged, query_of
+from gateway.api.services import ApiRequest
+from gateway.base.errors import NotFoundError
+from gateway.store.memory.rounds import list_rounds
+
+_ROUNDS = "/v1/conversations/{id}/rounds"
+
+
+class Mark(Body, frozen=True):
+    """Whether a round, or a message and its code, failed. What failed stays out of prompts and summaries."""
+
+    failed: bool
+
+
+async def rounds(request: ApiRequest) -> dict[str, Any]:
+    """A page of the log by rounds, oldest first; ``before`` goes back to earlier rounds."""
+    conversation, asked = await conversation_of(request), query_of(request, Paged)
+    return await listed(
+        request,
+        asked,
+        lambda c: list_rounds(c, conversation.id, limit=asked.limit, before=asked.cursor),
+        lambda rows: rows[0].round,
+    )
+
+
+async def mark_round(request: ApiRequest) -> Struct:
+    """Mark all messages of a round as failed, or as not failed."""
+    conversation, mark = await conversation_of(request), await read_body(request, Mark)
+    number = str(request.path_params["round"])
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise NotFoundError(f"there is no round `{number[:100]}`: rounds are numbered from 1", param="round")
+    return shown(
+        await request.services.conversations.edits.mark(conversation, mark.failed, number=int(number))
+    )
+
+
+async def mark_message(request: ApiRequest) -> Struct:
+    """Mark a message as failed, or as not failed."""
+    conversation, mark = await conversation_of(request), await read_body(request, Mark)
+    message = str(request.path_params["message"])
+    marked = await request.services.conversations.edits.mark(conversation, mark.failed, message=message)
+    return shown(marked.messages[0])
+
+
+ENDPOINTS = (
+    Endpoint("GET", _ROUNDS, rounds, "user", reply=RoundPage, query=Paged),
+    Endpoint("PATCH", f"{_ROUNDS}/{{round}}", mark_round, "user", (JSON,), Mark, RoundReply),
+    Endpoint(
+        "PATCH",
+        "/v1/conversations/{id}/messages/{message}",
+        mark_message,
+        "user",
+        (JSON,),
+        Mark,
+        StoredMessageReply,
+    ),
+)

@@ -1,0 +1,101 @@
+"""Changes to stored conversations: their fields, marks on what failed, and erasure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import apsw
+import msgspec
+
+from gateway.base.redact import redact
+from gateway.memory.context import MemoryParts
+from gateway.memory.hub import Hub
+from gateway.memory.summaries.compaction import HistoryCompactor
+from gateway.store.memory.conversations import (
+    Conversation,
+    erase_conversation,
+    get_conversation,
+    save_conversation,
+)
+from gateway.store.memory.forget import forget_speaker
+from gateway.store.memory.jobs import add_job
+from gateway.store.memory.rounds import Round, mark_failed
+
+
+class Edits:
+    """``alone`` locks a conversation against messages and jobs and gives its current row."""
+
+    def __init__(
+        self,
+        parts: MemoryParts,
+        compactor: HistoryCompactor,
+        hub: Hub,
+        alone: Callable[[Conversation], AbstractAsyncContextManager[Conversation]],
+    ) -> None:
+        self._parts = parts
+        self._compactor = compactor
+        self._hub = hub
+        self._alone = alone
+
+    async def change(
+        self, conversation: Conversation, fields: Mapping[str, Any], redactions: int
+    ) -> Conversation:
+        """Change fields of a conversation. Its summaries stay; the next compactions follow the new policy."""
+
+        def store(connection: apsw.Connection) -> Conversation:
+            old = get_conversation(connection, conversation.id, conversation.owner)
+            new = msgspec.structs.replace(old, **fields, redactions=old.redactions + redactions)
+            save_conversation(connection, new)
+            add_job(connection, "compact", new.id, now=self._parts.clock())
+            return new
+
+        async with self._alone(conversation):
+            return await self._parts.database.write(store)
+
+    async def mark(
+        self,
+        conversation: Conversation,
+        failed: bool,
+        *,
+        message: str | None = None,
+        number: int | None = None,
+    ) -> Round:
+        """Mark a message or a round (``number``) as failed or not. Raises NotFoundError."""
+
+        def store(connection: apsw.Connection) -> Round:
+            marked = mark_failed(connection, conversation.id, failed, message=message, number=number)
+            add_job(connection, "compact", conversation.id, now=self._parts.clock())
+            return marked
+
+        async with self._alone(conversation):
+            self._compactor.forget(conversation.id)
+            return await self._parts.database.write(store)
+
+    async def erase(self, conversation: Conversation) -> None:
+        """Erase a conversation and everything derived from it, from the disk too."""
+        async with self._alone(conversation):
+            await self._parts.database.write(
+                lambda c: erase_conversation(c, conversation.id, conversation.owner)
+            )
+            self._compactor.forget(conversation.id)
+            self._hub.publish(conversation.id, "erased")
+        await self._parts.database.truncate_log()
+        await self._parts.inference.forget(conversation.owner)
+
+    async def forget(self, conversation: Conversation, speaker: str) -> int:
+        """Erase a speaker's messages and everything derived from them, from the disk too; returns their number."""
+
+        def forget(connection: apsw.Connection) -> int:
+            current = get_conversation(connection, conversation.id, conversation.owner)
+            gone = forget_speaker(connection, current, redact(speaker)[0])
+            add_job(connection, "compact", conversation.id, now=self._parts.clock())
+            return gone
+
+        async with self._alone(conversation):
+            self._compactor.forget(conversation.id)
+            gone = await self._parts.database.write(forget)
+        await self._parts.database.truncate_log()
+        await self._parts.inference.forget(conversation.owner)
+        return gone
