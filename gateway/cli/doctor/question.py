@@ -24,9 +24,9 @@ class QuestionCheck(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         if self.seconds is None:
-            return f"how long a question takes here with {self.model} is not known yet: {self.reason}"
+            return f"the time for a question with {self.model} is not known yet: {self.reason}"
         return (
-            f"a question takes about {self.seconds:.0f} s here with {self.model}; its prompt may have "
+            f"a question takes about {self.seconds:.0f} s with {self.model}; its prompt may have up to "
             f"{self.prompt_tokens:,} tokens ({self.reason})"
         )
 
@@ -43,7 +43,7 @@ def check_question(settings: Settings) -> QuestionCheck | None:
     kept = ThreadPlans(settings.thread_plan_dir).get(file, usable_cores())
     speed = kept.known(settings.model.threads).speed if kept is not None else None
     if speed is None:
-        return QuestionCheck(model=model.name, reason="it is measured once the model is loaded")
+        return QuestionCheck(model=model.name, reason="it is measured when the model is first loaded")
     plan = typical_question(limits, speed, settings.ask.target_seconds)
     return QuestionCheck(
         model=model.name, seconds=plan.seconds, prompt_tokens=plan.tokens, reason=plan.reason
