@@ -43,8 +43,8 @@ def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, i
     found = []
     if report.counts.sample_removed:
         found.append(
-            f"the import replaced the built-in sample wiki ({report.counts.sample_removed} pages and redirects), which is "
-            "not loaded again"
+            f"the import replaced the built-in sample wiki ({report.counts.sample_removed} pages and redirects), "
+            "which is not loaded again"
         )
     address = page_address(report.site.base)
     if settings.page_url and address and address != settings.page_url:
