@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from gateway.ask.budget import typical_question
 from gateway.ask.limits import effective_limits
-from gateway.base.cores import usable_cores
 from gateway.base.errors import ConfigurationError
 from gateway.config.settings import Settings
 from gateway.inference.process.thread_plans import ThreadPlans
@@ -40,7 +39,7 @@ def check_question(settings: Settings) -> QuestionCheck | None:
     except (ConfigurationError, OSError):
         return None
     file = (str(model.path), status.st_mtime_ns, status.st_size)
-    kept = ThreadPlans(settings.thread_plan_dir).get(file, usable_cores())
+    kept = ThreadPlans(settings.thread_plan_dir).get(file)
     speed = kept.known(settings.model.threads).speed if kept is not None else None
     if speed is None:
         return QuestionCheck(model=model.name, reason="it is measured when the model is first loaded")
