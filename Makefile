@@ -49,15 +49,12 @@ eval: $(VENV)/.installed-dev ## answers of the built-in model and SmolLM2 on bot
 		$(call asked,esolangs); $(call asked,foldoc) --set eval/foldoc.toml --data-dir $(EVAL)/foldoc; \
 	done
 
-bench: $(VENV)/.installed-dev ## measure what the gateway adds, memory, wake-up and threads: some minutes
+bench: $(VENV)/.installed-dev ## measure what the gateway adds, and the memory of conversations: some minutes
 	@mkdir -p models/build
 	@$(BIN)/python models/random_gemma.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/memory_recall.py
-	@$(BIN)/python benchmarks/memory_host.py interference
-	@$(BIN)/python benchmarks/memory_host.py cache
-	@$(BIN)/python benchmarks/wake_up.py models/demo/hearth-demo.gguf
-	@$(BIN)/python benchmarks/spin.py models/demo/hearth-demo.gguf
+	@$(BIN)/python benchmarks/memory_host.py
 
 bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python's server, built first: about an hour
 	@mkdir -p build/peers

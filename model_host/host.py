@@ -15,7 +15,6 @@ from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.engine.engine import Engine
-from model_host.engine.tuned_engine import TunedEngine
 from model_host.loop import BatchLoop
 from model_host.options import HostOptions
 from model_host.preparer import Preparer
@@ -88,7 +87,7 @@ class ModelHost(Host[SequenceState]):
         options = self.options
         # A step is never larger than the context, and every running sequence gets a token each step.
         chunk = max(min(options.chunk, options.context), options.parallel)
-        engine = self._engine = TunedEngine(
+        engine = self._engine = Engine(
             options.model,
             context=max(options.context, chunk),
             sequences=2 * options.parallel,  # as many again keep finished prompts as cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
-from model_host.engine import machine
 from model_host.engine.threads import Plan, parse_plan
 
 
@@ -17,6 +17,7 @@ class HostOptions(argparse.Namespace):
     context: int
     parallel: int
     chunk: int
+    cores: int
     threads: int
     thread_plan: Plan | None
     max_waiting: int
@@ -56,9 +57,10 @@ def parse_options() -> HostOptions:
     add("--snapshot-bytes", type=int, default=1 << 32, help="most bytes of all snapshots together")
     add("--snapshot-after", type=float, default=20.0, help="idle seconds before sequences are saved")
     add("--parent", type=int, default=0, help="process id to die with")
+    add("--cores", type=int, default=len(os.sched_getaffinity(0)), help="cores that it may use")
     options = parser.parse_args(namespace=HostOptions())
     if options.threads:
         options.thread_plan = None
     else:
-        options.threads = machine.usable_cpus()
+        options.threads = options.cores
     return options

@@ -44,7 +44,6 @@ MODEL_CODE = {
     "model_host.engine.weights",
     "model_host.engine.engine",
     "model_host.engine.kv_state",
-    "model_host.engine.tuned_engine",
     "model_host.embedding.engine",
     "model_host.engine.sampling",
     "model_host.engine.constraint",

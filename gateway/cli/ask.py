@@ -18,7 +18,7 @@ from gateway.cli.common.text import say
 
 @click.command()
 @click.argument("question", nargs=-1)
-@click.option("--style", help="Style of the answer, such as plain or irc; by default the server's.")
+@click.option("--style", help="Answer style, such as plain or irc. Default: the server's setting.")
 @json_option
 @client_options
 def ask(
@@ -30,13 +30,13 @@ def ask(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
-    """Ask the wiki a question. Without QUESTION it is read from standard input.
+    """Ask the wiki a question and print the answer with its sources.
 
-    The answer goes to standard output, progress to standard error.
+    Without QUESTION, the question is read from standard input. Progress is printed to standard error.
     """
     text = " ".join(question) or sys.stdin.read().strip()
     if not text:
-        raise click.UsageError("the question is empty")
+        raise click.UsageError("the question is empty: pass it as an argument or on standard input")
     body = {"question": text} | ({"style": style} if style else {})
     client = connect(url, key, data_dir, config_file)
     stages = StageLine()

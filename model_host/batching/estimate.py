@@ -18,42 +18,33 @@ _WEIGHT = 0.1  # of a new answer's length in the mean
 _UNKNOWN_LENGTH = 200.0
 
 
-class WaitEstimator:
-    """Estimates waits from the lengths of recent answers."""
+def waits(
+    running: Sequence[SequenceState],
+    waiting: Sequence[SequenceState],
+    length: float,
+    prefill_speed: float,
+    decode_speed: float,
+) -> list[float | None]:
+    """Seconds until each of ``waiting``, in queue order, starts, and last until a new request would.
 
-    def __init__(self) -> None:
-        self._length = _UNKNOWN_LENGTH
+    ``length`` is the mean length of recent answers. Speeds are in tokens/s of all requests together. The result is None
+    while a speed is 0, which means unknown.
+    """
+    if prefill_speed <= 0 or decode_speed <= 0:
+        return [None] * (len(waiting) + 1)
 
-    def ended(self, completion_tokens: int) -> None:
-        """Record the length of a finished generation."""
-        self._length += _WEIGHT * (completion_tokens - self._length)
+    def work(sequence: SequenceState) -> float:
+        expected = max(length, 1.25 * sequence.generated)
+        tokens = max(0.0, min(expected, sequence.max_tokens) - sequence.generated)
+        return sequence.pending / prefill_speed + tokens / decode_speed
 
-    def waits(
-        self,
-        running: Sequence[SequenceState],
-        waiting: Sequence[SequenceState],
-        prefill_speed: float,
-        decode_speed: float,
-    ) -> list[float | None]:
-        """Seconds until each of ``waiting``, in queue order, starts, and last until a new request would.
-
-        Speeds are in tokens/s of all requests together. The result is None while a speed is 0, which means unknown.
-        """
-        if prefill_speed <= 0 or decode_speed <= 0:
-            return [None] * (len(waiting) + 1)
-
-        def work(sequence: SequenceState) -> float:
-            expected = max(self._length, 1.25 * sequence.generated)
-            tokens = max(0.0, min(expected, sequence.max_tokens) - sequence.generated)
-            return sequence.pending / prefill_speed + tokens / decode_speed
-
-        total = sum(map(work, running))
-        result: list[float | None] = []
-        for place in range(len(waiting) + 1):
-            ahead = len(running) + place
-            result.append(round(total * (place + 1) / ahead, 3) if ahead else 0.0)
-            total += sum(map(work, waiting[place : place + 1]))
-        return result
+    total = sum(map(work, running))
+    result: list[float | None] = []
+    for place in range(len(waiting) + 1):
+        ahead = len(running) + place
+        result.append(round(total * (place + 1) / ahead, 3) if ahead else 0.0)
+        total += sum(map(work, waiting[place : place + 1]))
+    return result
 
 
 class QueueReporter:
@@ -62,8 +53,11 @@ class QueueReporter:
     def __init__(self, scheduler: Scheduler, meter: Meter) -> None:
         self._scheduler = scheduler
         self._meter = meter
-        self._estimator = WaitEstimator()
-        self.ended = self._estimator.ended
+        self._length = _UNKNOWN_LENGTH
+
+    def ended(self, completion_tokens: int) -> None:
+        """Record the length of a finished generation."""
+        self._length += _WEIGHT * (completion_tokens - self._length)
 
     def changes(self, now: float) -> list[protocol.Queued]:
         """Positions that changed. Preempted requests get none: they resume soon."""
@@ -88,4 +82,4 @@ class QueueReporter:
         return 0.0 if self._scheduler.has_place else self._waits(self._scheduler.queue(now))[-1]
 
     def _waits(self, queue: Sequence[SequenceState]) -> list[float | None]:
-        return self._estimator.waits(self._scheduler.running, queue, *self._meter.speeds())
+        return waits(self._scheduler.running, queue, self._length, *self._meter.speeds())

@@ -1,19 +1,23 @@
-"""The loaded model: weights, KV cache, and one ``decode`` per batch. Everything about llama.cpp's context is here."""
+"""The loaded model: weights, KV cache, threads, and one ``decode`` per batch. All of llama.cpp's context is here."""
 
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import llama_cpp
+from msgspec.structs import replace
 
 from model_host import protocol
 from model_host.batching.batches import Span
 from model_host.batching.tiles import fitting
+from model_host.engine.cpu_contention import SHORTEST_SECONDS, CpuContention
 from model_host.engine.kv_state import KvState
 from model_host.engine.sampling import SamplerChain
+from model_host.engine.threads import Plan, Speeds, fastest, measure, nearest
 from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 
@@ -29,7 +33,8 @@ class Engine:
     """A model in memory with a unified KV cache of ``n_ctx`` cells for ``sequences`` sequences.
 
     Implements :class:`model_host.batching.slots.Memory`, :class:`model_host.snapshots.manager.SequenceStates` and
-    :class:`model_host.loop.BatchModel`. Not thread-safe, except :meth:`abort` and ``vocabulary``.
+    :class:`model_host.loop.BatchModel`. Not thread-safe, except :meth:`abort` and ``vocabulary``. The number of threads
+    never changes without :meth:`tune`.
     """
 
     def __init__(
@@ -50,6 +55,8 @@ class Engine:
                 f"{path} is an embedding model, which cannot answer; choose a chat model",
             )
         self.threads = threads
+        self._plan: Plan = {}
+        self._measured: Speeds = {}
         self.vocabulary = weights.vocabulary
         self.piece, self.ends = weights.vocabulary.piece, weights.vocabulary.ends
         self.arm, self.abort = weights.abort.reset, weights.abort.throw
@@ -72,6 +79,11 @@ class Engine:
         After ``aborted`` or ``no_room`` the sequences are as they were before the call. Raises RuntimeError when
         llama.cpp fails.
         """
+        if self._plan:
+            self._use(self._threads_for(sum(len(span.tokens) for span in spans)))
+        return self._decode(spans)
+
+    def _decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         rows = self._fill(spans)
         status = llama_cpp.llama_decode(self._context, self._batch)
         if status == 0:
@@ -96,6 +108,43 @@ class Engine:
         return SamplerChain(
             self._context, self.vocabulary, settings, grammar=grammar, lazy=lazy, ignore_eos=ignore_eos
         )
+
+    # ------------------------------------------------------------------ threads
+
+    def tune(self, plan: Plan, limit: int) -> None:
+        """Follow ``plan``; if it is empty, measure one on batches of up to ``limit`` tokens.
+
+        To be called before the first request. Under CPU contention, batches use at most half of all threads, and
+        nothing is measured, because one batch may take seconds; the plan is then all threads.
+        """
+        if self.threads == 1:
+            return
+        contention = self._contention = CpuContention(self.threads)
+        if not plan:
+            time.sleep(SHORTEST_SECONDS)
+            if not contention.look():
+                speeds = measure(self._try, self.threads, limit, time.perf_counter)
+                self.trim(0, 0)
+                self._measured = {} if contention.look() else speeds
+        self._plan = plan or fastest(self._measured) or {1: self.threads}
+        contention.watch()
+
+    def thread_plan(self) -> Plan:
+        """Threads by batch size, now; empty when the number is fixed."""
+        return {size: self._threads_for(size) for size in sorted(self._plan)}
+
+    def _threads_for(self, tokens: int) -> int:
+        most = max(1, self.threads // 2) if self._contention.present else self.threads
+        return min(most, nearest(self._plan, tokens))
+
+    def _use(self, threads: int) -> None:
+        llama_cpp.llama_set_n_threads(self._context, threads, threads)
+
+    def _try(self, tokens: int, threads: int) -> None:
+        """Decode a batch of dummy tokens."""
+        self.trim(0, 0)
+        self._use(threads)
+        self._decode([Span(0, 0, [0] * tokens, 1)])
 
     # ------------------------------------------------------------------ the KV cache
 
@@ -204,13 +253,12 @@ class Engine:
         """Everything that a saved sequence depends on."""
         return f"{self.weights.fingerprint} {self.weights.build} f16 window-full"
 
-    # ------------------------------------------------------------------ set-up
-
     def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
         """The event that reports the loaded model."""
-        return self.weights.ready(
+        ready = self.weights.ready(
             pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads
         )
+        return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
 
     # ------------------------------------------------------------------ set-up
 

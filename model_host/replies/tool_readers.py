@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 import msgspec
@@ -17,14 +17,17 @@ from model_host.replies.text import overlap
 from model_host.replies.tool_forms import ToolForm
 
 MAX_NESTING = 64
-_MAX_HEAD = 1000  # characters before the arguments, where the name comes first
+_MAX_HEAD = 1000  # characters before the arguments of a Gemma call
 _MAX_KEY = 1000
 _MAX_SCALAR = 40
 _SCALAR = re.compile(r"[^\s,:\[\]{}]+")
-_GEMMA_HEAD = re.compile(r"\s*call:\s*([A-Za-z0-9_.-]{1,64})\s*\{")
+_GEMMA_HEAD = re.compile(r"\s*call:\s*([A-Za-z0-9_.-]{1,64})\s*(?=\{)")
+_STRING_PART = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
+_CONTROL = re.compile(r"[\0-\x1f]")  # models leave line breaks in strings
 
 # A parser that pauses where it needs more text, which is then in its reader's buffer.
-Parser = Iterator[None]
+Parser = Generator[None, None, None]
+TextParser = Generator[None, None, str]  # returns what it read
 
 
 class MalformedCallError(ValueError):
@@ -35,16 +38,26 @@ class CallReader:
     """Reads the text between a call's opening marker and the end of its closing marker."""
 
     def __init__(self, form: ToolForm, markers: Markers, tools: Collection[str]) -> None:
-        self.name: str | None = None
         self.done = False
         self.rest = ""  # unread text; once ``done``, the text after the call
         self._form = form
         self._markers = markers
         self._tools = tools
-        self._quote = markers.sign(form.quote)
+        self._name: str | None = None
         self._arguments: list[str] = []
+        self._reported = 0  # of these
+        self._depth = 0  # open brackets
+        self._inside = form.kind == "gemma"  # what is read belongs to the arguments
         self._complete = False  # but for what closes the call
-        self._parser = self._json_call() if form.kind == "json" else self._gemma_call()
+        is_json = form.kind == "json"
+        self._quote = '"' if is_json else markers.sign(form.quote)
+        self._string = self._json_string if is_json else self._gemma_string
+        self._parser = self._json_call() if is_json else self._gemma_call()
+
+    @property
+    def name(self) -> str | None:
+        """The tool's name, once its arguments have begun: until then the text may not be a call at all."""
+        return self._name if self._arguments else None
 
     def push(self, text: str) -> str:
         """Read more text; return more of the arguments' JSON.
@@ -52,9 +65,11 @@ class CallReader:
         Raises MalformedCallError; if :attr:`name` is still None, the text is not a call at all.
         """
         self.rest += text
-        before = len(self._arguments)
         next(self._parser, None)
-        return "".join(self._arguments[before:])
+        if self.name is None:
+            return ""
+        made, self._reported = self._arguments[self._reported :], len(self._arguments)
+        return "".join(made)
 
     def end(self) -> None:
         """End the reply. Raises MalformedCallError unless nothing but the closing marker is missing."""
@@ -64,37 +79,33 @@ class CallReader:
     # ------------------------------------------------------------------ the call
 
     def _json_call(self) -> Parser:
-        """``{"name": NAME, KEY: {…}}``. Arguments are forwarded as they come if the name stands before them."""
+        """``{"name": NAME, KEY: {…}}``, in any order and with other members."""
         yield from self._next_character()
-        if self.rest[0] != "{":
-            raise MalformedCallError("it does not begin with {")
-        key = re.escape(self._form.key)
-        head = re.compile(rf'\s*\{{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"{key}"\s*:\s*(?=\{{)')
-        whole, call = _JsonObject(self._markers), ""
-        while True:
-            call += self._part_of(whole)
-            match = head.match(call[:_MAX_HEAD])
-            if match is not None or whole.done:
-                break
-            yield
-        if match is None:
-            self._take_call(call)
-        else:
-            self._take_name(_decoded(match[1], str, "its name is not valid JSON"))
-            # What was read ahead is read again as arguments; repairing it twice changes nothing.
-            self.rest = call[match.end() :] + self.rest
-            arguments = _JsonObject(self._markers)
-            self._emit(self._part_of(arguments))
-            while not arguments.done:
-                yield
-                self._emit(self._part_of(arguments))
+        self._take("{")
+        yield from self._items("}", self._json_member)
+        if self._name is None:
+            raise MalformedCallError("it has no name")
+        if not self._arguments:
+            self._arguments.append("{}")
         self._check()
-        if match is not None:
-            yield from self._next_character()
-            if self.rest[0] != "}":
-                raise MalformedCallError(f"{self._shown()} behind its arguments")
-            self.rest = self.rest[1:]
         yield from self._closing_marker()
+
+    def _json_member(self) -> Parser:
+        key = _decoded((yield from self._key()), str, "a name in it is not valid JSON")
+        yield from self._next_character()
+        if key == self._form.key:
+            if self._arguments or self.rest[0] != "{":
+                raise MalformedCallError("its arguments are not one object")
+            self._inside = True
+            yield from self._value()
+            self._inside = False
+            self._check()
+        elif key == "name":
+            if self._name is not None or self.rest[0] != '"':
+                raise MalformedCallError("its name is not one string")
+            self._take_name(_decoded((yield from self._string()), str, "its name is not valid JSON"))
+        else:
+            yield from self._value()
 
     def _gemma_call(self) -> Parser:
         """``call:NAME{…}``."""
@@ -104,8 +115,7 @@ class CallReader:
             yield
         self._take_name(match[1])
         self.rest = self.rest[match.end() :]
-        self._emit("{")
-        yield from self._gemma_members("}", 1)
+        yield from self._value()
         self._check()
         yield from self._closing_marker()
 
@@ -121,47 +131,42 @@ class CallReader:
     def _take_name(self, name: str) -> None:
         if name not in self._tools:
             raise MalformedCallError(f"no tool is named {name[:64]!r}")
-        self.name = name
-
-    def _take_call(self, text: str) -> None:
-        """Take a complete JSON call, whose arguments came before its name."""
-        call = _decoded(text, dict[str, Any], "it is not valid JSON")
-        name, arguments = call.get("name"), call.get(self._form.key, {})
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            raise MalformedCallError("it has no name or no arguments")
-        self._take_name(name)
-        self._emit(json.dumps(arguments, ensure_ascii=False))
+        self._name = name
 
     def _check(self) -> None:
         """Check the arguments as a whole."""
         _decoded("".join(self._arguments), dict[str, Any], "its arguments are not a valid JSON object")
         self._complete = True
 
-    # ------------------------------------------------------------------ Gemma's arguments
+    # ------------------------------------------------------------------ values in both notations
 
-    def _gemma_members(self, close: str, depth: int) -> Parser:
-        """The members of an object or a list after its opening bracket, and its closing bracket."""
-        if depth > MAX_NESTING:
+    def _items(self, close: str, item: Callable[[], Parser]) -> Parser:
+        """What is between two brackets, and the closing one."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
             raise MalformedCallError(f"arguments nested deeper than {MAX_NESTING} levels")
         yield from self._next_character()
         more = self.rest[0] != close
         while more:
-            if close == "}":
-                yield from self._gemma_key()
-            yield from self._gemma_value(depth)
+            yield from item()
             yield from self._next_character()
             if more := self.rest[0] == ",":
                 self._take(",")
         self._take(close)
+        self._depth -= 1
 
-    def _gemma_key(self) -> Parser:
-        """A bare name or a string, and the colon."""
+    def _member(self) -> Parser:
+        yield from self._key()
+        yield from self._value()
+
+    def _key(self) -> TextParser:
+        """A string or, for Gemma, a bare name, and the colon."""
         yield from self._next_character()
-        if self.rest.startswith(self._quote):
-            yield from self._gemma_string()
+        if self._form.kind == "json" or self.rest.startswith(self._quote):
+            text = yield from self._string()
             yield from self._next_character()
             self._take(":")
-            return
+            return text
         while ":" not in self.rest[: _MAX_KEY + 1]:
             if len(self.rest) > _MAX_KEY:
                 raise MalformedCallError(f"a name of more than {_MAX_KEY} characters in the arguments")
@@ -170,19 +175,32 @@ class CallReader:
         name = name.rstrip()
         if not name or _SCALAR.fullmatch(name.replace(" ", "_")) is None:
             raise MalformedCallError(f"{self._markers.spelled(name)[:40]!r} as a name in the arguments")
-        self._emit(json.dumps(self._markers.spelled(name), ensure_ascii=False) + ":")
+        return self._emit(f'"{self._escaped(name)}":')
 
-    def _gemma_value(self, depth: int) -> Parser:
+    def _value(self) -> Parser:
         yield from self._next_character()
         if self.rest.startswith(self._quote):
-            yield from self._gemma_string()
+            yield from self._string()
         elif (bracket := self.rest[0]) in "{[":
             self._take(bracket)
-            yield from self._gemma_members("}" if bracket == "{" else "]", depth + 1)
+            yield from self._items("}", self._member) if bracket == "{" else self._items("]", self._value)
         else:
-            yield from self._gemma_scalar()
+            yield from self._scalar()
 
-    def _gemma_scalar(self) -> Parser:
+    def _json_string(self) -> TextParser:
+        self._take('"')
+        text = '"'
+        while True:
+            inside = _STRING_PART.match(self.rest)[0]  # type: ignore[index]  # it matches the empty text, too
+            self.rest = self.rest[len(inside) :]
+            inside = _CONTROL.sub(lambda match: json.dumps(match[0])[1:-1], self._markers.spelled(inside))
+            text += self._emit(inside)
+            if self.rest.startswith('"'):
+                self._take('"')
+                return text + '"'
+            yield
+
+    def _scalar(self) -> Parser:
         while (match := _SCALAR.match(self.rest)) and match[0] == self.rest and len(self.rest) <= _MAX_SCALAR:
             yield  # it may go on
         word = match[0] if match else ""
@@ -194,17 +212,17 @@ class CallReader:
             raise MalformedCallError(problem)
         self._emit(value)
 
-    def _gemma_string(self) -> Parser:
+    def _gemma_string(self) -> TextParser:
         """Text between two quote markers."""
         self.rest = self.rest[len(self._quote) :]
-        self._emit('"')
+        text = self._emit('"')
         while self._quote not in self.rest:
             sure = len(self.rest) - overlap(self.rest, self._quote)
             inside, self.rest = self.rest[:sure], self.rest[sure:]
-            self._emit(self._escaped(inside))
+            text += self._emit(self._escaped(inside))
             yield
         inside, _, self.rest = self.rest.partition(self._quote)
-        self._emit(self._escaped(inside) + '"')
+        return text + self._emit(self._escaped(inside) + '"')
 
     # ------------------------------------------------------------------ characters
 
@@ -224,64 +242,17 @@ class CallReader:
         self.rest = self.rest[1:]
         self._emit(character)
 
-    def _part_of(self, value: _JsonObject) -> str:
-        """Let ``value`` read what there is; return its part of it."""
-        made, used = value.push(self.rest)
-        self.rest = self.rest[used:]
-        return made
-
-    def _emit(self, arguments: str) -> None:
-        self._arguments.append(arguments)
+    def _emit(self, text: str) -> str:
+        """Forward JSON of the arguments."""
+        if self._inside:
+            self._arguments.append(text)
+        return text
 
     def _escaped(self, text: str) -> str:
         return json.dumps(self._markers.spelled(text), ensure_ascii=False)[1:-1]
 
     def _shown(self) -> str:
         return repr(self._markers.spelled(self.rest[:20]))
-
-
-class _JsonObject:
-    """The text of one JSON object: finds its end, and escapes the control characters that models leave in strings."""
-
-    def __init__(self, markers: Markers) -> None:
-        self._markers = markers
-        self._depth = 0
-        self._string = self._escaped = False
-        self.done = False
-
-    def push(self, text: str) -> tuple[str, int]:
-        """The object's text in ``text``, and how many characters of it that took: all, until :attr:`done`."""
-        made: list[str] = []
-        for at, character in enumerate(text, 1):
-            made.append(self._in_string(character) if self._string else self._outside(character))
-            if self.done:
-                return "".join(made), at
-        return "".join(made), len(text)
-
-    def _outside(self, character: str) -> str:
-        if character == '"':
-            self._string = True
-        elif character in "{[":
-            self._depth += 1
-            if self._depth > MAX_NESTING:
-                raise MalformedCallError(f"arguments nested deeper than {MAX_NESTING} levels")
-        elif character in "}]":
-            self._depth -= 1
-            self.done = self._depth == 0
-        elif not self._markers.hidden(character):
-            raise MalformedCallError(f"{self._markers.spelled(character)} within the arguments")
-        return character
-
-    def _in_string(self, character: str) -> str:
-        if self._escaped:
-            self._escaped = False
-        elif character == "\\":
-            self._escaped = True
-        elif character == '"':
-            self._string = False
-        elif character < " ":
-            return json.dumps(character)[1:-1]  # mostly a line break
-        return self._markers.spelled(character)
 
 
 def _decoded(text: str, kind: Any, problem: str) -> Any:

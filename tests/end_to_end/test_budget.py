@@ -32,7 +32,7 @@ def stages(told: list[tuple[str, dict[str, Any]]], name: str) -> list[dict[str, 
 
 
 def test_a_prompt_fits_the_time_and_the_reply_says_why(tmp_path: Path, smollm2: Path) -> None:
-    assert f"how long a question takes here with {smollm2.stem} is not known yet" in doctor(tmp_path, smollm2)
+    assert f"the time for a question with {smollm2.stem} is not known yet" in doctor(tmp_path, smollm2)
     server = Server(tmp_path, smollm2, env=SHORT)
     server.client.timeout = 300.0
     try:
@@ -59,7 +59,7 @@ def test_a_prompt_fits_the_time_and_the_reply_says_why(tmp_path: Path, smollm2: 
         assert speed["reading"] > speed["writing"] > 0
     finally:
         assert server.stop() == 0
-    assert f"s here with {smollm2.stem}; its prompt may have" in doctor(tmp_path, smollm2)
+    assert f"s with {smollm2.stem}; its prompt may have" in doctor(tmp_path, smollm2)
     server = Server(tmp_path, smollm2, env=SHORT)
     try:
         assert server.health()["host"]["speed"] is None, "nothing is loaded"

@@ -1,8 +1,8 @@
-"""A small run of `benchmarks/fuzz/fuzz_http.py`: no 500, no hang, no process that ends."""
+"""A small run of `tests/end_to_end/fuzz/http.py`: no 500, no hang, no process that ends."""
 
 from __future__ import annotations
 
-from benchmarks.fuzz.fuzz_http import fuzz
+from tests.end_to_end.fuzz.http import fuzz
 
 
 def test_hostile_requests_break_nothing(demo_model: str) -> None:

@@ -44,15 +44,17 @@ class PathType(click.Path):
 def local_options(command: F) -> F:
     """Add ``--data-dir`` and ``--config``, for commands that work on this machine's files."""
     config = click.option(
-        "--config", "config_file", type=PathType(), help="Read settings from this TOML file too."
+        "--config", "config_file", type=PathType(), help="Also read settings from this TOML file."
     )
-    return click.option("--data-dir", type=PathType(), help="Where database and models are.")(config(command))
+    return click.option("--data-dir", type=PathType(), help="Directory with the database and the models.")(
+        config(command)
+    )
 
 
 def client_options(command: F) -> F:
     """Add :func:`local_options`, ``--url`` and ``--key``, for commands that talk to a running server."""
-    key = click.option("--key", help="API key; by default HEARTH_API_KEY.")
-    url = click.option("--url", help="The server's address; by default HEARTH_URL, else the local server.")
+    key = click.option("--key", help="API key. Default: HEARTH_API_KEY.")
+    url = click.option("--url", help="Server address. Default: HEARTH_URL, or the local server.")
     return local_options(url(key(command)))
 
 
@@ -68,7 +70,7 @@ def with_local(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def json_option(command: F) -> F:
     """Add ``--json``: output for programs."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def settings_of(data_dir: Path | None, config_file: Path | None, /, **flags: object) -> LoadedSettings:

@@ -53,13 +53,15 @@ class Fit(Struct, frozen=True, kw_only=True):
 @click.command()
 @json_option
 @click.option(
-    "--systemd", is_flag=True, help="Check the installed service instead; exit status 1 when it is broken."
+    "--systemd",
+    is_flag=True,
+    help="Check the installed systemd service instead; exit with 1 if it is broken.",
 )
 @local_options
 def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
-    """Check what this machine can run, whether the settings are consistent, and whether the wiki answers.
+    """Check which models this machine can run, and whether the settings and the wiki work.
 
-    The exit status is 78 when a server with these settings would not start.
+    Exits with 78 if a server with these settings would not start.
     """
     if systemd:
         return _service(as_json)
@@ -97,7 +99,7 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     say(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
     if rows := [row for plan in plans for row in _threads(plan)]:
         say()
-        head = ["MODEL", "BATCH", "THREADS", "TOKENS A SECOND, AS MEASURED AT THE FIRST LOAD"]
+        head = ["MODEL", "BATCH", "THREADS", "TOKENS PER SECOND, MEASURED AT THE FIRST LOAD"]
         say(table([head, *rows]))
     return status
 
@@ -153,15 +155,18 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
         needed += beside
         wants = f"needs {size_text(needed)} of memory together with the embedding model"
     if needed > machine.memory_total:
-        return "no", f"{wants}, there are {size_text(machine.memory_total)} ({machine.memory_source})"
+        return "no", f"{wants}; the limit is {size_text(machine.memory_total)} ({machine.memory_source})"
     if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
-        return "no", f"needs {size_text(row.size_bytes)} of disk, {size_text(machine.disk_free)} are free"
+        return (
+            "no",
+            f"needs {size_text(row.size_bytes)} of disk space; {size_text(machine.disk_free)} is free",
+        )
     if needed > machine.memory_available:
         return (
             "tight",
-            f"{wants}, only {size_text(machine.memory_available)} are free now: end other programs",
+            f"{wants}; only {size_text(machine.memory_available)} is free now: close other programs",
         )
-    return "yes", f"{wants}, {size_text(machine.memory_available)} are free"
+    return "yes", f"{wants}; {size_text(machine.memory_available)} is free"
 
 
 def _embedding_ram(settings: Settings) -> int:

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from gateway.ask.budget import typical_question
 from gateway.ask.limits import effective_limits
-from gateway.base.cores import usable_cores
 from gateway.base.errors import ConfigurationError
 from gateway.config.settings import Settings
 from gateway.inference.process.thread_plans import ThreadPlans
@@ -24,9 +23,9 @@ class QuestionCheck(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         if self.seconds is None:
-            return f"how long a question takes here with {self.model} is not known yet: {self.reason}"
+            return f"the time for a question with {self.model} is not known yet: {self.reason}"
         return (
-            f"a question takes about {self.seconds:.0f} s here with {self.model}; its prompt may have "
+            f"a question takes about {self.seconds:.0f} s with {self.model}; its prompt may have up to "
             f"{self.prompt_tokens:,} tokens ({self.reason})"
         )
 
@@ -40,10 +39,10 @@ def check_question(settings: Settings) -> QuestionCheck | None:
     except (ConfigurationError, OSError):
         return None
     file = (str(model.path), status.st_mtime_ns, status.st_size)
-    kept = ThreadPlans(settings.thread_plan_dir).get(file, usable_cores())
+    kept = ThreadPlans(settings.thread_plan_dir).get(file)
     speed = kept.known(settings.model.threads).speed if kept is not None else None
     if speed is None:
-        return QuestionCheck(model=model.name, reason="it is measured once the model is loaded")
+        return QuestionCheck(model=model.name, reason="it is measured when the model is first loaded")
     plan = typical_question(limits, speed, settings.ask.target_seconds)
     return QuestionCheck(
         model=model.name, seconds=plan.seconds, prompt_tokens=plan.tokens, reason=plan.reason

@@ -58,7 +58,7 @@ def show(unit: str) -> dict[str, str]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HearthError(f"systemctl cannot be asked: {error}") from None
+        raise HearthError(f"systemctl cannot be run: {error}") from None
     if done.returncode:
         raise HearthError(f"systemctl show {unit} failed: {done.stderr.strip()}")
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
@@ -74,12 +74,12 @@ def service_checks(unit: Properties) -> Iterator[Check]:
     limit = f"at most {size_text(int(memory))}" if memory.isdecimal() else ""
     guarded, account = watchdog not in ("0", "infinity"), user not in ("", "root")
     survives = unit.get("OOMPolicy") == "continue"
-    oom = "the whole service ends when the kernel ends the model host: set OOMPolicy=continue"
+    oom = "the whole service ends with the model host: set OOMPolicy=continue"
     notify = unit.get("Type") == "notify"
     yield _judge("readiness", notify, "systemd is notified when the server listens", "set Type=notify")
     yield _judge("watchdog", guarded, f"every {watchdog}", "set WatchdogSec=30", bad="warn")
     yield _judge("memory limit", bool(limit), limit, "none: set MemoryMax=90%", bad="warn")
-    yield _judge("out of memory", survives, "the model host goes, the gateway stays", oom)
+    yield _judge("out of memory", survives, "the kernel ends only the model host", oom)
     yield _judge("account", account, user, "it runs as root: set User=hearth")
 
 
@@ -133,7 +133,7 @@ def irc_checks(unit: Properties) -> Iterator[Check]:
     yield _program("irc program", unit)
     if named := re.search(r"--config[ =](\S+)", unit.get("ExecStart", "")):
         there = Path(named[1]).is_file()
-        remedy = f"{named[1]} is missing: begin with deploy/irc/hearth-irc.toml"
+        remedy = f"{named[1]} is missing: start from deploy/irc/hearth-irc.toml"
         yield _judge("irc configuration", there, named[1], remedy)
 
 
@@ -143,11 +143,13 @@ def data_directory(path: Path, account: pwd.struct_passwd) -> Check:
     try:
         status = path.stat()
     except FileNotFoundError:
-        return Check(name, "warn", f"{path} is not there yet: the first start makes it")
+        return Check(name, "warn", f"{path} does not exist yet: the first start creates it")
     except OSError as error:
-        return Check(name, "warn", f"{path} cannot be looked at ({error.strerror}): run this as root")
+        return Check(name, "warn", f"{path} cannot be checked ({error.strerror}): run this as root")
     if status.st_uid != account.pw_uid:
-        return Check(name, "fail", f"{path} is not {account.pw_name}'s: chown -R {account.pw_name}: {path}")
+        return Check(
+            name, "fail", f"{path} does not belong to {account.pw_name}: chown -R {account.pw_name}: {path}"
+        )
     if remedy := exposed(path):
         return Check(name, "warn", remedy)
     return Check(name, "ok", str(path))

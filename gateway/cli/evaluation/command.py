@@ -30,29 +30,33 @@ from gateway.telemetry import logs
 
 
 @click.command(name="eval")
-@click.option("--set", "question_set", type=PathType(), help="A question set of your own (TOML).")
-@click.option("--model", help="Instead of the configured model.")
 @click.option(
-    "--limit", type=click.IntRange(1), help="At most this many questions, spread evenly over the set."
+    "--set", "question_set", type=PathType(), help="Question set (TOML). Default: the built-in set."
 )
-@click.option("--category", help="Only questions of this category.")
+@click.option("--model", help="Use this model instead of the configured one.")
+@click.option(
+    "--limit", type=click.IntRange(1), help="Ask at most this many questions, spread evenly over the set."
+)
+@click.option("--category", help="Ask only questions of this category.")
 @click.option(
     "--terms",
     type=click.Choice(["model", "question"]),
     default="model",
-    help="`question` scores only retrieval, by the questions' own words and without a model.  [default: model]",
+    help="`question` searches with the question's own words and scores retrieval only.  [default: model]",
 )
-@click.option("--out", type=PathType(), help="Write the run to this file; an unfinished one resumes.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print tables for a document.")
-@click.option("--against", type=PathType(exists=True), help="Compare the run with this kept one.")
-@click.option("--compare", nargs=2, type=PathType(exists=True), help="Compare two kept runs.")
 @click.option(
-    "--check", is_flag=True, help="Only check the set: its pages are in the wiki, its facts on those pages."
+    "--out", type=PathType(), help="Write the run to this file, and resume an unfinished run in it."
+)
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
+@click.option("--against", type=PathType(exists=True), help="Compare the run with this saved run.")
+@click.option("--compare", nargs=2, type=PathType(exists=True), help="Compare two saved runs.")
+@click.option(
+    "--check", is_flag=True, help="Ask nothing; check that the set's pages and facts are in the wiki."
 )
 @click.option(
     "--server",
     is_flag=True,
-    help="Ask the running server, or the one of --url, whose wiki is the built-in one or that of --data-dir.",
+    help="Ask the running server, or the one at --url. It must use the built-in wiki or the one in --data-dir.",
 )
 @json_option
 @client_options
@@ -76,25 +80,25 @@ def evaluate(
     data_dir: Path | None,
     config_file: Path | None,
 ) -> None:
-    """Ask the questions of a set and score retrieval, answers and citations.
+    """Run a question set and score retrieval, answers and citations.
 
-    By default this command loads a model of its own, and uses the built-in wiki or, with --data-dir, the wiki there. A
-    running server is not used and does not affect the times, unless --server asks it.
+    By default, the command loads a model itself and uses the built-in wiki, or the wiki in --data-dir. A running server
+    is used only with --server.
     """
     if compare:
         given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
         if extra := sorted(set(given) - {"compare", "as_json"}):
             raise click.UsageError(
-                f"--compare takes two kept runs and --json, no {extra[0].replace('_', '-')}"
+                f"--compare cannot be combined with {extra[0].replace('_', '-')}, only with --json"
             )
         show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
         return
     if as_markdown and (as_json or against):
-        raise click.UsageError("--markdown prints one run's tables: it goes without --json and --against")
+        raise click.UsageError("--markdown cannot be combined with --json or --against")
     terms = "question" if check else terms
     if (server or url) and (model or terms == "question"):
         raise click.UsageError(
-            "a server has its own model and terms: --server goes without --model, --terms and --check"
+            "--server cannot be combined with --model, --terms or --check: the server has its own model and terms"
         )
     if out is not None:
         check_writable(out)
@@ -117,7 +121,7 @@ def evaluate(
     else:
         _print(run, as_json, as_markdown)
     if status:
-        kept = f"the same command goes on from {out}" if out else "with --out FILE, a run can go on"
+        kept = f"run the same command to resume {out}" if out else "with --out FILE, a run can be resumed"
         say(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
         ctx.exit(status)
 
@@ -135,7 +139,9 @@ def _show_problems(found: list[str], questions: int) -> None:
     for problem in found:
         say(problem)
     if found:
-        raise ConfigurationError(f"the question set does not fit the wiki: {len(found)} errors, listed above")
+        raise ConfigurationError(
+            f"the question set does not match the wiki: {len(found)} errors, listed above"
+        )
     say(f"{questions} answerable questions, and every fact is on a page of the wiki")
 
 
@@ -189,7 +195,7 @@ def _chosen(questions: list[Question], category: str | None, limit: int | None) 
     if category is not None:
         known = sorted({question.category for question in questions})
         if category not in known:
-            raise ConfigurationError(f"there is no category `{category}`; there are: {', '.join(known)}")
+            raise ConfigurationError(f"the set has no category `{category}`; it has {', '.join(known)}")
         questions = [question for question in questions if question.category == category]
     if limit is None or limit >= len(questions):
         return questions

@@ -115,16 +115,14 @@ class Download:
         if have and version.validator:
             headers |= {"Range": f"bytes={have}-", "If-Range": version.validator}
         elif have:
-            events.say(
-                "the server names neither a version nor a date of the file, so the download starts over"
-            )
+            events.say("the server sent neither ETag nor Last-Modified, so the download starts over")
         with client.stream("GET", self._url, headers=headers) as response:
             status = response.status_code
             if status == 416 and have == version.total:
                 return  # the file is complete, and If-Range has confirmed its version
             if status == 206 and "Range" in headers:
                 _check_range(response, have, version)
-                events.say(f"going on with the download at {size_text(have)}")
+                events.say(f"resuming the download at {size_text(have)}")
             elif status == 200:
                 new = _Version.of(response)
                 if "Range" in headers:
@@ -169,6 +167,6 @@ def _check_range(response: httpx2.Response, have: int, version: _Version) -> Non
     totals = (str(version.total or "*"), "*")
     if found is None or int(found[1]) != have or found[2] not in totals:
         raise DownloadError(
-            f"the server answered with another part than asked for (Content-Range: {header}): "
+            f"the server sent another range than the requested one (Content-Range: {header}): "
             "download the file yourself and import it"
         )

@@ -43,8 +43,8 @@ def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, i
     found = []
     if report.counts.sample_removed:
         found.append(
-            f"the built-in sample wiki ({report.counts.sample_removed} pages and redirects) has made room for "
-            "the imported one and is not loaded again"
+            f"the import replaced the built-in sample wiki ({report.counts.sample_removed} pages and redirects), "
+            "which is not loaded again"
         )
     address = page_address(report.site.base)
     if settings.page_url and address and address != settings.page_url:
@@ -59,7 +59,7 @@ def notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, i
         )
     for origin, count in others.items():
         found.append(
-            f"the store also has {count} pages and redirects of `{origin}`; of pages with the same title "
-            "the one imported last is kept"
+            f"the store also has {count} pages and redirects of `{origin}`; where titles are the same, the page "
+            "imported last replaces the other"
         )
     return found

@@ -35,10 +35,10 @@ _FOLDER = "imports"
     "namespaces",
     type=int,
     multiple=True,
-    help="Number of a namespace to import; repeatable. Default: 0, the articles.",
+    help="Number of a namespace to import; may be repeated. Default: 0 (articles).",
 )
-@click.option("--prune", is_flag=True, help="Remove pages of the same wiki that the export no longer has.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--prune", is_flag=True, help="Remove pages of this wiki that the export no longer contains.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @json_option
 @local_options
 def import_wiki(
@@ -52,8 +52,8 @@ def import_wiki(
 ) -> None:
     """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki.
 
-    The server may be running. An interrupted import or download resumes when the command is run again. A
-    newer export of the same wiki imports only the pages that changed.
+    The server may be running. Run the same command again to resume an interrupted download or import. A newer
+    export of the same wiki updates only the pages that changed.
     """
     settings = settings_of(data_dir, config_file).settings
     options = ImportOptions(frozenset(namespaces or (0,)), prune)
@@ -168,7 +168,7 @@ class Bar:
 
 def _busy() -> DownloadError:
     return DownloadError(
-        "another `hearth import-wiki` is at work on this data directory: wait for it, or stop it",
+        "another `hearth import-wiki` is using this data directory: wait until it ends, or stop it",
         code="import_running",
         status=503,
     )

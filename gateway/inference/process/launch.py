@@ -16,7 +16,7 @@ from gateway.base.errors import ModelUnavailableError
 from gateway.config.settings import ModelSettings
 from gateway.inference.process.memory import fit_memory
 from gateway.inference.process.pending import fresh
-from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.models.catalog import ResolvedModel
 from gateway.models.gguf_header import GGUF_MAGIC
 from model_host import protocol
@@ -80,7 +80,7 @@ class Launcher:
         fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
         if fitting.context < model.context:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
-        known = self._thread_plans.get(file, usable_cores()) if self._thread_plans is not None else None
+        known = self._thread_plans.get(file) if self._thread_plans is not None else None
         threads = known.plan if known is not None else None
         command = self._command or host_command(fitting, self._settings, self._snapshots, threads)
         return LaunchPlan(tuple(command), child_environment(os.environ), fitting, file)
@@ -124,18 +124,8 @@ class Launcher:
         """Store the numbers of threads that the ready host of ``plan`` has measured, if any, for the next one."""
         self._failed = None
         if self._thread_plans is not None and ready.thread_speeds:
-            known = self._thread_plans.get(plan.file, usable_cores())
-            self._thread_plans.put(
-                ThreadPlan(
-                    model=plan.model.name,
-                    file=plan.file,
-                    cores=usable_cores(),
-                    measured_at=time.time(),
-                    plan=ready.thread_plan,
-                    speeds=ready.thread_speeds,
-                    learned=known.learned if known is not None else None,
-                )
-            )
+            measured = {"plan": ready.thread_plan, "speeds": ready.thread_speeds, "measured_at": time.time()}
+            self._thread_plans.update(plan.model.name, plan.file, **measured)
 
 
 def host_command(
@@ -156,6 +146,7 @@ def host_command(
         "--chunk": settings.chunk,
         "--drafts": settings.drafts,
         "--threads": settings.threads,
+        "--cores": usable_cores(),
         "--max-waiting": settings.max_waiting,
         "--parent": os.getpid(),  # the host ends when this process dies
     }

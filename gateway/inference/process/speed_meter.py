@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import msgspec
-
-from gateway.base.cores import usable_cores
 from gateway.inference.process.launch import LaunchPlan
-from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
+from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.speed import Learned, Speed
 from model_host.protocol import Finished, Lane
 
@@ -57,7 +53,7 @@ class SpeedMeter:
         self._learned = self._learned.add(end)
         if self._kept is not None and self._learned.differs(self._stored):
             self._stored = self._learned
-            await asyncio.to_thread(self._keep, self._kept, plan, self._learned)
+            await asyncio.to_thread(self._kept.update, plan.model.name, plan.file, learned=self._learned)
 
     def _load(self, plan: LaunchPlan) -> None:
         """Take over what is kept of another model, and what the load of this one has just measured."""
@@ -67,13 +63,6 @@ class SpeedMeter:
         self._plan = plan
         if same_file and self._learned.speed is not None:
             return
-        known = self._kept.get(plan.file, usable_cores()) if self._kept is not None else None
+        known = self._kept.get(plan.file) if self._kept is not None else None
         self._learned = Learned(self._threads) if known is None else known.known(self._threads)
         self._stored = self._learned
-
-    def _keep(self, kept: ThreadPlans, plan: LaunchPlan, learned: Learned) -> None:
-        cores = usable_cores()
-        known = kept.get(plan.file, cores) or ThreadPlan(
-            model=plan.model.name, file=plan.file, cores=cores, measured_at=time.time(), plan={}, speeds={}
-        )
-        kept.put(msgspec.structs.replace(known, learned=learned))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 from msgspec import Struct
 
+from gateway.base.cores import usable_cores
 from gateway.base.errors import ConfigurationError
 from gateway.base.private import make_private
 from gateway.inference.speed import Learned
@@ -45,15 +48,22 @@ _PLAN = msgspec.json.Decoder(ThreadPlan)
 
 
 class ThreadPlans:
-    """The plans in a folder. A plan is valid for one version of the model's file and one number of cores."""
+    """The plans in a folder. A plan is valid for one version of the model's file and the present number of cores."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def get(self, file: File, cores: int) -> ThreadPlan | None:
+    def get(self, file: File) -> ThreadPlan | None:
         """The valid plan for a model's file, or None."""
         plan = _read(self._path(file))
-        return plan if plan is not None and (plan.file, plan.cores) == (file, cores) else None
+        return plan if plan is not None and (plan.file, plan.cores) == (file, usable_cores()) else None
+
+    def update(self, model: str, file: File, **changes: Any) -> None:
+        """Change fields of the valid plan for a model's file, or of a new one."""
+        new = ThreadPlan(
+            model=model, file=file, cores=usable_cores(), measured_at=time.time(), plan={}, speeds={}
+        )
+        self.put(msgspec.structs.replace(self.get(file) or new, **changes))
 
     def put(self, plan: ThreadPlan) -> None:
         """Store a plan. If it cannot be written, the next load measures again."""

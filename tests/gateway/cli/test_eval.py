@@ -88,7 +88,7 @@ def test_an_interrupted_eval_keeps_what_it_has(
         process.send_signal(signal.SIGINT)
         shown, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, told
-    assert f"goes on from {out}" in told and "hit@3 own words" in shown
+    assert f"resume {out}" in told and "hit@3 own words" in shown
     kept = json.loads(out.read_text())["rows"]
     assert 0 < len(kept) < 250
     assert f"stopped after {len(kept)} of" in told

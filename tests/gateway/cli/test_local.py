@@ -38,10 +38,10 @@ def machine(total: int, available: int, disk: int = 100 * GB) -> MachineReport:
 @pytest.mark.parametrize(
     ("here", "verdict", "why"),
     [
-        (machine(32 * GB, 30 * GB), "yes", "30.0 GB are free"),
-        (machine(32 * GB, 9 * GB), "tight", "only 9.0 GB are free now"),
-        (machine(8 * GB, 7 * GB), "no", "there are 8.0 GB (this machine)"),
-        (machine(32 * GB, 30 * GB, disk=5 * GB), "no", "needs 6.7 GB of disk, 5.0 GB are free"),
+        (machine(32 * GB, 30 * GB), "yes", "30.0 GB is free"),
+        (machine(32 * GB, 9 * GB), "tight", "only 9.0 GB is free now"),
+        (machine(8 * GB, 7 * GB), "no", "the limit is 8.0 GB (this machine)"),
+        (machine(32 * GB, 30 * GB, disk=5 * GB), "no", "needs 6.7 GB of disk space; 5.0 GB is free"),
     ],
 )
 def test_doctor_judges_memory_and_disk(tmp_path: Path, here: MachineReport, verdict: str, why: str) -> None:
@@ -79,8 +79,8 @@ def test_doctor_shows_how_many_threads_are_best(hearth: Run, tmp_path: Path) -> 
 
 
 def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
-    unknown = "how long a question takes here with hearth-demo is not known yet"
-    assert f"speed: {unknown}: it is measured once the model is loaded\n" in hearth("doctor").stdout
+    unknown = "the time for a question with hearth-demo is not known yet"
+    assert f"speed: {unknown}: it is measured when the model is first loaded\n" in hearth("doctor").stdout
     path = bundled("models/demo/hearth-demo.gguf")
     status = path.stat()
     plan = ThreadPlan(
@@ -93,7 +93,7 @@ def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
     )
     ThreadPlans(tmp_path / "data/threads").put(plan)
     assert (
-        "speed: a question takes about 10 s here with hearth-demo; its prompt may have 400 tokens "
+        "speed: a question takes about 10 s with hearth-demo; its prompt may have up to 400 tokens "
         "(the catalog's limit for this model)\n"
     ) in hearth("doctor").stdout
     slower = msgspec.structs.replace(plan, learned=Learned(0, Rate(1000.0, 50.0), Rate(100.0, 50.0)))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_host.batching.estimate import WaitEstimator
+from model_host.batching.estimate import waits
 from model_host.batching.request import SequenceState
 from model_host.replies.reply import Reply
 from tests.model_host.conftest import StartHost
@@ -26,24 +26,20 @@ SIZES = st.lists(st.tuples(st.integers(1, 500), st.integers(1, 500)), max_size=8
 
 @given(SIZES, SIZES)
 def test_waits_grow_along_the_queue(running: list[tuple[int, int]], waiting: list[tuple[int, int]]) -> None:
-    estimator = WaitEstimator()
-    waits = estimator.waits([sequence(*s) for s in running], [sequence(*s) for s in waiting], 100.0, 10.0)
-    assert len(waits) == len(waiting) + 1
-    known = [wait for wait in waits if wait is not None]
-    assert len(known) == len(waits)
+    found = waits([sequence(*s) for s in running], [sequence(*s) for s in waiting], 200.0, 100.0, 10.0)
+    assert len(found) == len(waiting) + 1
+    known = [wait for wait in found if wait is not None]
+    assert len(known) == len(found)
     assert all(wait >= 0 for wait in known)
     if running:
         assert known == sorted(known)
 
 
 def test_an_estimate_is_the_work_ahead() -> None:
-    estimator = WaitEstimator()
-    for _ in range(200):
-        estimator.ended(50)
     running = [sequence(100, 500) for _ in range(2)]  # a second of prefill and five of decode each
-    assert estimator.waits(running, [], 100.0, 10.0) == [pytest.approx(6.0)]
-    assert estimator.waits(running, [], 0.0, 10.0) == [None]
-    assert estimator.waits([], [], 100.0, 10.0) == [0.0]
+    assert waits(running, [], 50.0, 100.0, 10.0) == [pytest.approx(6.0)]
+    assert waits(running, [], 50.0, 0.0, 10.0) == [None]
+    assert waits([], [], 50.0, 100.0, 10.0) == [0.0]
 
 
 def test_positions_count_down(start_host: StartHost) -> None:

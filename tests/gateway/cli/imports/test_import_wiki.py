@@ -170,7 +170,7 @@ def test_one_import_at_a_time(
     process = started(environment, tmp_path, file)
     wait_for_pages(database, 1, process)
     second = hearth("import-wiki", file)
-    assert second.returncode == 75 and "another `hearth import-wiki` is at work" in second.stderr
+    assert second.returncode == 75 and "another `hearth import-wiki` is using" in second.stderr
     process.kill()
     process.communicate()
 
@@ -191,7 +191,7 @@ def test_a_download_is_imported_and_cleared_away(hearth: Run, tmp_path: Path, fi
     broken = hearth("import-wiki", files.url + "/dump.xml")
     assert broken.returncode == 75 and "run the same command to resume" in broken.stderr
     done = hearth("import-wiki", files.url + "/dump.xml")
-    assert done.returncode == 0 and "going on with the download at 20.0 kB" in done.stderr
+    assert done.returncode == 0 and "resuming the download at 20.0 kB" in done.stderr
     assert files.statuses == [200, 206]
     assert [path.name for path in (tmp_path / "data" / "imports").iterdir()] == ["lock"]
     files.data = b"<html>not here</html>"

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gateway.base.cores import usable_cores
 from gateway.base.errors import ModelUnavailableError
 from gateway.config.settings import ModelSettings
 from gateway.inference.host import HostInference
@@ -45,6 +46,7 @@ def test_the_command_names_every_option(model: ResolvedModel) -> None:
         "--chunk": "64",
         "--drafts": "4",
         "--threads": "2",
+        "--cores": str(usable_cores()),
         "--max-waiting": "7",
         "--parent": str(os.getpid()),
         "--snapshots": "/data/snapshots",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from gateway.base.cores import usable_cores
 from gateway.config.settings import ModelSettings
+from gateway.inference.process import thread_plans
 from gateway.inference.process.launch import Launcher, host_command
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
 from gateway.models.catalog import ResolvedModel
@@ -19,7 +22,7 @@ def plan(**changes: object) -> ThreadPlan:
     fields: dict[str, object] = {
         "model": "a",
         "file": FILE,
-        "cores": 2,
+        "cores": usable_cores(),
         "measured_at": time.time(),
         "plan": {1: 2},
         "speeds": {1: {1: 100.0, 2: 166.25}},
@@ -27,15 +30,18 @@ def plan(**changes: object) -> ThreadPlan:
     return ThreadPlan(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def test_a_plan_holds_for_its_file_and_number_of_cores(tmp_path: Path) -> None:
+def test_a_plan_holds_for_its_file_and_number_of_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plans = ThreadPlans(tmp_path / "threads")
-    assert plans.get(FILE, 2) is None
+    assert plans.get(FILE) is None
     assert plans.all() == []
     plans.put(kept := plan())
-    assert plans.get(FILE, 2) == kept
-    assert plans.get(FILE, 4) is None
-    assert plans.get(("/models/a.gguf", 1, 3), 2) is None
+    assert plans.get(FILE) == kept
+    assert plans.get(("/models/a.gguf", 1, 3)) is None
     assert plans.all() == [kept]
+    monkeypatch.setattr(thread_plans, "usable_cores", lambda: usable_cores() + 1)
+    assert plans.get(FILE) is None
 
 
 def test_damaged_and_unwritable_plans_are_measured_again(tmp_path: Path) -> None:
@@ -43,7 +49,7 @@ def test_damaged_and_unwritable_plans_are_measured_again(tmp_path: Path) -> None
     plans.put(plan())
     (file,) = (tmp_path / "threads").iterdir()
     file.write_bytes(file.read_bytes()[:40])
-    assert plans.get(FILE, 2) is None
+    assert plans.get(FILE) is None
     assert plans.all() == []
     (tmp_path / "a file").write_text("")
     ThreadPlans(tmp_path / "a file").put(plan())  # a warning in the log, no more

@@ -1,6 +1,6 @@
 """Hostile HTTP requests to a real `hearth start`: none may cause a 500, a hang, or the end of a process.
 
-    python benchmarks/fuzz/fuzz_http.py [--requests 10000] [--seed 1] [--model MODEL.gguf] [--only NUMBER ...]
+    python -m tests.end_to_end.fuzz.http [--requests 10000] [--seed 1] [--model MODEL.gguf] [--only NUMBER ...]
 
 The routes are those of the OpenAPI document. Bodies are valid ones with mutations, damaged JSON, other media types and
 headers; one request in eight is not HTTP. A request depends on the seed, its number, and what the server has stored of
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, quote_from_bytes, urlencode
 
 from benchmarks.common import command_line, new_server
-from benchmarks.fuzz.fuzz_values import GOOD, SHORT, STRINGS, damaged, hostile, mutated, value_of, written
+from tests.end_to_end.fuzz.values import GOOD, SHORT, STRINGS, damaged, hostile, mutated, value_of, written
 from tests.end_to_end.server import Server
 
 SIDE_BY_SIDE = 6

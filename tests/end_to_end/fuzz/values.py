@@ -1,4 +1,4 @@
-"""Bodies and values for `benchmarks/fuzz/fuzz_http.py`: valid ones made from schemas, and mutations of them."""
+"""Bodies and values for `tests/end_to_end/fuzz/http.py`: valid ones made from schemas, and mutations of them."""
 
 from __future__ import annotations
 
