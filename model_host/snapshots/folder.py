@@ -86,6 +86,18 @@ class SnapshotFolder:
         snapshot, length = self.find([*tokens, -1], shared, owner, besides=besides)
         return snapshot is not None and length == len(tokens) and self.has(snapshot.owner, snapshot.tokens)
 
+    def begins_another(self, tokens: Sequence[int], owner: str, *, besides: Sequence[int]) -> bool:
+        """Whether another conversation than ``besides``, which ``tokens`` begin, has these tokens at its beginning.
+
+        ``owner``: "" for shared text, with which anybody's may begin.
+        """
+        return any(
+            old.tokens[: len(tokens)] == tokens
+            and common_prefix(old.tokens, besides, len(old.tokens)) < len(old.tokens)
+            and (old.owner == owner or (not owner and old.shared >= len(tokens)))
+            for old in self._index()
+        )
+
     def has(self, owner: str, tokens: Sequence[int]) -> bool:
         """Whether exactly this sequence is saved, or about to be. That counts as a use."""
         path = self.folder / file_name(owner, tokens)

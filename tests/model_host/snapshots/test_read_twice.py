@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,18 @@ USER, ASSISTANT = ({"role": role} for role in ("user", "assistant"))
 TALK = [SYSTEM, USER | {"content": LONG[2000:3000]}, ASSISTANT | {"content": LONG[3000:4000]}]
 ASKED = [*TALK, USER | {"content": "What is word7?"}]
 Messages = list[dict[str, Any]]
+# A host that says how large llama.cpp's own states are.
+NOTED = """
+import runpy, sys
+from model_host.engine.engine import Engine
+def state(self, sequence, end, flags=0, state=Engine._state):
+    found = state(self, sequence, end, flags)
+    if not flags:
+        print("plain", end, len(found), file=sys.stderr, flush=True)
+    return found
+Engine._state = state
+runpy.run_module("model_host", run_name="__main__")
+"""
 
 
 def page(question: str) -> Messages:
@@ -72,6 +85,26 @@ def test_the_system_prompt_stays_while_a_conversation_goes_on(start_host: StartH
     host = start_host("--context", "4096", *flags(tmp_path))
     ask(host, "new", [SYSTEM, USER | {"content": "Something else."}])
     assert host.end("new")["cached_tokens"] > 600
+
+
+@pytest.mark.parametrize("said", [100, 500, 900, 2000])
+def test_further_places_make_a_file_half_as_large_again_at_most(
+    start_host: StartHost, tmp_path: Path, said: int
+) -> None:
+    """Where messages are longer than a window, no two windows overlap."""
+    history: Messages = [SYSTEM]
+    host = start_host("--context", "6000", *flags(tmp_path), code=NOTED)
+    for number in range(2):
+        turn(host, f"turn{number}", history, LONG[number * said :][:said], max_tokens=said // 8)
+    assert host.stop() == 0
+    plain = {int(end): int(size) for end, size in re.findall(rb"plain (\d+) (\d+)", host.stderr)}
+    found = list(tmp_path.glob("*/*.kv"))
+    assert found
+    for path in found:
+        header = read_header(path)
+        assert header is not None and header.stretches[0][0] < len(header.tokens)
+        assert path.stat().st_size <= 1.5 * plain[len(header.tokens)]
+    assert sum(path.stat().st_size for path in found) <= 1.5 * max(plain.values())
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -127,10 +160,10 @@ def test_where_prompts_were_seen_to_part_is_a_place_to_continue(
     assert back.end("new")["cached_tokens"] > 0.5 * back.end("new")["prompt_tokens"]
 
 
-LITTLE_ROOM = """
+NO_ROOM = """
 import runpy
 import model_host.engine.engine as module
-module._ROOM_FOR_STOPS = 0.7
+module._MOST_BYTES = 0.5
 runpy.run_module("model_host", run_name="__main__")
 """
 
@@ -138,25 +171,28 @@ runpy.run_module("model_host", run_name="__main__")
 def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartHost, tmp_path: Path) -> None:
     """Public text that begins it stays, without a token of what follows."""
     rules = {"role": "system", "content": [{"text": LONG[:1000], "shared": True}, {"text": LONG[1000:2500]}]}
-    talks: dict[str, Messages] = {"alice": [rules], "bob": [rules]}
-    for number in range(2):  # with so little room, the system prompt gets a file of its own
-        host = start_host("--context", "4096", *flags(tmp_path), code=LITTLE_ROOM)
-        for owner, history in talks.items():
-            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:900]}", owner=owner)
+    talks: list[tuple[str, Messages]] = [("alice", [rules]), ("alice", [rules]), ("bob", [rules])]
+    for number in range(
+        2
+    ):  # with so little room, the system prompt of two conversations gets a file of its own
+        host = start_host("--context", "6000", *flags(tmp_path), code=NO_ROOM)
+        for which, (owner, history) in enumerate(talks):
+            said = f"{owner} {which}: {LONG[number * 900 :][:900]}"
+            turn(host, f"{which}{number}", history, said, owner=owner)
         assert host.stop() == 0
 
     def owners() -> list[str]:
         return sorted(saved.owner for path in tmp_path.glob("*/*.kv") if (saved := read_header(path)))
 
-    assert owners() == ["", "alice", "alice", "bob", "bob"]
+    assert owners() == ["", "alice", "alice", "alice", "bob"]
     host = start_host("--context", "4096", *flags(tmp_path))
     shared = tokens(host, [{"role": "system", "content": LONG[:1000]}, USER | {"content": "W"}])
     host.send(op="forget", id="f", owner="alice")
     assert host.end("f")["event"] == "forgotten"
-    assert owners() == ["", "bob", "bob"]
+    assert owners() == ["", "bob"]
     public = read_header(next(tmp_path.glob(f"*/{owner_digest('')}-*.kv")))
     assert public is not None and public.shared == len(public.tokens) < shared
-    ask(host, "again", [*talks["alice"][:2]], owner="alice")
+    ask(host, "again", talks[0][1][:2], owner="alice")
     assert 200 < host.end("again")["cached_tokens"] < shared
 
 
