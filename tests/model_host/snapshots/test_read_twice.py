@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from model_host.protocol.parts import owner_digest
 from model_host.snapshots.snapshot_file import read_header
 from tests.model_host.conftest import StartHost
-from tests.model_host.driver import HostProcess
+from tests.model_host.driver import ROOT, HostProcess
 from tests.model_host.snapshots.test_snapshots import (
     LONG,
     NOISE,
@@ -73,6 +75,41 @@ def test_a_prompt_that_leaves_a_saved_one(
     end = back.end("again")
     assert end["prompt_tokens"] > 700
     assert end["prompt_tokens"] - end["cached_tokens"] < prefilled
+
+
+NO_SYSTEM_ROLE = r"""
+import sys; sys.path.insert(0, "models")
+import pathlib, random_gemma as g
+plain = g.CHATS["turns"].template
+text = plain.replace("[0]['role'] == 'system' -%}", "[0]['role'] == 'system' -%}{{ raise_exception('no system') }}")
+assert text != plain
+g.Chat.template = property(lambda self: text)
+g.write(pathlib.Path(sys.argv[1]), shape="tiny")
+"""
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param([SYSTEM, USER | {"content": "Something else."}], id="the first message"),
+        pytest.param(
+            [SYSTEM, USER | {"content": "Who?"}, ASSISTANT | {"content": "I."}, TALK[1]], id="a third"
+        ),
+    ],
+)
+def test_the_system_prompt_of_a_template_without_a_system_role(
+    start_host: StartHost, tmp_path: Path, again: Messages
+) -> None:
+    """Its text opens the first user message there, as with Gemma 2."""
+    model, script = tmp_path / "plain.gguf", tmp_path / "make.py"
+    script.write_text(NO_SYSTEM_ROLE)
+    subprocess.run([sys.executable, str(script), str(model)], check=True, cwd=ROOT)
+    host = start_host(*flags(tmp_path / "kv"), model=model)
+    ask(host, "one", [SYSTEM, USER | {"content": LONG[2500:4000]}])
+    assert host.stop() == 0
+    back = start_host(*flags(tmp_path / "kv"), model=model)
+    ask(back, "again", again)
+    assert back.end("again")["cached_tokens"] > 0.9 * tokens(back, [SYSTEM | USER])
 
 
 def test_the_system_prompt_stays_while_a_conversation_goes_on(start_host: StartHost, tmp_path: Path) -> None:
