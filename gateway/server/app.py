@@ -40,6 +40,7 @@ from gateway.inference.client import HostClient
 from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
+from gateway.inference.process.snapshots import FOLDER as SNAPSHOTS
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.process.wake import Waker
 from gateway.memory.context import MemoryParts
@@ -217,7 +218,7 @@ def open_models(
         inference = HostInference(
             lambda: resolve_model(settings),
             settings.model,
-            snapshots=settings.data_dir / "snapshots",
+            snapshots=settings.data_dir / SNAPSHOTS,
             thread_plans=ThreadPlans(settings.thread_plan_dir),
             beside=lambda: embedder.loaded,
         )

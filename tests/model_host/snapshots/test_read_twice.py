@@ -233,6 +233,34 @@ def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartH
     assert 200 < host.end("again")["cached_tokens"] < shared
 
 
+def test_many_pages_leave_a_conversation_and_many_conversations_a_page(
+    start_host: StartHost, tmp_path: Path
+) -> None:
+    """Each kind has a limit of its own."""
+    limits = ["--snapshot-bytes", "1000000", "--shared-snapshot-bytes", "800000"]  # two or three files each
+
+    def host_after(*asked: tuple[str, Messages]) -> HostProcess:
+        host = start_host(*flags(tmp_path), *limits)
+        for number, (owner, messages) in enumerate(asked):
+            ask(host, f"n{number}", messages, owner=owner)
+        assert host.stop() == 0
+        return start_host(*flags(tmp_path), *limits)
+
+    pages = [
+        ("anna", [USER | {"content": [{"text": f"{n} {LONG}", "shared": True}, {"text": "Why?"}]}])
+        for n in range(5)
+    ]
+    talks = [(f"o{n}", [USER | {"content": f"{n} {LONG}"}]) for n in range(5)]
+    back = host_after(("alice", ASKED), *pages)
+    ask(back, "on", ASKED, owner="alice")
+    assert back.end("on")["cached_tokens"] > 700
+    back = host_after(*talks)
+    ask(back, "page", pages[-1][1], owner="bob")
+    assert back.end("page")["cached_tokens"] > 700
+    ask(back, "gone", ASKED, owner="alice")
+    assert back.end("gone")["cached_tokens"] < 50, "five conversations of others are within the limit"
+
+
 # --------------------------------------------------------------------------- the index
 
 
@@ -252,6 +280,17 @@ def test_a_state_that_ends_where_others_begin_is_not_outgrown(tmp_path: Path) ->
     assert [one.tokens for one in outgrown] == [[1, 2, 3]]
     assert folder.covers([1, 2], 0, "o") and not folder.covers([1, 2, 3, 4], 0, "o")
     assert not folder.covers([1, 2, 3], 0, "o", besides=outgrown)
+
+
+def test_shared_text_that_was_used_more_often_stays_longer(tmp_path: Path) -> None:
+    """Although it was used earlier."""
+    folder = folder_of(tmp_path, limit=2500)
+    for number in range(2):
+        assert put(folder, "", 2, [number, 5], NOISE[:900]) and folder.writer.flush(10)
+        for _ in range(3 - number):
+            assert folder.covers([number, 5], 2, "o")
+    assert put(folder, "", 2, [2, 5], NOISE[:900]) and folder.writer.flush(10)
+    assert [folder.covers([number, 5], 2, "o") for number in range(3)] == [True, False, True]
 
 
 def test_a_beginning_that_is_found_again_stays(tmp_path: Path) -> None:
