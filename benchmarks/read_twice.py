@@ -1,22 +1,27 @@
 """The time to the first token of a prompt that was read before: warm, and after the model was unloaded.
 
-    python benchmarks/read_twice.py MODEL.gguf [MODEL.gguf ...] [--tokens 1781] [--system 600]
+    python benchmarks/read_twice.py MODEL.gguf [MODEL.gguf ...] [--rounds 5] [--tokens 1781] [--system 600] [--page]
 
-A first host answers a conversation with a system prompt, and another one a question about a public page. Each prompt
-that repeats part of that is then sent to three hosts: one without snapshots (fresh), one that has just answered the
-first prompt (warm), and one that starts with its snapshots (unloaded). Seconds are from the request to the first token
-of one run, without the load of the model; the ratios divide by ``fresh``.
+In each round a first host answers a conversation with a system prompt, and another one a question about a public page.
+Each prompt that repeats part of that is then sent to three hosts: one without snapshots (fresh), one that has just
+answered the first prompt (warm), and one that starts with its snapshots (unloaded). Seconds are from the request to the
+first token; the ratios divide by ``fresh`` of the same round. "With the load" adds the start of the host, which
+``fresh`` never includes. ``--page`` asks about the page only.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
+import statistics
 import tempfile
 import time
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import BareHost, command_line
+from benchmarks.common import BareHost, command_line, spread
 from gateway.benchmarking.machine import this_machine
 from gateway.benchmarking.texts import BenchmarkTexts
 
@@ -44,70 +49,100 @@ def start(model: Path, flags: list[str], folder: Path | None = None) -> BareHost
     return host
 
 
+@dataclass
+class Row:
+    """What the rounds measured for one kind of prompt."""
+
+    counts: list[tuple[int, int, int]] = field(default_factory=list)  # tokens, cached warm, cached unloaded
+    fresh: list[float] = field(default_factory=list)
+    warm: list[float] = field(default_factory=list)
+    unloaded: list[float] = field(default_factory=list)
+    with_load: list[float] = field(default_factory=list)
+
+    def cells(self) -> str:
+        counts = [str(round(statistics.median(column))) for column in zip(*self.counts, strict=True)]
+        seconds = [spread(self.fresh), spread(self.warm), spread(self.unloaded)]
+        ratios = [
+            spread([each / fresh for each, fresh in zip(values, self.fresh, strict=True)])
+            for values in (self.warm, self.unloaded, self.with_load)
+        ]
+        return " | ".join([*counts, *seconds, *ratios])
+
+
 def public(text: str, question: str) -> Messages:
     return [{"role": "user", "content": [{"text": text, "shared": True}, {"text": question}]}]
 
 
-def measure(model: Path, tokens: int, system: int, flags: list[str]) -> None:
+def measure(model: Path, asked: argparse.Namespace) -> None:
     """Print the rows of a model."""
-    texts = BenchmarkTexts("twice", 1.1)
-    rules = {"role": "system", "content": texts.text(system)}
-    turns = range(max(1, (tokens - system) // TURN) | 1)
+    rows: dict[str, Row] = defaultdict(Row)
+    bytes_: dict[str, list[int]] = defaultdict(list)
+    for number in range(asked.rounds):
+        with tempfile.TemporaryDirectory() as name:
+            _round(model, asked, BenchmarkTexts(f"twice {number}", 1.1), Path(name), rows, bytes_)
+    for case, row in rows.items():
+        print(f"| {model.stem}, {case} | {row.cells()} |", flush=True)
+    for kept, sizes in bytes_.items():
+        print(f"\n{model.stem}: {round(statistics.median(sizes)):,} bytes saved of the {kept}", flush=True)
+
+
+def _round(
+    model: Path,
+    asked: argparse.Namespace,
+    texts: BenchmarkTexts,
+    folder: Path,
+    rows: dict[str, Row],
+    bytes_: dict[str, list[int]],
+) -> None:
+    flags = ["--threads", str(asked.threads)]
+    rules = {"role": "system", "content": texts.text(asked.system)}
+    turns = range(max(1, (asked.tokens - asked.system) // TURN) | 1)
     talk = [{"role": ("user", "assistant")[n % 2], "content": texts.text(TURN)} for n in turns]
     chat: Messages = [rules, *talk]
-    page = f"Answer from the page.\n\n{texts.text(tokens)}\n\nQuestion: "
-    first_question = public(page, texts.text(20))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        host = start(model, flags, folder / "chat")
-        reply = ask(host, chat)[3]
+    page = f"Answer from the page.\n\n{texts.text(asked.tokens)}\n\nQuestion: "
+    firsts = {"chat": ("bench", chat), "page": ("alice", public(page, texts.text(20)))}
+    cases: list[tuple[str, str, Messages]] = [
+        ("second question about a page", "page", public(page, texts.text(20)))
+    ]
+    if asked.page:
+        del firsts["chat"]
+    replies = {}
+    for kept, (owner, messages) in firsts.items():
+        host = start(model, flags, folder / kept)
+        replies[kept] = ask(host, messages, owner)[3]
         host.shut_down()
-        host = start(model, flags, folder / "page")
-        ask(host, first_question, "alice")
-        host.shut_down()
-        went_on = [
-            *chat,
-            {"role": "assistant", "content": reply},
-            {"role": "user", "content": texts.text(30)},
+        bytes_[kept].append(sum(file.stat().st_size for file in (folder / kept).rglob("*.kv")))
+    if not asked.page:
+        said = {"role": "assistant", "content": replies["chat"]}
+        edited = {"role": "user", "content": texts.text(TURN)}
+        other = {"role": "user", "content": texts.text(30)}
+        cases += [
+            ("next message", "chat", [*chat, said, other]),
+            ("reply again", "chat", chat),
+            ("edited last message", "chat", [*chat[:-1], edited]),
+            ("new chat, same system prompt", "chat", [rules, other]),
         ]
-        cases: list[tuple[str, str, Messages, str]] = [
-            ("next message", "chat", went_on, "bench"),
-            ("reply again", "chat", chat, "bench"),
-            (
-                "edited last message",
-                "chat",
-                [*chat[:-1], {"role": "user", "content": texts.text(TURN)}],
-                "bench",
-            ),
-            (
-                "new chat, same system prompt",
-                "chat",
-                [rules, {"role": "user", "content": texts.text(30)}],
-                "bench",
-            ),
-            ("second question about a page", "page", public(page, texts.text(20)), "bob"),
-        ]
-        for case, kept, messages, owner in cases:
-            host = start(model, flags)
-            fresh, count, _, _ = ask(host, messages, owner)
-            host.close()
-            host = start(model, flags)
-            ask(host, chat if kept == "chat" else first_question, "bench" if kept == "chat" else "alice")
-            warm, _, warm_cached, _ = ask(host, messages, owner)
-            host.close()
-            copy = folder / case.replace(" ", "-")
-            shutil.copytree(folder / kept, copy)
-            host = start(model, flags, copy)
-            unloaded, _, cached, _ = ask(host, messages, owner)
-            host.close()
-            seconds = (
-                f"{fresh:.2f} | {warm:.2f} | {unloaded:.2f} | {warm / fresh:.2f} | {unloaded / fresh:.2f}"
-            )
-            print(f"| {model.stem}, {case} | {count} | {warm_cached} | {cached} | {seconds} |", flush=True)
-        sizes = [
-            sum(file.stat().st_size for file in (folder / kept).rglob("*.kv")) for kept in ("chat", "page")
-        ]
-        print(f"\n{model.stem}: {sizes[0]:,} bytes saved of the chat, {sizes[1]:,} of the page\n", flush=True)
+    for case, kept, messages in cases:
+        owner = "bob" if kept == "page" else "bench"
+        row = rows[case]
+        host = start(model, flags)
+        fresh, count, _, _ = ask(host, messages, owner)
+        host.close()
+        host = start(model, flags)
+        ask(host, firsts[kept][1], firsts[kept][0])
+        warm, _, warm_cached, _ = ask(host, messages, owner)
+        host.close()
+        copy = folder / case.replace(" ", "-")
+        shutil.copytree(folder / kept, copy)
+        host = start(model, flags, copy)
+        load = time.perf_counter() - host.started
+        unloaded, _, cached, _ = ask(host, messages, owner)
+        host.close()
+        row.counts.append((count, warm_cached, cached))
+        row.fresh.append(fresh)
+        row.warm.append(warm)
+        row.unloaded.append(unloaded)
+        row.with_load.append(load + unloaded)
 
 
 def main() -> None:
@@ -115,6 +150,8 @@ def main() -> None:
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--tokens", type=int, default=1781, help="of the conversation, and of the page")
     parser.add_argument("--system", type=int, default=600, help="tokens of the system prompt")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--page", action="store_true", help="measure the page only")
     parser.add_argument("--threads", type=int, default=0)
     asked = parser.parse_args()
     print(f"{this_machine()}\n")
@@ -127,10 +164,10 @@ def main() -> None:
         "warm",
         "unloaded",
     ]
-    columns += ["ratio warm", "ratio unloaded"]
+    columns += ["ratio warm", "ratio unloaded", "with the load"]
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for model in asked.models:
-        measure(model.resolve(), asked.tokens, asked.system, ["--threads", str(asked.threads)])
+        measure(model.resolve(), asked)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,12 @@ class ModelHost(Host[SequenceState]):
         options = self.options
         if options.snapshots is None:
             return None
-        folder = SnapshotFolder(options.snapshots, engine.state_key, limit=options.snapshot_bytes)
+        folder = SnapshotFolder(
+            options.snapshots,
+            engine.state_key,
+            limit=options.snapshot_bytes,
+            shared_limit=options.shared_snapshot_bytes,
+        )
         try:
             folder.scan()
         except OSError as error:

@@ -24,6 +24,7 @@ class HostOptions(argparse.Namespace):
     drafts: int
     snapshots: Path | None
     snapshot_bytes: int
+    shared_snapshot_bytes: int
     snapshot_after: float
     parent: int
 
@@ -54,7 +55,8 @@ def parse_options() -> HostOptions:
     add("--max-waiting", type=int, default=64, help="most requests that wait")
     add("--drafts", type=int, default=8, help="most draft tokens of one step; 0: none")
     add("--snapshots", type=Path, help="folder for saved KV sequences; without it none are saved")
-    add("--snapshot-bytes", type=int, default=1 << 32, help="most bytes of all snapshots together")
+    add("--snapshot-bytes", type=int, default=1 << 32, help="most bytes of all snapshots of conversations")
+    add("--shared-snapshot-bytes", type=int, default=1 << 30, help="most bytes of those of shared text")
     add("--snapshot-after", type=float, default=20.0, help="idle seconds before sequences are saved")
     add("--parent", type=int, default=0, help="process id to die with")
     add("--cores", type=int, default=len(os.sched_getaffinity(0)), help="cores that it may use")

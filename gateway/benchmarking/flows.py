@@ -143,6 +143,34 @@ async def resume(target: Target, texts: BenchmarkTexts) -> Measured:
     }
 
 
+_AGAIN = ("reply", "edited", "new")
+
+
+@_scenario(
+    "another reply, an edited last message and a new chat with the same system prompt, each after an unload",
+    *(_seconds(f"first_{case}") for case in _AGAIN),
+    *(Metric(f"cached_{case}", "tokens", "more") for case in _AGAIN),
+)
+async def again(target: Target, texts: BenchmarkTexts) -> Measured:
+    found: Measured = {}
+    for case in _AGAIN:
+        system = {"role": "system", "content": texts.text(600)}
+        talk: Messages = [system]
+        for _ in range(5):
+            talk += [_user(texts.text(100)), {"role": "assistant", "content": texts.text(100)}]
+        asked = _user(texts.text(100))
+        await target.chat([*talk, asked], texts.tokens(32), greedy=True)
+        await target.unload()
+        prompts: dict[str, Messages] = {
+            "reply": [*talk, asked],
+            "edited": [*talk, _user(texts.text(100))],
+            "new": [system, _user(texts.text(24))],
+        }
+        reply = await target.chat(prompts[case], texts.tokens(16), greedy=True)
+        found |= {f"first_{case}": reply.first_seconds, f"cached_{case}": float(reply.cached_tokens or 0)}
+    return found
+
+
 @_scenario(
     f"a wiki question with {_COMPACTIONS} summaries, made concurrently and one by one",
     *map(_seconds, ("together", "apart")),

@@ -69,6 +69,8 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Maximum size of all KV snapshots of conversations in the data directory, from which the next host restores them
     # instead of prefilling again. 0: none.
     snapshot_bytes: Annotated[int, Meta(ge=0)] = 4 * 1024 * 1024 * 1024
+    # The same for text that all users share, such as wiki pages and system prompts. Those used most are kept.
+    shared_snapshot_bytes: Annotated[int, Meta(ge=0)] = 1024 * 1024 * 1024
     # Idle time of the host after which snapshots are written; they are also written at its end.
     snapshot_after_seconds: Seconds = 20.0
     # Memory that must stay free after a load of this or the embedding model; otherwise the KV cache is made smaller, or

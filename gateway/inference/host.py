@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +15,7 @@ from gateway.inference.counts import CountCache, batches
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
 from gateway.inference.process.failures import request_failure, stopped
 from gateway.inference.process.link import HostLink, encode
+from gateway.inference.process.snapshots import delete_snapshots
 from gateway.inference.process.speed_meter import SpeedMeter
 from model_host.protocol import (
     Count,
@@ -30,7 +30,6 @@ from model_host.protocol import (
     Message,
     RequestEvent,
     Tool,
-    owner_digest,
 )
 
 T = TypeVar("T")
@@ -130,7 +129,7 @@ class HostInference(HostClient):
         finally:
             await self._supervisor.ended()  # an ending host writes snapshots
             if self._snapshots is not None:
-                await asyncio.to_thread(_delete_snapshots, self._snapshots, owner)
+                await asyncio.to_thread(delete_snapshots, self._snapshots, owner)
 
     async def _forget_in_memory(self, owner: str) -> None:
         link = self._supervisor.link
@@ -160,8 +159,3 @@ def _generation_event(event: RequestEvent, call: GenerateCall) -> GenerationEven
     if isinstance(event, Finished) and event.reason == "cancelled":
         raise stopped("asked").error  # the reader did not cancel, so the host was stopped
     return event
-
-
-def _delete_snapshots(folder: Path, owner: str) -> None:
-    for path in folder.glob(f"*/{owner_digest(owner)}-*"):
-        path.unlink(missing_ok=True)

@@ -41,6 +41,7 @@ from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
+from gateway.inference.process.snapshots import FOLDER as SNAPSHOTS
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.process.wake import Waker
 from gateway.inference.switch import ModelSwitch, Resolve, SwitchableInference
@@ -234,7 +235,7 @@ def open_models(
             return HostInference(
                 resolve,
                 settings.model,
-                snapshots=settings.data_dir / "snapshots",
+                snapshots=settings.data_dir / SNAPSHOTS,
                 thread_plans=plans,
                 beside=lambda: [*embedder.loaded, *beside()],
             )

@@ -20,10 +20,10 @@ from model_host.engine.sampling import SamplerChain
 from model_host.engine.threads import Plan, Speeds, fastest, measure, nearest
 from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
+from model_host.snapshots.compression import compressed_share
 
-# Bytes that further windows may add to a saved state, relative to a plain one. What finds no room gets a file of its
-# own, which would take more. Files are compressed to 0.86 of this (model_host/snapshots/compression.py).
-_ROOM_FOR_STOPS = 1.2
+# Most bytes of a file with further windows, relative to llama.cpp's state of the sequence without them.
+_MOST_BYTES = 1.5
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
 DecodeResult = Literal["done", "aborted", "no_room"]
@@ -201,10 +201,14 @@ class Engine:
         parsed = KvState.parse(state)
         if parsed is None or not parsed.stretches(self._window):  # such as attention in chunks
             return state, [(end, end)]
-        room = round(_ROOM_FOR_STOPS * len(state)) // parsed.window_bytes
+        room = int((_MOST_BYTES / compressed_share(state) - 1) * len(state)) // parsed.window_bytes
         have, windows = set(parsed.window), []
         for stop in stops:
             wanted = set(range(max(0, stop - self._window), stop)) - have
+            if (
+                len(wanted) > room >= stop // 2 and stop == stops[-1]
+            ):  # better a part of the beginning than none
+                stop, wanted = room, set(range(room)) - have
             window = self._window_before(sequence, stop, before) if len(wanted) <= room else None
             if window is not None:
                 windows.append(window)

@@ -15,7 +15,7 @@ import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -48,7 +48,8 @@ class BuiltPrompt(NamedTuple):
     """Token ids of a whole prompt, and lengths of beginnings of it.
 
     ``shared`` comes from shared text only, ``system`` ends with the leading system messages, ``turn`` ends before the
-    text of the last user message. ``system`` and ``turn`` are 0 where the template does not keep messages apart.
+    text of the last user message. Where the template has no system role, both lie inside the first user message.
+    ``system`` and ``turn`` are 0 where the template does not keep messages apart.
     """
 
     tokens: list[int]
@@ -99,9 +100,13 @@ class PromptBuilder:
             if messages[0].role != "system" or len(messages) < 2 or messages[1].role != "user":
                 raise
             # Some Gemma templates have no system role: its text then opens the first user message.
-            return self._build([_joined(messages[0], messages[1]), *messages[2:]], tools, continued)
+            first, opening = _joined(messages[0], messages[1]), len(_Body.of(messages[0]).text)
+            return self._build([first, *messages[2:]], tools, continued, opening)
 
-    def _build(self, messages: Sequence[Message], tools: Sequence[Tool], continued: bool) -> BuiltPrompt:
+    def _build(
+        self, messages: Sequence[Message], tools: Sequence[Tool], continued: bool, opening: int = 0
+    ) -> BuiltPrompt:
+        """``opening``: characters of a system prompt that the first message begins with."""
         bodies = [_Body.of(message) for message in messages]
         try:
             marks = Placeholders(self._nonce, messages, tools)
@@ -118,12 +123,16 @@ class PromptBuilder:
                 new = self._tokenizer.tokenize(segment, special=True)
                 shared += len(new) if all_shared else 0
             elif isinstance(segment, Placeholder):
-                new = self._tokenizer.tokenize(bodies[segment.index].text, special=False)
+                body = bodies[segment.index]
+                new = self._tokenizer.tokenize(body.text, special=False)
+                own = self._beginning(body.text, 0 if segment.index else opening, new)
+                if own:
+                    system = len(tokens) + own
                 if segment.index == asking:
-                    turn = len(tokens)
+                    turn = len(tokens) + own
                 elif segment.index < leading:
                     system = len(tokens) + len(new)
-                shared += self._shared_tokens(bodies[segment.index], new) if all_shared else 0
+                shared += self._beginning(body.text, body.shared, new) if all_shared else 0
             else:
                 text = "".join(
                     part if isinstance(part, str) else _filled(part, bodies, marks.fields) for part in segment
@@ -132,18 +141,13 @@ class PromptBuilder:
             tokens += new
         return BuiltPrompt(tokens, shared, system, turn)
 
-    def _shared_tokens(self, body: _Body, tokens: list[int]) -> int:
-        if body.shared == len(body.text):
-            return len(tokens)
-        if not body.shared:
-            return 0
-        alone = self._tokenizer.tokenize(body.text[: body.shared], special=False)
-        same = 0
-        for ours, theirs in zip(tokens, alone, strict=False):
-            if ours != theirs:
-                break
-            same += 1
-        return same
+    def _beginning(self, text: str, length: int, tokens: list[int]) -> int:
+        """How many of a text's ``tokens`` come from its first ``length`` characters alone."""
+        if length in (0, len(text)):
+            return len(tokens) if length else 0
+        alone = self._tokenizer.tokenize(text[:length], special=False)
+        pairs = zip(tokens, alone, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     # ------------------------------------------------------------------ rendering
 

@@ -8,8 +8,10 @@ and what it deleted. A file that is gone or damaged when it is wanted counts as 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -21,20 +23,24 @@ from model_host.snapshots.snapshot_file import (
     State,
     delete_file,
     file_name,
+    is_shared,
     read_content,
     read_header,
 )
 from model_host.snapshots.writer import Erased, SnapshotWriter
 
+_HALF_LIFE = 86_400.0  # seconds
+_MOST_AHEAD = 10 * _HALF_LIFE  # a thousand uses at once; more are the clock's mistake
+
 
 class SnapshotFolder:
     """What is saved of one model under ``root``."""
 
-    def __init__(self, root: Path, key: str, *, limit: int) -> None:
+    def __init__(self, root: Path, key: str, *, limit: int, shared_limit: int) -> None:
         self.folder = root / hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
         self._known: dict[Path, Snapshot] = {}
         self._lock = threading.Lock()  # of the index
-        self.writer = SnapshotWriter(root, self.folder, limit, self._lost)
+        self.writer = SnapshotWriter(root, self.folder, limit, shared_limit, self._lost)
 
     def scan(self) -> None:
         """Read the headers of what is there. Damaged files and leftovers of a crash are deleted. Raises OSError."""
@@ -86,6 +92,18 @@ class SnapshotFolder:
         snapshot, length = self.find([*tokens, -1], shared, owner, besides=besides)
         return snapshot is not None and length == len(tokens) and self.has(snapshot.owner, snapshot.tokens)
 
+    def begins_another(self, tokens: Sequence[int], owner: str, *, besides: Sequence[int]) -> bool:
+        """Whether another conversation than ``besides``, which ``tokens`` begin, has these tokens at its beginning.
+
+        ``owner``: "" for shared text, with which anybody's may begin.
+        """
+        return any(
+            old.tokens[: len(tokens)] == tokens
+            and common_prefix(old.tokens, besides, len(old.tokens)) < len(old.tokens)
+            and (old.owner == owner or (not owner and old.shared >= len(tokens)))
+            for old in self._index()
+        )
+
     def has(self, owner: str, tokens: Sequence[int]) -> bool:
         """Whether exactly this sequence is saved, or about to be. That counts as a use."""
         path = self.folder / file_name(owner, tokens)
@@ -104,7 +122,12 @@ class SnapshotFolder:
         stretches: list[tuple[int, int]],
         outgrown: Sequence[Snapshot],
     ) -> bool:
-        """Queue a sequence for the writer; False when too much is queued. ``outgrown`` go once it is written."""
+        """Queue a sequence for the writer; False when too much is queued. ``outgrown`` go once it is written.
+
+        With a limit of 0 nothing is saved.
+        """
+        if not (self.writer.limit if owner else self.writer.shared_limit):
+            return True
         path = self.folder / file_name(owner, tokens)
         snapshot = Snapshot(path, owner, shared, list(tokens), stretches)
         with self._lock:  # the writer may fail before this ends
@@ -142,9 +165,16 @@ class SnapshotFolder:
 
 
 def _touch(path: Path) -> bool:
-    """Note a use: the writer deletes the least recently used first. False when the file is gone."""
+    """Note a use; False when the file is gone. The writer deletes those with the earliest time of change first.
+
+    Of shared text that time is the logarithm of the number of uses, each of which counts half as much after
+    ``_HALF_LIFE``: one use sets it to now, two at once to a half-life from now.
+    """
+    now = time.time()
     try:
-        os.utime(path)
+        ahead = min(path.stat().st_mtime - now, _MOST_AHEAD)
+        heat = _HALF_LIFE * math.log2(1 + 2 ** (ahead / _HALF_LIFE)) if is_shared(path) else 0
+        os.utime(path, (now, now + heat))
     except OSError:
         return False
     return True

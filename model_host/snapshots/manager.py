@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Protocol
 
 from model_host.batching import request
@@ -37,7 +38,8 @@ class SequenceStates(Protocol):
         """The state of the first ``end`` positions, and the stretches of lengths at which it can be continued.
 
         They include ``end``, and each of ``stops`` as far as the cache or an ``earlier`` state of the sequence has
-        its window and the state stays small enough. None when neither can be continued at ``end``.
+        its window and the state stays small enough, the first ones before others. None when neither can be continued
+        at ``end``.
         """
         ...
 
@@ -118,28 +120,31 @@ class SnapshotManager:
         end = self._boundary(slot.tokens, slot.prompt)
         shared = min(slot.shared, end)
         near = max(MIN_TOKENS, end // NEAR)
-        prefixes = {slot.marks.system, shared, min(slot.marks.branch, shared)}
+        beginnings = {slot.marks.system, shared, min(slot.marks.branch, shared)}
+        owner, wanted = slot.owner, {*beginnings, slot.marks.turn, slot.prompt - 1}
+        if end - shared <= near:  # little is private: the shared text alone is saved, for every owner
+            owner, end, wanted = "", shared, beginnings
         stops: list[int] = []  # one of them stands for those little above it
-        for stop in sorted({*prefixes, slot.marks.turn, slot.prompt - 1}):
+        for stop in sorted(wanted):
             if MIN_TOKENS <= stop < end and (not stops or stop - stops[-1] > near):
                 stops.append(stop)
-        outgrown: list[Snapshot] = []
+        outgrown = self._folder.outgrown(slot.owner, shared, slot.tokens[:end], stops)
+        inside = [stop for stop in stops if stop not in beginnings or not self._covered(slot, stop, outgrown)]
         earlier = None
-        if end - shared > near:  # else little is private: the shared text alone is saved
-            outgrown = self._folder.outgrown(slot.owner, shared, slot.tokens[:end], stops)
-            inside = [
-                stop for stop in stops if stop not in prefixes or not self._covered(slot, stop, outgrown)
-            ]
-            if outgrown and not all(self._states.reusable(slot.id, stop) for stop in inside):
-                earlier = self._folder.load(max(outgrown, key=lambda snapshot: len(snapshot.tokens)))
-            self._put(slot, slot.owner, shared, end, earlier, inside[::-1], outgrown)
-        for stop in reversed(stops):
-            if stop in prefixes and not self._covered(slot, stop, outgrown):
-                public = stop <= shared
-                owner, most = ("", stop) if public else (slot.owner, shared)
-                self._put(slot, owner, most, stop, earlier, [stop - SLACK])
+        if outgrown and not all(self._states.reusable(slot.id, stop) for stop in inside):
+            earlier = self._folder.load(max(outgrown, key=lambda snapshot: len(snapshot.tokens)))
+        if owner or not self._covered(slot, end):
+            slack = [] if owner else [end - SLACK]
+            gaps = sorted((below - stop, stop) for below, stop in pairwise([0, *inside]))  # the largest first
+            self._put(slot, owner, shared, end, earlier, [*slack, *(stop for _, stop in gaps)], outgrown)
+        for stop in reversed(inside):
+            # What found no room, once several conversations have it: less than the same windows in each of them.
+            if stop in beginnings and not self._covered(slot, stop, outgrown):
+                whose = "" if stop <= shared else owner
+                if self._folder.begins_another(slot.tokens[:stop], whose, besides=slot.tokens[:end]):
+                    self._put(slot, whose, min(shared, stop), stop, earlier, [stop - SLACK])
 
-    def _covered(self, slot: Slot, length: int, besides: Sequence[Snapshot]) -> bool:
+    def _covered(self, slot: Slot, length: int, besides: Sequence[Snapshot] = ()) -> bool:
         return self._folder.covers(slot.tokens[:length], slot.shared, slot.owner, besides=besides)
 
     def _put(

@@ -68,6 +68,11 @@ def file_name(owner: str, tokens: Sequence[int]) -> str:
     return f"{owner_digest(owner)}-{hashlib.blake2b(_packed(tokens), digest_size=16).hexdigest()}{SUFFIX}"
 
 
+def is_shared(path: Path) -> bool:
+    """Whether a file is saved for every owner."""
+    return path.name.startswith(f"{owner_digest('')}-")
+
+
 def file_size(snapshot: Snapshot, content: State) -> int:
     """Bytes that :func:`write_file` will take."""
     return len(_head(snapshot, content)) + len(content) + 2 * _DIGEST_BYTES

@@ -14,7 +14,15 @@ from pathlib import Path
 
 from model_host.protocol import owner_digest
 from model_host.snapshots.compression import compress
-from model_host.snapshots.snapshot_file import PARTIAL, Snapshot, State, delete_file, file_size, write_file
+from model_host.snapshots.snapshot_file import (
+    PARTIAL,
+    Snapshot,
+    State,
+    delete_file,
+    file_size,
+    is_shared,
+    write_file,
+)
 
 KEPT_FREE_BYTES = 1 << 30  # a disk with less free space than this is not written to
 _MOST_WAITING = 3  # files, which is what one conversation may take: states are large
@@ -36,16 +44,19 @@ class _Erase:
 
 
 class SnapshotWriter:
-    """``limit``: bytes of all files under ``root``, oldest first out.
+    """``limit``: bytes of all files of owners under ``root``, the least recently used first out.
 
+    ``shared_limit``: of all files of shared text, the coldest first out.
     ``lost`` is told, in the writer's thread, of each path at which there is no snapshot any more.
     """
 
-    def __init__(self, root: Path, folder: Path, limit: int, lost: Callable[[Path], None]) -> None:
+    def __init__(
+        self, root: Path, folder: Path, limit: int, shared_limit: int, lost: Callable[[Path], None]
+    ) -> None:
         self.saved = 0  # files written
+        self.limit, self.shared_limit = limit, shared_limit
         self._root = root
         self._folder = folder
-        self._limit = limit
         self._lost = lost
         self._jobs: deque[_Write | _Erase] = deque()
         self._present: _Write | _Erase | None = None  # not in the queue any more, and not done
@@ -102,7 +113,7 @@ class SnapshotWriter:
     def _write(self, job: _Write) -> None:
         try:
             content = compress(job.state)
-            self._make_room(file_size(job.snapshot, content))
+            self._make_room(file_size(job.snapshot, content), shared=not job.snapshot.owner)
             write_file(job.snapshot, content)
         except OSError as error:
             self._lost(job.snapshot.path)
@@ -132,23 +143,28 @@ class SnapshotWriter:
                     problem = problem or error
         return problem
 
-    def _make_room(self, size: int) -> None:
-        """Delete the oldest files until ``size`` bytes more are within the limit. Raises OSError if they cannot be."""
-        if size > self._limit:
-            raise OSError(errno.EFBIG, f"it has {size} bytes, and all together may have {self._limit}")
+    def _make_room(self, size: int, *, shared: bool) -> None:
+        """Delete the coldest files until ``size`` bytes more are within the limit. Raises OSError if they cannot be.
+
+        The conversations of owners, and text that all share, have a limit each: neither pushes out the other.
+        """
+        limit = self.shared_limit if shared else self.limit
+        if size > limit:
+            raise OSError(errno.EFBIG, f"it has {size} bytes, and all together may have {limit}")
         if _free_bytes(self._folder) < KEPT_FREE_BYTES + size:
             raise OSError(errno.ENOSPC, f"{self._folder} would have less than {KEPT_FREE_BYTES} bytes free")
-        files = sorted(_files(self._root), key=lambda file: file[1])
+        found = [file for file in _files(self._root) if is_shared(file[0]) == shared]
+        files = sorted(found, key=lambda file: file[1])
         total = sum(bytes_ for _, _, bytes_ in files)
         for path, _, bytes_ in files:
-            if total + size <= self._limit:
+            if total + size <= limit:
                 return
             with contextlib.suppress(OSError):
                 path.unlink()
                 self._lost(path)
                 total -= bytes_
-        if total + size > self._limit:
-            raise OSError(errno.EACCES, f"older files in {self._root} cannot be deleted to make room")
+        if total + size > limit:
+            raise OSError(errno.EACCES, f"colder files in {self._root} cannot be deleted to make room")
 
 
 def _files(root: Path) -> Iterator[tuple[Path, float, int]]:

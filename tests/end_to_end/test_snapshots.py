@@ -34,7 +34,10 @@ def test_a_chat_goes_on_after_the_model_was_let_go(start_server: StartServer) ->
         client.post("/admin/host/unload").raise_for_status()
         second = say(client, history, "And then?")
         assert second["prompt_tokens_details"]["cached_tokens"] >= first["prompt_tokens"]
-        assert server.health()["kv"]["snapshots_restored"] == 1
+        kv = server.health()["kv"]
+        assert kv["snapshots_restored"] == 1
+        assert kv["snapshot_bytes"] == sum(path.stat().st_size for path in files(server.data_dir)) > 0
+        assert kv["shared_snapshot_bytes"] == 0
         assert "kv_snapshots_restored_total 1.0" in client.get("/metrics").text
 
 

@@ -22,6 +22,7 @@ from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import HearthError, OverloadedError
 from gateway.base.supervised import TaskHealth
 from gateway.inference.interface import HostHealth, HostState, ModelInfo
+from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.speed import Speed
 from gateway.models.catalog import ResolvedModel
 from gateway.telemetry.metrics import CONTENT_TYPE
@@ -99,6 +100,7 @@ class Speeds(Struct, frozen=True):
 class CacheStatus(Struct, frozen=True, kw_only=True):
     """Used cells of the KV cache, all cells, the used share; sequences saved to disk, and restored.
 
+    ``snapshot_bytes`` is what conversations take on disk, and ``shared_snapshot_bytes`` text that all users share.
     ``bytes_per_cell`` includes all layers, those with a sliding window in full; ``reason`` explains ``size``.
     """
 
@@ -109,9 +111,11 @@ class CacheStatus(Struct, frozen=True, kw_only=True):
     reason: str | None
     snapshots_saved: int
     snapshots_restored: int
+    snapshot_bytes: int
+    shared_snapshot_bytes: int
 
     @classmethod
-    def of(cls, health: HostHealth) -> CacheStatus:
+    def of(cls, health: HostHealth, sizes: SnapshotSizes) -> CacheStatus:
         names = ("kv_used", "kv_size", "snapshots_saved", "snapshots_restored")
         used, size, saved, restored = (int(health.stats.get(name, 0)) for name in names)
         return cls(
@@ -122,6 +126,8 @@ class CacheStatus(Struct, frozen=True, kw_only=True):
             reason=health.cache_reason,
             snapshots_saved=saved,
             snapshots_restored=restored,
+            snapshot_bytes=sizes.own,
+            shared_snapshot_bytes=sizes.shared,
         )
 
 
@@ -239,6 +245,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
     embedding, embedding_problem = await _embedding(services)
     database, wiki = await _database(services), await _wiki(services)
     background = services.supervision.health()
+    sizes = await asyncio.to_thread(SnapshotSizes.of, services.settings.data_dir / FOLDER)
     failing = (
         problem
         or embedding_problem
@@ -252,7 +259,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
         host=HostStatus.of(health, problem),
         queue=Queue(health.waiting, health.running),
         tokens_per_second=Speeds.of(health),
-        kv=CacheStatus.of(health),
+        kv=CacheStatus.of(health, sizes),
         model=ModelStatus.of(services.model, health),
         switching_to=services.switch.switching_to,
         embedding=embedding,

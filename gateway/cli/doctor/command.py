@@ -22,6 +22,7 @@ from gateway.cli.doctor.question import check_question
 from gateway.cli.doctor.wiki import check_wiki
 from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
+from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
 from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model
 from gateway.server.consistency import problems
@@ -38,6 +39,7 @@ class MachineReport(Struct, frozen=True, kw_only=True):
     memory_available: int
     memory_source: str
     disk_free: int  # on the data directory's disk
+    snapshots: SnapshotSizes
     versions: dict[str, str]
 
 
@@ -130,6 +132,7 @@ def examine(data_dir: Path) -> MachineReport:
         memory_available=memory.available,
         memory_source=memory.source,
         disk_free=shutil.disk_usage(folder).free,
+        snapshots=SnapshotSizes.of(data_dir / FOLDER),
         versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
     )
 
@@ -179,6 +182,7 @@ def _embedding_ram(settings: Settings) -> int:
 
 
 def _machine_text(machine: MachineReport, settings: Settings) -> str:
+    saved = machine.snapshots
     rows: list[list[str]] = [
         ["cores", f"{machine.cores} usable of {machine.cores_total}"],
         [
@@ -187,6 +191,11 @@ def _machine_text(machine: MachineReport, settings: Settings) -> str:
             f"(limit: {machine.memory_source})",
         ],
         ["disk", f"{size_text(machine.disk_free)} free at {settings.data_dir}"],
+        [
+            "snapshots",
+            f"{size_text(saved.own)} of {size_text(settings.model.snapshot_bytes)} for conversations, "
+            f"{size_text(saved.shared)} of {size_text(settings.model.shared_snapshot_bytes)} for shared text",
+        ],
         *([name, number] for name, number in machine.versions.items()),
     ]
     return table(rows)

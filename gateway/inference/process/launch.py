@@ -152,9 +152,10 @@ def host_command(
     }
     if thread_plan and not settings.threads:
         options["--thread-plan"] = ",".join(f"{size}:{threads}" for size, threads in thread_plan.items())
-    if snapshots is not None and settings.snapshot_bytes:
+    if snapshots is not None and (settings.snapshot_bytes or settings.shared_snapshot_bytes):
         options["--snapshots"] = snapshots
         options["--snapshot-bytes"] = settings.snapshot_bytes
+        options["--shared-snapshot-bytes"] = settings.shared_snapshot_bytes
         options["--snapshot-after"] = settings.snapshot_after_seconds
     flags = [str(word) for option in options.items() for word in option]
     embedding = ["--embedding"] if model.kind == "embedding" else []

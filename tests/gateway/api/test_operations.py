@@ -91,7 +91,7 @@ async def test_admin_health(client: Client, inference: ScriptedInference) -> Non
     )
     assert (host["uptime_seconds"], host["restarts"], host["problem"]) == (12.5, 3, None)
     assert body["queue"] == {"waiting": 1, "running": 2}
-    kept = {"snapshots_saved": 3, "snapshots_restored": 0}
+    kept = {"snapshots_saved": 3, "snapshots_restored": 0, "snapshot_bytes": 0, "shared_snapshot_bytes": 0}
     why = {"bytes_per_cell": 24, "reason": "set by `model.context`"}
     assert body["kv"] == {"used": 128, "size": 512, "usage": 0.25, **why, **kept}
     assert body["tokens_per_second"]["decode"] == 41.5

@@ -13,6 +13,7 @@ from gateway.base.cores import usable_cores
 from gateway.base.resources import bundled
 from gateway.cli.doctor.command import MachineReport, fit
 from gateway.config.settings import Settings
+from gateway.inference.process.snapshots import SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
 from gateway.inference.speed import Learned, Rate
 from gateway.models.catalog import Catalog
@@ -31,6 +32,7 @@ def machine(total: int, available: int, disk: int = 100 * GB) -> MachineReport:
         memory_available=available,
         memory_source="this machine",
         disk_free=disk,
+        snapshots=SnapshotSizes(0, 0),
         versions={},
     )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 from model_host.protocol.parts import owner_digest
 from model_host.snapshots.snapshot_file import read_header
 from tests.model_host.conftest import StartHost
-from tests.model_host.driver import HostProcess
+from tests.model_host.driver import ROOT, HostProcess
 from tests.model_host.snapshots.test_snapshots import (
     LONG,
     NOISE,
@@ -27,6 +30,18 @@ USER, ASSISTANT = ({"role": role} for role in ("user", "assistant"))
 TALK = [SYSTEM, USER | {"content": LONG[2000:3000]}, ASSISTANT | {"content": LONG[3000:4000]}]
 ASKED = [*TALK, USER | {"content": "What is word7?"}]
 Messages = list[dict[str, Any]]
+# A host that says how large llama.cpp's own states are.
+NOTED = """
+import runpy, sys
+from model_host.engine.engine import Engine
+def state(self, sequence, end, flags=0, state=Engine._state):
+    found = state(self, sequence, end, flags)
+    if not flags:
+        print("plain", end, len(found), file=sys.stderr, flush=True)
+    return found
+Engine._state = state
+runpy.run_module("model_host", run_name="__main__")
+"""
 
 
 def page(question: str) -> Messages:
@@ -62,6 +77,41 @@ def test_a_prompt_that_leaves_a_saved_one(
     assert end["prompt_tokens"] - end["cached_tokens"] < prefilled
 
 
+NO_SYSTEM_ROLE = r"""
+import sys; sys.path.insert(0, "models")
+import pathlib, random_gemma as g
+plain = g.CHATS["turns"].template
+text = plain.replace("[0]['role'] == 'system' -%}", "[0]['role'] == 'system' -%}{{ raise_exception('no system') }}")
+assert text != plain
+g.Chat.template = property(lambda self: text)
+g.write(pathlib.Path(sys.argv[1]), shape="tiny")
+"""
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param([SYSTEM, USER | {"content": "Something else."}], id="the first message"),
+        pytest.param(
+            [SYSTEM, USER | {"content": "Who?"}, ASSISTANT | {"content": "I."}, TALK[1]], id="a third"
+        ),
+    ],
+)
+def test_the_system_prompt_of_a_template_without_a_system_role(
+    start_host: StartHost, tmp_path: Path, again: Messages
+) -> None:
+    """Its text opens the first user message there, as with Gemma 2."""
+    model, script = tmp_path / "plain.gguf", tmp_path / "make.py"
+    script.write_text(NO_SYSTEM_ROLE)
+    subprocess.run([sys.executable, str(script), str(model)], check=True, cwd=ROOT)
+    host = start_host(*flags(tmp_path / "kv"), model=model)
+    ask(host, "one", [SYSTEM, USER | {"content": LONG[2500:4000]}])
+    assert host.stop() == 0
+    back = start_host(*flags(tmp_path / "kv"), model=model)
+    ask(back, "again", again)
+    assert back.end("again")["cached_tokens"] > 0.9 * tokens(back, [SYSTEM | USER])
+
+
 def test_the_system_prompt_stays_while_a_conversation_goes_on(start_host: StartHost, tmp_path: Path) -> None:
     """Each host restores the end of the conversation alone, and saves what it did not restore as well."""
     history: Messages = [SYSTEM]
@@ -72,6 +122,26 @@ def test_the_system_prompt_stays_while_a_conversation_goes_on(start_host: StartH
     host = start_host("--context", "4096", *flags(tmp_path))
     ask(host, "new", [SYSTEM, USER | {"content": "Something else."}])
     assert host.end("new")["cached_tokens"] > 600
+
+
+@pytest.mark.parametrize("said", [100, 500, 900, 2000])
+def test_further_places_make_a_file_half_as_large_again_at_most(
+    start_host: StartHost, tmp_path: Path, said: int
+) -> None:
+    """Where messages are longer than a window, no two windows overlap."""
+    history: Messages = [SYSTEM]
+    host = start_host("--context", "6000", *flags(tmp_path), code=NOTED)
+    for number in range(2):
+        turn(host, f"turn{number}", history, LONG[number * said :][:said], max_tokens=said // 8)
+    assert host.stop() == 0
+    plain = {int(end): int(size) for end, size in re.findall(rb"plain (\d+) (\d+)", host.stderr)}
+    found = list(tmp_path.glob("*/*.kv"))
+    assert found
+    for path in found:
+        header = read_header(path)
+        assert header is not None and header.stretches[0][0] < len(header.tokens)
+        assert path.stat().st_size <= 1.5 * plain[len(header.tokens)]
+    assert sum(path.stat().st_size for path in found) <= 1.5 * max(plain.values())
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -127,10 +197,10 @@ def test_where_prompts_were_seen_to_part_is_a_place_to_continue(
     assert back.end("new")["cached_tokens"] > 0.5 * back.end("new")["prompt_tokens"]
 
 
-LITTLE_ROOM = """
+NO_ROOM = """
 import runpy
 import model_host.engine.engine as module
-module._ROOM_FOR_STOPS = 0.7
+module._MOST_BYTES = 0.5
 runpy.run_module("model_host", run_name="__main__")
 """
 
@@ -138,26 +208,57 @@ runpy.run_module("model_host", run_name="__main__")
 def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartHost, tmp_path: Path) -> None:
     """Public text that begins it stays, without a token of what follows."""
     rules = {"role": "system", "content": [{"text": LONG[:1000], "shared": True}, {"text": LONG[1000:2500]}]}
-    talks: dict[str, Messages] = {"alice": [rules], "bob": [rules]}
-    for number in range(2):  # with so little room, the system prompt gets a file of its own
-        host = start_host("--context", "4096", *flags(tmp_path), code=LITTLE_ROOM)
-        for owner, history in talks.items():
-            turn(host, f"{owner}{number}", history, f"{owner}: {LONG[number * 900 :][:900]}", owner=owner)
+    talks: list[tuple[str, Messages]] = [("alice", [rules]), ("alice", [rules]), ("bob", [rules])]
+    for number in range(
+        2
+    ):  # with so little room, the system prompt of two conversations gets a file of its own
+        host = start_host("--context", "6000", *flags(tmp_path), code=NO_ROOM)
+        for which, (owner, history) in enumerate(talks):
+            said = f"{owner} {which}: {LONG[number * 900 :][:900]}"
+            turn(host, f"{which}{number}", history, said, owner=owner)
         assert host.stop() == 0
 
     def owners() -> list[str]:
         return sorted(saved.owner for path in tmp_path.glob("*/*.kv") if (saved := read_header(path)))
 
-    assert owners() == ["", "alice", "alice", "bob", "bob"]
+    assert owners() == ["", "alice", "alice", "alice", "bob"]
     host = start_host("--context", "4096", *flags(tmp_path))
     shared = tokens(host, [{"role": "system", "content": LONG[:1000]}, USER | {"content": "W"}])
     host.send(op="forget", id="f", owner="alice")
     assert host.end("f")["event"] == "forgotten"
-    assert owners() == ["", "bob", "bob"]
+    assert owners() == ["", "bob"]
     public = read_header(next(tmp_path.glob(f"*/{owner_digest('')}-*.kv")))
     assert public is not None and public.shared == len(public.tokens) < shared
-    ask(host, "again", [*talks["alice"][:2]], owner="alice")
+    ask(host, "again", talks[0][1][:2], owner="alice")
     assert 200 < host.end("again")["cached_tokens"] < shared
+
+
+def test_many_pages_leave_a_conversation_and_many_conversations_a_page(
+    start_host: StartHost, tmp_path: Path
+) -> None:
+    """Each kind has a limit of its own."""
+    limits = ["--snapshot-bytes", "1000000", "--shared-snapshot-bytes", "800000"]  # two or three files each
+
+    def host_after(*asked: tuple[str, Messages]) -> HostProcess:
+        host = start_host(*flags(tmp_path), *limits)
+        for number, (owner, messages) in enumerate(asked):
+            ask(host, f"n{number}", messages, owner=owner)
+        assert host.stop() == 0
+        return start_host(*flags(tmp_path), *limits)
+
+    pages = [
+        ("anna", [USER | {"content": [{"text": f"{n} {LONG}", "shared": True}, {"text": "Why?"}]}])
+        for n in range(5)
+    ]
+    talks = [(f"o{n}", [USER | {"content": f"{n} {LONG}"}]) for n in range(5)]
+    back = host_after(("alice", ASKED), *pages)
+    ask(back, "on", ASKED, owner="alice")
+    assert back.end("on")["cached_tokens"] > 700
+    back = host_after(*talks)
+    ask(back, "page", pages[-1][1], owner="bob")
+    assert back.end("page")["cached_tokens"] > 700
+    ask(back, "gone", ASKED, owner="alice")
+    assert back.end("gone")["cached_tokens"] < 50, "five conversations of others are within the limit"
 
 
 # --------------------------------------------------------------------------- the index
@@ -179,6 +280,17 @@ def test_a_state_that_ends_where_others_begin_is_not_outgrown(tmp_path: Path) ->
     assert [one.tokens for one in outgrown] == [[1, 2, 3]]
     assert folder.covers([1, 2], 0, "o") and not folder.covers([1, 2, 3, 4], 0, "o")
     assert not folder.covers([1, 2, 3], 0, "o", besides=outgrown)
+
+
+def test_shared_text_that_was_used_more_often_stays_longer(tmp_path: Path) -> None:
+    """Although it was used earlier."""
+    folder = folder_of(tmp_path, limit=2500)
+    for number in range(2):
+        assert put(folder, "", 2, [number, 5], NOISE[:900]) and folder.writer.flush(10)
+        for _ in range(3 - number):
+            assert folder.covers([number, 5], 2, "o")
+    assert put(folder, "", 2, [2, 5], NOISE[:900]) and folder.writer.flush(10)
+    assert [folder.covers([number, 5], 2, "o") for number in range(3)] == [True, False, True]
 
 
 def test_a_beginning_that_is_found_again_stays(tmp_path: Path) -> None:

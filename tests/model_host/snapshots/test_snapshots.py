@@ -234,7 +234,7 @@ def put(
 
 
 def folder_of(root: Path, *, limit: int = 1 << 20, key: str = "model") -> SnapshotFolder:
-    folder = SnapshotFolder(root, key, limit=limit)
+    folder = SnapshotFolder(root, key, limit=limit, shared_limit=limit)
     folder.scan()
     return folder
 

@@ -51,6 +51,7 @@ def test_the_command_names_every_option(model: ResolvedModel) -> None:
         "--parent": str(os.getpid()),
         "--snapshots": "/data/snapshots",
         "--snapshot-bytes": "9",
+        "--shared-snapshot-bytes": str(1 << 30),
         "--snapshot-after": "1.5",
     }
 
