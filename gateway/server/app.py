@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.applications import Starlette
@@ -26,7 +26,7 @@ from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
-from gateway.api.openai import chat, completions, embeddings, models, responses, tokens
+from gateway.api.openai import chat, completions, embeddings, models, rerank, responses, tokens
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -37,21 +37,22 @@ from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
 from gateway.config.settings import Settings
 from gateway.inference.client import HostClient
-from gateway.inference.embedding import Embedder
+from gateway.inference.embedding import Embedder, OptionalHost
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.process.wake import Waker
+from gateway.inference.reranker import Reranker
 from gateway.memory.context import MemoryParts
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.models.catalog import resolve_model
+from gateway.models.catalog import Kind, ResolvedModel, resolve_model
 from gateway.models.prompts import load_prompts
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
 from gateway.telemetry.metrics import MeteredInference, Metrics
-from gateway.vectors.parts import VectorSearch, make_embedder, make_search
+from gateway.vectors.parts import VectorSearch, make_embedder, make_reranker, make_search
 from gateway.vectors.source import DocumentSource
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.remote.mediawiki import MediaWiki
@@ -65,6 +66,7 @@ ENDPOINTS = (
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
+    *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
@@ -143,7 +145,7 @@ async def open_services(
     database = database or await open_database(settings, stack)
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
-    served, embedding = open_models(settings, stack, metrics, inference)
+    served, embedding, reranker = open_models(settings, stack, metrics, inference)
     waker = Waker(served)
     stack.push_async_callback(waker.close)
     search = open_search(settings, stack, metrics, database, served, embedding, local_wiki=wiki is None)
@@ -183,6 +185,7 @@ async def open_services(
         inference=served,
         waker=waker,
         embedding=embedding,
+        reranker=reranker,
         search=search,
         ask=AskFlow(flow, record),
         wiki=wiki,
@@ -206,25 +209,31 @@ async def open_database(settings: Settings, stack: AsyncExitStack) -> Database:
 
 def open_models(
     settings: Settings, stack: AsyncExitStack, metrics: Metrics, inference: Inference | None
-) -> tuple[Inference, Embedder]:
-    """Both models, each in a host of its own that starts on demand and knows what the other one has loaded."""
-    hosts: list[HostClient] = []
-    embedder = make_embedder(
-        settings, lambda: [model for host in hosts for model in host.loaded], metrics.embedded
-    )
+) -> tuple[Inference, Embedder, Reranker]:
+    """The models, each in a host of its own that starts on demand and knows what the other ones have loaded."""
+    hosts: list[HostClient | OptionalHost] = []
+
+    def beside(kind: Kind) -> Callable[[], list[ResolvedModel]]:
+        return lambda: [model for host in hosts for model in host.loaded if model.kind != kind]
+
+    embedder = make_embedder(settings, beside("embedding"), metrics.embedded)
+    reranker = make_reranker(settings, beside("rerank"))
+    hosts += [embedder, reranker]
     stack.push_async_callback(embedder.close)
+    stack.push_async_callback(reranker.close)
+    metrics.watch_host("rerank_host", reranker.health)
     if inference is None:
         inference = HostInference(
             lambda: resolve_model(settings),
             settings.model,
             snapshots=settings.data_dir / "snapshots",
             thread_plans=ThreadPlans(settings.thread_plan_dir),
-            beside=lambda: embedder.loaded,
+            beside=beside("chat"),
         )
         hosts.append(inference)
         stack.push_async_callback(inference.close)
     metrics.watch(inference.health)
-    return MeteredInference(inference, metrics), embedder
+    return MeteredInference(inference, metrics), embedder, reranker
 
 
 def open_search(

@@ -107,7 +107,7 @@ def test_a_file_of_ones_own_is_estimated(tmp_path: Path) -> None:
         ("gemma4-e2b", "unknown model `gemma4-e2b`: did you mean `gemma-4-e2b`"),
         ("qwxyz", "`hearth models` lists the known ones"),
         ("/nowhere/x.gguf", "there is no model file /nowhere/x.gguf"),
-        ("embeddinggemma", "is an embedding model and cannot answer"),
+        ("embeddinggemma", "is an embedding model: choose a chat model"),
     ],
 )
 def test_what_cannot_be_used_says_what_to_do(tmp_path: Path, name: str, message: str) -> None:
@@ -211,7 +211,7 @@ def test_another_file_of_a_known_architecture_gets_its_prompts(
     ("name", "said"),
     [
         ("embeddinggemma", "hearth pull embeddinggemma"),
-        ("gemma-4-e2b", "is a chat model and makes no vectors"),
+        ("gemma-4-e2b", "is a chat model: choose an embedding model"),
         ("embeddinggema", "did you mean `embeddinggemma`"),
         ("/no/such.gguf", "there is no model file"),
     ],
