@@ -21,6 +21,7 @@ MODELS = frozenset(
         "tiny_model",
         "wide_model",
         "tiny_embedding_model",
+        "tiny_bert",
         "tiny_reranker",
         "tool_models",
         "smollm2",
@@ -118,7 +119,13 @@ def tiny_embedding_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT cross encoder of 0.1 megabytes with random weights, which reads 256 tokens."""
-    return _random("random_reranker.py", tmp_path_factory.mktemp("models") / "tiny-reranker.gguf")
+    return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-reranker.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT sentence encoder of 0.1 megabytes with random weights, whose vector is that of the first token."""
+    return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-bert.gguf", "--pooling", "cls")
 
 
 @pytest.fixture(scope="session")

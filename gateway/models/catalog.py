@@ -227,7 +227,7 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     if row is not None:
         return _resolve_row(row, wanted)
     architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
-    like = next((each for each in known.rows if architecture and each.architecture == architecture), None)
+    like = next((each for each in known.rows if _is_like(each, wanted.kind, path, architecture)), None)
     row = ModelRow(
         name=path.stem,
         file=path.name,
@@ -239,6 +239,11 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         dimensions=like.dimensions if like else 0,
     )
     return _model(row, path, wanted, "the default for a model that is not in the catalog")
+
+
+def _is_like(row: ModelRow, kind: Kind, path: Path, architecture: object) -> bool:
+    """Whether a file is a row's model in another form, by its name or its architecture."""
+    return row.kind == kind and (row.name in path.stem.lower() or (row.architecture or "") == architecture)
 
 
 def estimate_ram(path: Path, size_bytes: int, context: int) -> int:

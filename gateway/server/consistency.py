@@ -207,8 +207,9 @@ def _of_reranker(model: ResolvedModel | None) -> Iterator[str]:
         yield _no_gguf(model)
         return
     pairs = header_pairs(model.path)
-    if pairs.get(f"{pairs.get('general.architecture')}.pooling_type") != _RANK:
-        yield f"rerank.model is {model.path}, which has no rank pooling: choose a reranker"
+    # Older files of rerankers do not name their pooling.
+    if pairs.get(f"{pairs.get('general.architecture')}.pooling_type", _RANK) != _RANK:
+        yield f"rerank.model is {model.path}, which is no reranker: choose another one"
 
 
 def _of_chat_file(model: ResolvedModel) -> Iterator[str]:
@@ -228,8 +229,8 @@ def _no_gguf(model: ResolvedModel) -> str:
     )
 
 
-def _embedding_architectures() -> set[str | None]:
-    return {row.architecture for row in Catalog.load().rows if row.kind == "embedding"}
+def _embedding_architectures() -> set[str]:
+    return {row.architecture for row in Catalog.load().rows if row.kind == "embedding" and row.architecture}
 
 
 def _is_network(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,10 @@ _VECTORS = (
     llama_cpp.LLAMA_POOLING_TYPE_CLS,
     llama_cpp.LLAMA_POOLING_TYPE_LAST,
 )
-_SCORES = (llama_cpp.LLAMA_POOLING_TYPE_RANK,)
+# Tensors of a reranker's head, of which it has one at least. llama.cpp takes the head for optional, and has no function
+# that says whether it is there.
+_HEAD = (b"cls.weight", b"cls.output.weight")
+_HEADER_BYTES = 1 << 26  # of a file, in which the names of its tensors stand
 
 
 class EmbeddingEngine:
@@ -44,8 +48,16 @@ class EmbeddingEngine:
         self.weights = Weights(path, progress)
         self.rerank = rerank
         self.threads = threads
+        if rerank:
+            self._check_head(path)
         self._context = self._make_context(min(context, self.weights.n_ctx_train), sequences, threads)
-        self._check_pooling(path)
+        if not rerank and (pooling := llama_cpp.llama_pooling_type(self._context)) not in _VECTORS:
+            other = (
+                "a reranker: set it as rerank.model"
+                if pooling == llama_cpp.LLAMA_POOLING_TYPE_RANK
+                else "no embedding model: it does not make one vector of a text; choose another one"
+            )
+            raise LoadError("model_unsupported", f"{path} is {other}")
         self.weights.abort.install(self._context)
         self.n_ctx = min(
             int(llama_cpp.llama_n_ctx(self._context)),
@@ -113,18 +125,15 @@ class EmbeddingEngine:
             dimensions=self.dimensions,
         )
 
-    def _check_pooling(self, path: Path) -> None:
-        pooling = llama_cpp.llama_pooling_type(self._context)
-        if pooling not in (_SCORES if self.rerank else _VECTORS):
-            problem = (
-                "no reranker: it has no rank pooling; choose another one, or set it as embedding.model"
-                if self.rerank
-                else "a reranker: set it as rerank.model"
-                if pooling in _SCORES
-                else "no embedding model: it does not make one vector of a text; choose another one"
+    def _check_head(self, path: Path) -> None:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            names = (len(name).to_bytes(8, "little") + name for name in _HEAD)
+            found = any(data.find(name, 0, _HEADER_BYTES) >= 0 for name in names)
+        if not found:
+            raise LoadError(
+                "model_unsupported", f"{path} is no reranker: it makes no scores; choose another one"
             )
-            raise LoadError("model_unsupported", f"{path} is {problem}")
-        if self.rerank and (
+        if (
             llama_cpp.llama_model_n_cls_out(self.weights.handle) != 1
             or llama_cpp.llama_model_chat_template(self.weights.handle, b"rerank")
             or llama_cpp.llama_vocab_bos(self.weights.vocabulary.handle) < 0
@@ -137,6 +146,8 @@ class EmbeddingEngine:
     def _make_context(self, context: int, sequences: int, threads: int) -> Any:
         params = llama_cpp.llama_context_default_params()
         params.embeddings = True
+        if self.rerank:  # the files of 2024 do not name their pooling
+            params.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         params.n_ctx = context
         # Every token may look at every other of its text, so a text cannot be cut into batches.
         params.n_batch = params.n_ubatch = context

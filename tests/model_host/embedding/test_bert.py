@@ -86,6 +86,14 @@ def test_vectors_are_those_of_the_weights(bert: HostProcess, minilm: Path) -> No
     assert float(vectors(event)[0] @ expected) > 0.999
 
 
+def test_pooling_is_that_of_the_file(start_host: StartHost, tiny_bert: Path) -> None:
+    """The BGE models take the first token's vector, not the mean."""
+    host = start_host("--embedding", model=tiny_bert)
+    first = last_layer(tiny_bert, ["[CLS]", *letters("hello"), "[SEP]"])[0]
+    found = vectors(ask(host, texts=["Hello"]))[0]
+    assert float(found @ first / np.linalg.norm(first)) > 0.999
+
+
 def test_meaning_decides(bert: HostProcess) -> None:
     texts = ["The cat sleeps on the sofa.", "A kitten naps on a couch.", "Shares fell in early trading."]
     alike = (found := vectors(ask(bert, texts=texts))) @ found.T
@@ -171,3 +179,14 @@ def test_each_kind_of_host_refuses_the_others_model_and_work(
         end = wrong.end(None)
         assert (end["code"], said in end["message"]) == ("model_unsupported", True)
         assert wrong.process.wait(10) == 1
+
+
+def test_a_reranker_that_does_not_name_its_pooling(
+    reranker: HostProcess, tiny_reranker: Path, tmp_path: Path, start_host: StartHost
+) -> None:
+    """As the converters of 2024 wrote them."""
+    old = tmp_path / "old.gguf"
+    old.write_bytes(tiny_reranker.read_bytes().replace(b"bert.pooling_type", b"bert.pooling_typo"))
+    host = start_host("--rerank", model=old)
+    found, expected = (vectors(ask(each, query="q", texts=["a"])) for each in (host, reranker))
+    np.testing.assert_allclose(found, expected, atol=1e-4)

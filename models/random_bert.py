@@ -1,6 +1,7 @@
-"""Write a reranker GGUF with random weights: a tiny BERT cross encoder, real architecture, meaningless scores.
+"""Write a BERT GGUF with random weights: a tiny encoder, real architecture, meaningless scores or vectors.
 
-    python models/random_reranker.py OUT.gguf
+    python models/random_bert.py OUT.gguf                 # a reranker
+    python models/random_bert.py OUT.gguf --pooling cls   # a sentence encoder
 
 It is made in the published form and converted by ``models/bert_gguf.py``.
 """
@@ -14,10 +15,10 @@ import tempfile
 from pathlib import Path
 
 import bert_gguf
+import gguf
 import numpy as np
 
 CONFIG = {
-    "architectures": ["BertForSequenceClassification"],
     "max_position_embeddings": 256,
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -63,8 +64,9 @@ def shapes() -> dict[str, tuple[int, ...]]:
     return found
 
 
-def write(target: Path, *, seed: int = 1) -> None:
-    """Write the model to ``target``."""
+def write(target: Path, *, pooling: str = "rank", seed: int = 1) -> None:
+    """Write the model to ``target``; its ``pooling`` is rank, cls or mean."""
+    architecture = "BertForSequenceClassification" if pooling == "rank" else "BertModel"
     chance = np.random.default_rng(seed)
     header, data, at = {}, [], 0
     for name, shape in shapes().items():
@@ -75,10 +77,10 @@ def write(target: Path, *, seed: int = 1) -> None:
     head = json.dumps(header).encode()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "config.json").write_text(json.dumps(CONFIG))
+        (folder / "config.json").write_text(json.dumps({**CONFIG, "architectures": [architecture]}))
         (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
         (folder / "model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + b"".join(data))
-        bert_gguf.write(folder, target)
+        bert_gguf.write(folder, target, pooling=gguf.PoolingType[pooling.upper()])
 
 
 def main() -> None:
@@ -87,9 +89,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("target", type=Path)
+    parser.add_argument("--pooling", choices=("rank", "cls", "mean"), default="rank")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    write(arguments.target, seed=arguments.seed)
+    write(arguments.target, pooling=arguments.pooling, seed=arguments.seed)
     print(f"{arguments.target}: {arguments.target.stat().st_size:,} bytes")
 
 
