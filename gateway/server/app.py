@@ -177,6 +177,7 @@ async def open_services(
         notice=model.notice,
         fetch_timeout=settings.wiki.fetch_timeout_seconds,
         cache=CompactionCache(database),
+        reranker=reranker,
     )
     return Services(
         settings=settings,
