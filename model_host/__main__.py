@@ -65,7 +65,7 @@ def _end_with_thread(died: threading.ExceptHookArgs) -> None:
 
 
 def _host(options: HostOptions, events: int) -> Host[Any]:
-    if options.embedding:
+    if options.embedding or options.rerank:
         # Imported late: while the model loads.
         from model_host.embedding.host import EmbeddingHost
 

@@ -14,6 +14,7 @@ class HostOptions(argparse.Namespace):
 
     model: Path
     embedding: bool
+    rerank: bool
     context: int
     parallel: int
     chunk: int
@@ -37,6 +38,7 @@ def parse_options() -> HostOptions:
     add = parser.add_argument
     add("--model", type=Path, required=True, help="the GGUF file")
     add("--embedding", action="store_true", help="serve vectors; the model is an embedding model")
+    add("--rerank", action="store_true", help="serve scores of texts for a query; the model is a reranker")
     add(
         "--context",
         type=int,

@@ -1,9 +1,12 @@
-"""Convert a BERT sentence encoder (safetensors, WordPiece vocabulary) to GGUF, as people have such models.
+"""Convert a BERT sentence encoder or cross encoder (safetensors, WordPiece vocabulary) to GGUF.
 
     python models/bert_gguf.py FOLDER OUT.gguf
 
 The folder holds ``config.json``, ``vocab.txt`` and ``model.safetensors``. The vector of a text is the mean over its
-tokens, or the first token's with ``--cls``. Needs the package ``gguf`` (extra ``dev``).
+tokens, or the first token's with ``--cls``; a cross encoder has a score. Needs the package ``gguf`` (extra ``dev``).
+
+llama.cpp gives every token the embedding of the first segment. The scores of a cross encoder that was trained with two
+segments (``type_vocab_size`` 2, as ms-marco-MiniLM) therefore differ from the original's.
 """
 
 from __future__ import annotations
@@ -18,7 +21,14 @@ import numpy as np
 
 _DTYPES = {"F32": np.float32, "F16": np.float16}
 # Heads of the training tasks and constants, which no vector of a text depends on.
-_UNUSED = ("embeddings.position_ids", "pooler.", "cls.")
+_UNUSED = ("embeddings.position_ids", "cls.")
+# Of a cross encoder; a sentence encoder does not use its pooler.
+_HEAD = {
+    "pooler.dense.weight": "cls.weight",
+    "pooler.dense.bias": "cls.bias",
+    "classifier.weight": "cls.output.weight",
+    "classifier.bias": "cls.output.bias",
+}
 _CONTROL = {"[PAD]": "pad", "[UNK]": "unk", "[CLS]": "bos", "[SEP]": "sep", "[MASK]": "mask"}
 
 
@@ -51,8 +61,10 @@ def add_vocabulary(writer: gguf.GGUFWriter, path: Path) -> None:
 
 
 def write(folder: Path, target: Path, *, pooling: gguf.PoolingType = gguf.PoolingType.MEAN) -> None:
-    """Write the model to ``target``: matrices in F16, all else in F32."""
+    """Write the model to ``target``: matrices in F16, all else in F32. ``pooling`` is that of a sentence encoder."""
     config = json.loads((folder / "config.json").read_text())
+    scores = "BertForSequenceClassification" in config.get("architectures", ())
+    pooling = gguf.PoolingType.RANK if scores else pooling
     writer = gguf.GGUFWriter(target, "bert")
     writer.add_name(target.stem)
     writer.add_context_length(config["max_position_embeddings"])
@@ -67,10 +79,17 @@ def write(folder: Path, target: Path, *, pooling: gguf.PoolingType = gguf.Poolin
     add_vocabulary(writer, folder / "vocab.txt")
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config["num_hidden_layers"])
     for name, values in tensors(folder / "model.safetensors"):
-        ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        if name in _HEAD and not scores:
+            continue
+        ours = _HEAD.get(name) or names.get_name(name, try_suffixes=(".weight", ".bias"))
         if ours is None:
             raise ValueError(f"{name} is no tensor of a BERT encoder")
-        matrix = values.ndim == 2 and "position_embd" not in ours and "token_types" not in ours
+        matrix = (
+            values.ndim == 2
+            and name not in _HEAD
+            and "position_embd" not in ours
+            and "token_types" not in ours
+        )
         writer.add_tensor(ours, values.astype(np.float16 if matrix else np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -16,7 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Every test that runs a real model gets it from one of these, directly or through other fixtures.
 MODELS = frozenset(
-    {"demo_model", "tiny_model", "wide_model", "tiny_embedding_model", "tool_models", "smollm2", "minilm"}
+    {
+        "demo_model",
+        "tiny_model",
+        "wide_model",
+        "tiny_embedding_model",
+        "tiny_bert",
+        "tiny_reranker",
+        "tool_models",
+        "smollm2",
+        "minilm",
+    }
 )
 
 _MEMORY = Path("/dev/shm")
@@ -104,6 +114,18 @@ def wide_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_embedding_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An EmbeddingGemma GGUF of half a megabyte with random weights; its vectors have 64 dimensions."""
     return _random("random_embedding.py", tmp_path_factory.mktemp("models") / "tiny-embedding.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT cross encoder of 0.1 megabytes with random weights, which reads 256 tokens."""
+    return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-reranker.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT sentence encoder of 0.1 megabytes with random weights, whose vector is that of the first token."""
+    return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-bert.gguf", "--pooling", "cls")
 
 
 @pytest.fixture(scope="session")

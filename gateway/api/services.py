@@ -20,6 +20,7 @@ from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder
 from gateway.inference.interface import Inference
 from gateway.inference.process.wake import Waker
+from gateway.inference.reranker import Reranker
 from gateway.inference.switch import ModelSwitch
 from gateway.memory.service import Conversations
 from gateway.models.catalog import ResolvedModel
@@ -41,6 +42,7 @@ class Services:
     inference: Inference
     waker: Waker
     embedding: Embedder
+    reranker: Reranker
     search: VectorSearch | None  # None without an embedding model
     ask: AskFlow
     wiki: WikiSource

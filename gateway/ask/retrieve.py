@@ -13,16 +13,16 @@ from gateway.ask.journal import Journal
 from gateway.ask.text.words import content_words
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError
-from gateway.base.ranking import fuse
+from gateway.base.ranking import K_SEARCH, fuse
 from gateway.wiki.sketch import alike, sketch
 from gateway.wiki.source import Hits, Page, PageRef, WikiSource
 
 _FETCHES_AT_ONCE = 4
 # Of each search. Fewer pages are fetched: those that several searches place well.
 _HITS = 20
-# How much the rankings count. The text search with the whole question is the best one, and models write bad terms.
+# How much the rankings count beside each text search with the whole question, by words and by meaning: these are the
+# best ones, and models write bad terms.
 _TITLES, _TERMS = 0.9, 0.6
-_K = 2  # of the fusion: the first places of a ranking count clearly more than the following ones
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +36,7 @@ class _Searched(NamedTuple):
     failed: dict[str, Exception]
     problem: str | None
     note: str | None
+    text_searches: int
 
 
 class Found(NamedTuple):
@@ -142,13 +143,14 @@ class Retrieval:
 
     async def _search(self, term: str) -> _Searched:
         if not content_words(term):  # "What is it?" would find the pages with the most common words
-            return _Searched({kind: [] for kind in self._kinds}, {}, None, None)
+            return _Searched({kind: [] for kind in self._kinds}, {}, None, None, 1)
         results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
         named = dict(zip(self._kinds, results, strict=True))
         failed = {kind: result for kind, result in named.items() if isinstance(result, Exception)}
         hits = {kind: result if isinstance(result, Hits) else Hits([]) for kind, result in named.items()}
         refs = {kind: found.refs for kind, found in hits.items()}
-        return _Searched(refs, failed, hits["text"].problem, hits["text"].note)
+        text = hits["text"]
+        return _Searched(refs, failed, text.problem, text.note, text.searches)
 
     async def _searched(self, search: Search, term: str) -> Hits | Exception:
         try:
@@ -188,7 +190,7 @@ def _ranked(question: str, own: _Searched, by_term: Mapping[str, _Searched]) -> 
             for title in rankings[-1]:
                 finders.setdefault(title, finder)
     proposed = [title for title, _ in fuse(rankings[2:])]
-    fused = fuse([*rankings[:2], proposed], _K, (1.0, _TITLES, _TERMS))
+    fused = fuse([*rankings[:2], proposed], K_SEARCH, (own.text_searches, _TITLES, _TERMS))
     return {title: finders[title] for title, _ in fused}
 
 

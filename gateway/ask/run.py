@@ -29,6 +29,7 @@ from gateway.base.errors import PromptTooLongError
 from gateway.base.visible import visible
 from gateway.config.settings import AskSettings
 from gateway.inference.interface import Inference, ModelInfo
+from gateway.inference.reranker import Reranker
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.models.served import ServedModel
@@ -48,6 +49,7 @@ class FlowParts(Struct, frozen=True, kw_only=True):
     served: ServedModel
     fetch_timeout: float
     cache: CompactionCache | None = None
+    reranker: Reranker = msgspec.field(default_factory=Reranker)
     answer_length: AnswerLength = msgspec.field(default_factory=AnswerLength)
 
     @property
@@ -172,7 +174,8 @@ class QuestionRun:
             self._model, journal, summary_prompt, limits, parts.cache, fingerprint, self._clock
         )
         within = msgspec.structs.replace(limits, prompt=plan.tokens)
-        builder = BackgroundBuilder(self._model, journal, prompt, within, compactor)
+        target = parts.settings.target_seconds
+        builder = BackgroundBuilder(self._model, journal, prompt, within, compactor, parts.reranker, target)
         return await builder.build([draft_page(each, limits.passage) for each in found.pages], found.terms)
 
     def _result(

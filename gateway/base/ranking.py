@@ -10,6 +10,8 @@ T = TypeVar("T", bound=Hashable)
 
 # The value of the paper. The larger it is, the less the first ranks count.
 K = 60
+# For searches: the first places of a ranking count clearly more than the following ones.
+K_SEARCH = 2
 
 
 def fuse(rankings: Sequence[Sequence[T]], k: int = K, weights: Sequence[float] = ()) -> list[tuple[T, float]]:

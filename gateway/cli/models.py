@@ -31,7 +31,7 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
     for model in listed:
         name, size, ram = model["name"], model["size_bytes"], model["ram_bytes"]
         sizes = [size_text(each) if each else "-" for each in (size, ram)]
-        mark = "*" if name in (settings.model.name, settings.embedding.model) else ""
+        mark = "*" if name in (settings.model.name, settings.embedding.model, settings.rerank.model) else ""
         rows.append([mark, name, *sizes, "yes" if model["installed"] else "no", model["description"]])
     say(table(rows))
 

@@ -108,6 +108,24 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_waiting: Positive = 64
 
 
+class RerankSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The reranker, for /v1/rerank and for the passages of /ask. Fields as in [embedding]."""
+
+    # As model.name; a cross encoder with rank pooling. "": none.
+    model: str = ""
+    aliases: list[str] = []
+    # Maximum tokens of a query with a document, at least 64. 0: the catalog's value for the model, else 2048. The
+    # model's own limit applies, too.
+    context: Annotated[int, Meta(ge=0, le=65_536)] = 0
+    parallel: Annotated[int, Meta(ge=1, le=64)] = 8
+    chunk: Annotated[int, Meta(ge=8, le=4096)] = 512
+    threads: Annotated[int, Meta(ge=0, le=512)] = 0
+    idle_seconds: float = 600.0
+    start_timeout_seconds: Timeout = 120.0
+    stop_grace_seconds: Seconds = 10.0
+    max_waiting: Positive = 64
+
+
 class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of the /ask flow. A default of 0 is the catalog's value for the model, otherwise what the comment says."""
 
@@ -222,6 +240,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    rerank: RerankSettings = RerankSettings()
     ask: AskSettings = AskSettings()
     wiki: WikiSettings = WikiSettings()
     memory: MemorySettings = MemorySettings()

@@ -7,7 +7,7 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.evaluation.score import Row
+from gateway.evaluation.score import Row, within
 
 # Of rows; None if no row counts.
 Measure = Callable[[Sequence[Row]], float | None]
@@ -84,9 +84,10 @@ def _has_tokens(row: Row) -> bool:
 
 MEASURES: Mapping[str, Measure] = {
     "hit_at_1_own_words": _share(lambda row: row.answerable, lambda row: row.own_rank == 1),
-    "hit_at_3_own_words": _share(lambda row: row.answerable, lambda row: row.own_rank is not None),
+    "hit_at_3_own_words": _share(lambda row: row.answerable, lambda row: within(row.own_rank, 3)),
+    "hit_at_5_own_words": _share(lambda row: row.answerable, lambda row: within(row.own_rank, 5)),
     "hit_at_1_model_terms": _share(_asked, lambda row: row.model_rank == 1),
-    "hit_at_3_model_terms": _share(_asked, lambda row: row.model_rank is not None),
+    "hit_at_3_model_terms": _share(_asked, lambda row: within(row.model_rank, 3)),
     "right_page_in_prompt": _share(_prompt_known, lambda row: row.page_in_prompt is True),
     "all_facts_in_prompt": _share(_prompt_known, lambda row: row.facts_in_prompt == row.facts_wanted),
     "answers_right": _share(_asked, lambda row: row.right),

@@ -21,7 +21,7 @@ from gateway.evaluation.score import Row, Tokens, rank, score, total_by_step
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.source import Page, WikiSource
 
-_PAGES = 3
+_PAGES = 5
 _SECONDS = 60.0
 # After this many failures in a row, the questions are not the cause.
 _MOST_FAILURES = 5

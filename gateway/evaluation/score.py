@@ -60,7 +60,7 @@ class Row(Struct, frozen=True, kw_only=True):
         if self.error:
             return False
         if not self.asked:
-            return self.own_rank is not None
+            return within(self.own_rank, 3)
         return self.facts == self.facts_wanted if self.answerable else self.refused
 
 
@@ -96,5 +96,10 @@ def score(
 
 
 def rank(titles: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Return the place of the first expected page among the first three titles, from 1."""
-    return next((place for place, title in enumerate(titles[:3], 1) if title in wanted), None)
+    """Return the place of the first expected page among the first five titles, from 1."""
+    return next((place for place, title in enumerate(titles[:5], 1) if title in wanted), None)
+
+
+def within(place: int | None, first: int) -> bool:
+    """Whether a place is among the ``first`` ones."""
+    return place is not None and place <= first

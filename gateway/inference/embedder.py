@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from gateway.base.errors import ConfigurationError, PromptTooLongError
-from gateway.config.settings import ModelSettings, Settings
+from gateway.config.settings import EmbeddingSettings, ModelSettings, RerankSettings, Settings
 from gateway.inference.client import HostClient, wrong_reply
 from gateway.inference.counts import batches
 from gateway.inference.embedding import Embedder, Embeddings, TextKind
@@ -115,9 +115,8 @@ class HostEmbedder(HostClient, Embedder):
         return event
 
 
-def host_settings(settings: Settings) -> ModelSettings:
-    """The settings of the embedding host in the form that :class:`HostClient` takes."""
-    section = settings.embedding
+def host_settings(settings: Settings, section: EmbeddingSettings | RerankSettings) -> ModelSettings:
+    """The settings of a ``section`` of ``settings`` in the form that :class:`HostClient` takes."""
     shared = set(ModelSettings.__struct_fields__) & set(section.__struct_fields__)
     return ModelSettings(
         name=section.model,

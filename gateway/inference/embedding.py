@@ -37,19 +37,42 @@ class Embeddings(Struct, frozen=True):
         return [to_floats(vector) for vector in self.vectors]
 
 
-class Embedder:
-    """An embedding model. This class itself is what an installation without one has; a host overrides all of it.
-
-    Errors are :class:`gateway.base.errors.HearthError` subclasses.
-    """
+class OptionalHost:
+    """The life of a host that an installation need not have. A host overrides all of it."""
 
     name: str | None = None  # of the configured model
     model: ResolvedModel | None = None
 
     @property
     def loaded(self) -> Sequence[ResolvedModel]:
-        """The models that its host has in memory."""
+        """The models that the host has in memory."""
         return ()
+
+    def health(self) -> HostHealth | None:
+        """The host's current state; does not wake it. None without a configured model."""
+        return None
+
+    async def check(self) -> None:
+        """As :meth:`gateway.inference.interface.Inference.check`."""
+
+    async def refresh_stats(self) -> None:
+        """Ask a running host for its counters. Does not count as use."""
+
+    async def warm(self) -> None:
+        """Start the host and wait until it is ready."""
+
+    async def unload(self) -> None:
+        """Stop the host once its open requests have ended."""
+
+    async def close(self) -> None:
+        """Stop the host now."""
+
+
+class Embedder(OptionalHost):
+    """An embedding model. This class itself is what an installation without one has; a host overrides all of it.
+
+    Errors are :class:`gateway.base.errors.HearthError` subclasses.
+    """
 
     @property
     def identity(self) -> str:
@@ -83,25 +106,6 @@ class Embedder:
             code="embedding_not_configured",
             param="model",
         )
-
-    def health(self) -> HostHealth | None:
-        """The host's current state; does not wake it. None without a configured model."""
-        return None
-
-    async def check(self) -> None:
-        """As :meth:`gateway.inference.interface.Inference.check`."""
-
-    async def refresh_stats(self) -> None:
-        """Ask a running host for its counters. Does not count as use."""
-
-    async def warm(self) -> None:
-        """Start the host and wait until it is ready."""
-
-    async def unload(self) -> None:
-        """Stop the host once its open requests have ended."""
-
-    async def close(self) -> None:
-        """Stop the host now."""
 
 
 def outline(vectors: Sequence[Sequence[float]]) -> str:

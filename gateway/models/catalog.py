@@ -17,12 +17,22 @@ from gateway.models.gguf_header import header_pairs, kv_cache_bytes, trained_con
 
 # For files that are not in the catalog. The KV bytes per cell, for headers without the shape, are those of a 4B Gemma 3
 # (34 layers, 4 heads of 256, F16). The factor covers compute buffers and the allocator.
-_UNKNOWN_CONTEXT = {"chat": 8192, "embedding": 2048}
+_UNKNOWN_CONTEXT = {"chat": 8192, "embedding": 2048, "rerank": 2048}
 _UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
 _WEIGHTS_FACTOR = 1.1
 # Python and llama.cpp: a host has 90 MB with 26 MB of weights and cache.
 _PROCESS_BYTES = 64 * 1024 * 1024
-Kind = Literal["chat", "embedding"]
+Kind = Literal["chat", "embedding", "rerank"]
+_NAME_SETTINGS: dict[Kind, str] = {
+    "chat": "model.name",
+    "embedding": "embedding.model",
+    "rerank": "rerank.model",
+}
+_WORK: dict[Kind, str] = {
+    "chat": "a chat model",
+    "embedding": "an embedding model",
+    "rerank": "a reranker",
+}
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
@@ -75,11 +85,11 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
 
     @property
     def name_setting(self) -> str:
-        return "model.name" if self.kind == "chat" else "embedding.model"
+        return _NAME_SETTINGS[self.kind]
 
     @property
     def context_setting(self) -> str:
-        return "model.context" if self.kind == "chat" else "embedding.context"
+        return f"{self.name_setting.partition('.')[0]}.context"
 
 
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -185,13 +195,22 @@ def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) 
     return msgspec.structs.replace(model, dimensions=dimensions if fits else None)
 
 
+def resolve_reranker(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
+    """As :func:`resolve_model` for the reranker; None without one."""
+    section = settings.rerank
+    if not section.model:
+        return None
+    wanted = _Wanted(section.model, section.context, "rerank", settings.data_dir)
+    return _resolve(wanted, catalog or Catalog.load())
+
+
 def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     name = wanted.name
     row = known.get(name)
     if row is not None:
         return _resolve_row(row, wanted)
     pulled = split_repo_file(name)
-    setting = "model.name" if wanted.kind == "chat" else "embedding.model"
+    setting = _NAME_SETTINGS[wanted.kind]
     try:
         path = model_path(wanted.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
         there = path.is_file()
@@ -208,7 +227,7 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     if row is not None:
         return _resolve_row(row, wanted)
     architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
-    like = next((each for each in known.rows if architecture and each.architecture == architecture), None)
+    like = next((each for each in known.rows if _is_like(each, wanted.kind, path, architecture)), None)
     row = ModelRow(
         name=path.stem,
         file=path.name,
@@ -220,6 +239,11 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         dimensions=like.dimensions if like else 0,
     )
     return _model(row, path, wanted, "the default for a model that is not in the catalog")
+
+
+def _is_like(row: ModelRow, kind: Kind, path: Path, architecture: object) -> bool:
+    """Whether a file is a row's model in another form, by its name or its architecture."""
+    return row.kind == kind and (row.name in path.stem.lower() or (row.architecture or "") == architecture)
 
 
 def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
@@ -235,9 +259,8 @@ def _cache_bytes(path: Path, context: int) -> int:
 def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
     if row.kind != wanted.kind:
         raise ConfigurationError(
-            f"`{row.name}` is an embedding model and cannot answer; choose a chat model"
-            if row.kind == "embedding"
-            else f"`{row.name}` is a chat model and makes no vectors; choose an embedding model"
+            f"{_NAME_SETTINGS[wanted.kind]} is `{row.name}`, which is {_WORK[row.kind]}: choose {_WORK[wanted.kind]}",
+            param=_NAME_SETTINGS[wanted.kind],
         )
     path = row.path(wanted.data_dir)
     if not path.is_file():
@@ -258,7 +281,7 @@ def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> Res
     elif context > row.context:
         ram += _cache_bytes(path, context) - _cache_bytes(path, row.context)
     if wanted.context:
-        cache_reason = f"set by `{'model' if row.kind == 'chat' else 'embedding'}.context`"
+        cache_reason = f"set by `{_NAME_SETTINGS[row.kind].partition('.')[0]}.context`"
     return ResolvedModel(
         name=row.name,
         path=path,

@@ -28,7 +28,7 @@ from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
-from gateway.api.openai import chat, completions, embeddings, models, responses, tokens
+from gateway.api.openai import chat, completions, embeddings, models, rerank, responses, tokens
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -38,25 +38,26 @@ from gateway.ask.run import FlowParts
 from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
 from gateway.config.settings import Settings
-from gateway.inference.embedding import Embedder
+from gateway.inference.embedding import Embedder, OptionalHost
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.process.snapshots import FOLDER as SNAPSHOTS
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.inference.process.wake import Waker
+from gateway.inference.reranker import Reranker
 from gateway.inference.switch import ModelSwitch, Resolve, SwitchableInference
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import MessageDocuments
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.models.catalog import ResolvedModel, resolve_model
+from gateway.models.catalog import Kind, ResolvedModel, resolve_model
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
 from gateway.telemetry.metrics import MeteredInference, Metrics
-from gateway.vectors.parts import VectorSearch, make_embedder, make_search
+from gateway.vectors.parts import VectorSearch, make_embedder, make_reranker, make_search
 from gateway.vectors.source import DocumentSource
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.remote.mediawiki import MediaWiki
@@ -70,6 +71,7 @@ ENDPOINTS = (
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
+    *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
@@ -152,7 +154,7 @@ async def open_services(
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
     served = ServedModel(configured)
-    chat, embedding = open_models(settings, stack, metrics, inference, served)
+    chat, embedding, reranker = open_models(settings, stack, metrics, inference, served)
     switch = ModelSwitch(
         chat if isinstance(chat, SwitchableInference) else None, partial(named_model, settings, prompts)
     )
@@ -185,6 +187,7 @@ async def open_services(
         served=served,
         fetch_timeout=settings.wiki.fetch_timeout_seconds,
         cache=CompactionCache(database),
+        reranker=reranker,
     )
     return Services(
         settings=settings,
@@ -194,6 +197,7 @@ async def open_services(
         inference=inference,
         waker=waker,
         embedding=embedding,
+        reranker=reranker,
         search=search,
         ask=AskFlow(flow, record),
         wiki=wiki,
@@ -221,32 +225,38 @@ def open_models(
     metrics: Metrics,
     inference: Inference | None,
     served: ServedModel,
-) -> tuple[Inference, Embedder]:
-    """Both models, each in a host of its own that starts on demand and knows what the other one has loaded."""
-    chat: list[SwitchableInference] = []
-    embedder = make_embedder(
-        settings, lambda: [model for each in chat for model in each.loaded], metrics.embedded
-    )
+) -> tuple[Inference, Embedder, Reranker]:
+    """The models, each in a host of its own that starts on demand and knows what the other ones have loaded."""
+    hosts: list[SwitchableInference | OptionalHost] = []
+
+    def beside(kind: Kind) -> Callable[[], list[ResolvedModel]]:
+        return lambda: [model for host in hosts for model in host.loaded if model.kind != kind]
+
+    embedder = make_embedder(settings, beside("embedding"), metrics.embedded)
+    reranker = make_reranker(settings, beside("rerank"))
+    hosts += [embedder, reranker]
     stack.push_async_callback(embedder.close)
+    stack.push_async_callback(reranker.close)
+    metrics.watch_host("rerank_host", reranker.health)
     if inference is None:
         plans = ThreadPlans(settings.thread_plan_dir)
 
-        def make(resolve: Resolve, beside: Callable[[], Sequence[ResolvedModel]]) -> HostInference:
+        def make(resolve: Resolve, retiring: Callable[[], Sequence[ResolvedModel]]) -> HostInference:
             return HostInference(
                 resolve,
                 settings.model,
                 snapshots=settings.data_dir / SNAPSHOTS,
                 thread_plans=plans,
-                beside=lambda: [*embedder.loaded, *beside()],
+                beside=lambda: [*beside("chat")(), *retiring()],
             )
 
         inference = SwitchableInference(
             served, partial(resolve_model, settings), make, settings.model.start_timeout_seconds
         )
-        chat.append(inference)
+        hosts.append(inference)
         stack.push_async_callback(inference.close)
     metrics.watch(inference.health)
-    return inference, embedder
+    return inference, embedder, reranker
 
 
 def named_model(settings: Settings, prompts: PromptSet, name: str) -> tuple[ResolvedModel, Resolve]:

@@ -16,13 +16,20 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import ServerSettings, Settings
 from gateway.config.sources import flatten
 from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
-from gateway.models.catalog import Catalog, ResolvedModel, resolve_embedding_model, resolve_model
+from gateway.models.catalog import (
+    Catalog,
+    ResolvedModel,
+    resolve_embedding_model,
+    resolve_model,
+    resolve_reranker,
+)
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.wiki.remote.addresses import api_address
 
 # A query with its task prompt does not fit a smaller context.
 _LEAST_EMBEDDING_CONTEXT = 64
+_RANK = 4  # LLAMA_POOLING_TYPE_RANK
 _HOST_NAME = re.compile(r"[^\s:/\\@*\[\]]+")
 
 
@@ -42,6 +49,7 @@ def problems(settings: Settings) -> list[str]:
         lambda: list(_of_prompts(settings, load_prompts(settings.prompts_dir))),
         lambda: list(_of_model(settings, resolve_model(settings))),
         lambda: list(_of_embedding_model(resolve_embedding_model(settings))),
+        lambda: list(_of_reranker(resolve_reranker(settings))),
     ]
     for look in looks:
         try:
@@ -123,11 +131,12 @@ def _of_search(settings: Settings) -> Iterator[str]:
             'wiki.search is "vectors", but wiki.cache_bytes is 0, and only cached pages have vectors: raise '
             'wiki.cache_bytes, or set wiki.search to "text"'
         )
-    if embedding.model and 0 < embedding.context < _LEAST_EMBEDDING_CONTEXT:
-        yield (
-            f"embedding.context is {embedding.context}, but a query needs at least {_LEAST_EMBEDDING_CONTEXT} tokens: "
-            "raise it, or set it to 0 for the model's own"
-        )
+    for name, section in (("embedding", embedding), ("rerank", settings.rerank)):
+        if section.model and 0 < section.context < _LEAST_EMBEDDING_CONTEXT:
+            yield (
+                f"{name}.context is {section.context}, but a query needs at least {_LEAST_EMBEDDING_CONTEXT} tokens: "
+                "raise it, or set it to 0 for the model's own"
+            )
 
 
 def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
@@ -184,9 +193,23 @@ def _of_embedding_model(model: ResolvedModel | None) -> Iterator[str]:
         return
     pairs = header_pairs(model.path)
     architecture = pairs.get("general.architecture")
+    if pairs.get(f"{architecture}.pooling_type") == _RANK:
+        yield f"embedding.model is {model.path}, a reranker: set rerank.model instead"
     pooled = f"{architecture}.pooling_type" in pairs or architecture in _embedding_architectures()
     if not pooled and chat_template(model.path) is not None:
         yield f"embedding.model is {model.path}, a chat model, which has no vectors: choose an embedding model"
+
+
+def _of_reranker(model: ResolvedModel | None) -> Iterator[str]:
+    if model is None:
+        return
+    if not is_gguf(model.path):
+        yield _no_gguf(model)
+        return
+    pairs = header_pairs(model.path)
+    # Older files of rerankers do not name their pooling.
+    if pairs.get(f"{pairs.get('general.architecture')}.pooling_type", _RANK) != _RANK:
+        yield f"rerank.model is {model.path}, which is no reranker: choose another one"
 
 
 def _of_chat_file(model: ResolvedModel) -> Iterator[str]:
@@ -206,8 +229,8 @@ def _no_gguf(model: ResolvedModel) -> str:
     )
 
 
-def _embedding_architectures() -> set[str | None]:
-    return {row.architecture for row in Catalog.load().rows if row.kind == "embedding"}
+def _embedding_architectures() -> set[str]:
+    return {row.architecture for row in Catalog.load().rows if row.kind == "embedding" and row.architecture}
 
 
 def _is_network(text: str) -> bool:

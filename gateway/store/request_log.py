@@ -14,7 +14,7 @@ from gateway.store.request_sources import delete_records, note_sources
 from gateway.store.rows import converted, exists, insert, load_all, select, select_one
 
 # The kinds from `summary` on are background work for a conversation.
-Kind = Literal["ask", "chat", "generate", "embed", "summary", "reflection", "facts", "tasks"]
+Kind = Literal["ask", "chat", "generate", "embed", "rerank", "summary", "reflection", "facts", "tasks"]
 
 # The table allows only these; the others are stored as `generate`, with their own name in `details.work`.
 _STORED_KINDS = ("ask", "chat", "generate")

@@ -91,6 +91,10 @@ class Metrics:
         """Report the model host's state, read at each scrape."""
         self.registry.register(_Scraped(lambda: _host(health())))
 
+    def watch_host(self, name: str, health: Callable[[], HostHealth | None]) -> None:
+        """Report the life of a host, if there is one, read at each scrape."""
+        self.registry.register(_Scraped(lambda: _life(name, found) if (found := health()) else ()))
+
     def watch_embedding(
         self, host: Callable[[], HostHealth | None], index: Callable[[], IndexHealth]
     ) -> None:

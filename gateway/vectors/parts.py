@@ -1,4 +1,4 @@
-"""Wiring of the embedding model, the indexer and the queries; all optional."""
+"""Wiring of the embedding model, the indexer, the queries and the reranker; all optional."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from msgspec import Struct
 from gateway.config.settings import Settings
 from gateway.inference.embedder import HostEmbedder, OnEmbedded, host_settings
 from gateway.inference.embedding import Embedder
-from gateway.models.catalog import ResolvedModel, resolve_embedding_model
+from gateway.inference.reranker import HostReranker, Reranker
+from gateway.models.catalog import ResolvedModel, resolve_embedding_model, resolve_reranker
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
@@ -41,7 +42,21 @@ def make_embedder(
         assert model is not None, "it is configured"
         return model
 
-    return HostEmbedder(resolve, host_settings(settings), beside=beside, on_embedded=on_embedded)
+    host = host_settings(settings, settings.embedding)
+    return HostEmbedder(resolve, host, beside=beside, on_embedded=on_embedded)
+
+
+def make_reranker(settings: Settings, beside: Callable[[], Sequence[ResolvedModel]] = tuple) -> Reranker:
+    """As :func:`make_embedder` for the reranker."""
+    if not settings.rerank.model:
+        return Reranker()
+
+    def resolve() -> ResolvedModel:
+        model = resolve_reranker(settings)
+        assert model is not None, "it is configured"
+        return model
+
+    return HostReranker(resolve, host_settings(settings, settings.rerank), beside=beside)
 
 
 def make_search(

@@ -22,12 +22,14 @@ class PageRef(Struct, frozen=True):
 class Hits(Struct, frozen=True):
     """The hits of a text search, best first.
 
+    ``searches`` is the number of searches whose results were fused.
     ``problem`` says why a part of the search was skipped, such as a failing embedding model; ``note`` is information.
     """
 
     refs: list[PageRef]
     problem: str | None = None
     note: str | None = None
+    searches: int = 1
 
 
 class Section(Struct, frozen=True):

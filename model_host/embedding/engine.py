@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,23 @@ from model_host.engine.weights import LoadError, Weights
 
 Vector = NDArray[np.float32]
 
-# Ways to make one vector of a text. A reranker's score (RANK) is none.
-_POOLING = (
+# Ways to make one vector of a text.
+_VECTORS = (
     llama_cpp.LLAMA_POOLING_TYPE_MEAN,
     llama_cpp.LLAMA_POOLING_TYPE_CLS,
     llama_cpp.LLAMA_POOLING_TYPE_LAST,
 )
+# Tensors of a reranker's head, of which it has one at least. llama.cpp takes the head for optional, and has no function
+# that says whether it is there.
+_HEAD = (b"cls.weight", b"cls.output.weight")
+_HEADER_BYTES = 1 << 26  # of a file, in which the names of its tensors stand
 
 
 class EmbeddingEngine:
     """A model whose context takes texts of up to ``n_ctx`` tokens, ``sequences`` of them side by side.
 
-    Not thread-safe, except :meth:`abort`, :meth:`tokenize` and :meth:`whole`. Raises LoadError.
+    With ``rerank`` it is a reranker: a text is a pair of a query and a document, and its vector is a score.
+    Not thread-safe, except :meth:`abort`, :meth:`tokenize`, :meth:`whole` and :meth:`pair`. Raises LoadError.
     """
 
     def __init__(
@@ -37,22 +43,28 @@ class EmbeddingEngine:
         sequences: int,
         threads: int,
         progress: Callable[[float], bool],
+        rerank: bool = False,
     ) -> None:
         self.weights = Weights(path, progress)
+        self.rerank = rerank
         self.threads = threads
+        if rerank:
+            self._check_head(path)
         self._context = self._make_context(min(context, self.weights.n_ctx_train), sequences, threads)
-        if llama_cpp.llama_pooling_type(self._context) not in _POOLING:
-            raise LoadError(
-                "model_unsupported",
-                f"{path} is no embedding model: it does not make one vector of a text; choose another one",
+        if not rerank and (pooling := llama_cpp.llama_pooling_type(self._context)) not in _VECTORS:
+            other = (
+                "a reranker: set it as rerank.model"
+                if pooling == llama_cpp.LLAMA_POOLING_TYPE_RANK
+                else "no embedding model: it does not make one vector of a text; choose another one"
             )
+            raise LoadError("model_unsupported", f"{path} is {other}")
         self.weights.abort.install(self._context)
         self.n_ctx = min(
             int(llama_cpp.llama_n_ctx(self._context)),
             int(llama_cpp.llama_n_ubatch(self._context)),
             self.weights.n_ctx_train,
         )
-        self.dimensions = int(llama_cpp.llama_model_n_embd_out(self.weights.handle))
+        self.dimensions = 1 if rerank else int(llama_cpp.llama_model_n_embd_out(self.weights.handle))
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(self.n_ctx, 0, 1)
 
@@ -63,6 +75,22 @@ class EmbeddingEngine:
     def whole(self, tokens: list[int]) -> list[int]:
         """Tokens of a text with those that the model wants at its ends. Raises ValueError for one that is no text."""
         return self.weights.vocabulary.whole(tokens)
+
+    def pair(self, query: str, text: str, most: int | None) -> list[int]:
+        """Tokens of a query with those of a text, of which ``most`` are kept, as a cross encoder was trained on them.
+
+        BERT has one separator between the two, the others an end and a beginning.
+        """
+        vocabulary = self.weights.vocabulary
+        first, second = (vocabulary.tokenize(each, special=False) for each in (query, text))
+        handle = vocabulary.handle
+        bos, eos, sep = (
+            int(of(handle))
+            for of in (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
+        )
+        if llama_cpp.llama_vocab_type(handle) == llama_cpp.LLAMA_VOCAB_TYPE_WPM:
+            return [bos, *first, sep, *second[:most], sep]
+        return [bos, *first, eos, eos if sep < 0 else sep, *second[:most], eos]
 
     def embed(self, texts: Sequence[Sequence[int]]) -> list[Vector] | None:
         """One float32 vector for each text, as the model gives it; None when :meth:`abort` ended the computation.
@@ -97,9 +125,29 @@ class EmbeddingEngine:
             dimensions=self.dimensions,
         )
 
+    def _check_head(self, path: Path) -> None:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            names = (len(name).to_bytes(8, "little") + name for name in _HEAD)
+            found = any(data.find(name, 0, _HEADER_BYTES) >= 0 for name in names)
+        if not found:
+            raise LoadError(
+                "model_unsupported", f"{path} is no reranker: it makes no scores; choose another one"
+            )
+        if (
+            llama_cpp.llama_model_n_cls_out(self.weights.handle) != 1
+            or llama_cpp.llama_model_chat_template(self.weights.handle, b"rerank")
+            or llama_cpp.llama_vocab_bos(self.weights.vocabulary.handle) < 0
+        ):
+            raise LoadError(
+                "model_unsupported",
+                f"{path} is no cross encoder with one score, the only kind of reranker that is supported",
+            )
+
     def _make_context(self, context: int, sequences: int, threads: int) -> Any:
         params = llama_cpp.llama_context_default_params()
         params.embeddings = True
+        if self.rerank:  # the files of 2024 do not name their pooling
+            params.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         params.n_ctx = context
         # Every token may look at every other of its text, so a text cannot be cut into batches.
         params.n_batch = params.n_ubatch = context
@@ -137,10 +185,11 @@ class EmbeddingEngine:
 def shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
     """The first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
 
-    None for a vector that has no direction: one with infinite numbers, or with nothing but zeros.
+    None for a vector that has no direction: one with infinite numbers, or with nothing but zeros. A single number is a
+    score and kept as it is.
     """
     kept = vector[:dimensions]
     length = float(np.linalg.norm(kept))
-    if not np.isfinite(length) or length == 0.0:
+    if not np.isfinite(length) or (length == 0.0 and len(vector) > 1):
         return None
-    return (kept / np.float32(length) if normalize else kept).astype("<f4").tobytes()
+    return (kept / np.float32(length) if normalize and len(vector) > 1 else kept).astype("<f4").tobytes()

@@ -16,6 +16,7 @@ from model_host.wire.output import Ticket
 # Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.
 _BESIDES = 256
 _ONLY_VECTORS = "this host makes vectors only; it was started with --embedding"
+_ONLY_SCORES = "this host scores texts for a query only; it was started with --rerank"
 
 
 class EmbeddingHost(Host[Job]):
@@ -36,6 +37,7 @@ class EmbeddingHost(Host[Job]):
             sequences=options.parallel,
             threads=options.threads,
             progress=self.progress(),
+            rerank=options.rerank,
         )
         queue = EmbedQueue(budget=min(options.chunk, engine.n_ctx), sequences=options.parallel)
         self._loop = EmbedLoop(_LoopModel(engine), queue, self.intake, self.output)
@@ -62,8 +64,9 @@ class JobMaker:
     def prepare(self, ticket: Ticket) -> Job | protocol.Event:
         """See :class:`model_host.wire.intake.Intake`. A text that is too long is refused, never cut."""
         request = ticket.request
-        if not isinstance(request, protocol.Embed):
-            return protocol.Failed(request.id, "wrong_host", _ONLY_VECTORS)
+        rerank = self._engine.rerank
+        if not isinstance(request, protocol.Embed) or (request.query is not None) != rerank:
+            return protocol.Failed(request.id, "wrong_host", _ONLY_SCORES if rerank else _ONLY_VECTORS)
         wanted = request.dimensions or self._engine.dimensions
         if failure := self._too_much(request, wanted):
             return failure
@@ -73,13 +76,20 @@ class JobMaker:
             if ticket.cancelled:
                 return protocol.Failed(request.id, "cancelled", "the request was cancelled")
             try:
-                tokens = self._engine.tokenize(text) if isinstance(text, str) else self._engine.whole(text)
+                tokens = self._tokens(request, text)
             except ValueError as error:
                 return _bad(request.id, f"text {index}: {error}", "tokens", index=index)
             if failure := self._refusal(request.id, index, len(tokens)):
                 return failure
             texts.append(tokens)
         return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
+
+    def _tokens(self, request: protocol.Embed, text: str | list[int]) -> list[int]:
+        if not isinstance(text, str):
+            return self._engine.whole(text)
+        if request.query is not None:
+            return self._engine.pair(request.query, text, request.max_tokens)
+        return self._engine.tokenize(text)
 
     def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:
         """Why the vectors cannot be sent."""

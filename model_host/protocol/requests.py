@@ -102,6 +102,9 @@ class Detokenize(RequestBase, frozen=True):
 class Embed(RequestBase, frozen=True):
     """Return a vector for each of ``texts``, or for each list of token ids in ``tokens``. For embedding hosts only.
 
+    A reranker needs a ``query``, and the vector of a text is its score for it alone. ``max_tokens`` cuts longer texts
+    off there; without it a text that is too long is refused.
+
     ``tokens`` come without the special tokens that the model puts around a text. ``dimensions`` truncates the vectors,
     for models with Matryoshka training (https://arxiv.org/abs/2205.13147). ``normalize`` scales them to length 1.
     """
@@ -113,8 +116,12 @@ class Embed(RequestBase, frozen=True):
     normalize: bool = True
     dimensions: Annotated[int, Meta(ge=1, le=65_536)] | None = None
     tokens: Annotated[list[TokenIds], Meta(max_length=MAX_TEXTS)] = []
+    query: str | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
 
     def problem(self) -> str | None:
+        if self.query is not None and self.tokens:
+            return "`query` needs `texts`"
         if bool(self.texts) == bool(self.tokens):
             return "exactly one of `texts` and `tokens` is needed, and not empty"
         return None

@@ -68,10 +68,11 @@ class HostStatus(Struct, frozen=True, kw_only=True):
 
 
 class HostReply(Struct, frozen=True):
-    """The hosts after loading or unloading. ``embedding_host`` is null without an embedding model."""
+    """The hosts after loading or unloading; null without an embedding model or a reranker."""
 
     host: HostStatus
     embedding_host: HostStatus | None
+    rerank_host: HostStatus | None
 
 
 class TypingReply(Struct, frozen=True):
@@ -175,6 +176,15 @@ class EmbeddingStatus(Struct, frozen=True, kw_only=True):
     queries: QueryStatus
 
 
+class RerankStatus(Struct, frozen=True, kw_only=True):
+    """The reranker."""
+
+    host: HostStatus
+    queue: Queue
+    tokens_per_second: float
+    model: ModelStatus
+
+
 class DatabaseStatus(Struct, frozen=True, kw_only=True):
     """The database; ``problem`` is why it failed."""
 
@@ -198,6 +208,7 @@ class AdminHealth(Struct, frozen=True, kw_only=True):
     model: ModelStatus
     switching_to: str | None  # the model that is being loaded to replace it
     embedding: EmbeddingStatus | None
+    rerank: RerankStatus | None
     database: DatabaseStatus
     wiki: WikiHealth
     background: list[TaskHealth]
@@ -221,6 +232,7 @@ async def readyz(request: ApiRequest) -> Ready:
         await services.database.check()
         await services.inference.check()
         await services.embedding.check()
+        await services.reranker.check()
     except HearthError as error:  # such as a ConfigurationError, whose status is 500
         raise HearthError(
             error.message, code=error.code, status=503, retry_after=error.retry_after, details=error.details
@@ -243,12 +255,14 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
     await _refresh(services)
     health, problem = services.inference.health(), await _problem(services.inference.check)
     embedding, embedding_problem = await _embedding(services)
+    rerank, rerank_problem = await _rerank(services)
     database, wiki = await _database(services), await _wiki(services)
     background = services.supervision.health()
     sizes = await asyncio.to_thread(SnapshotSizes.of, services.settings.data_dir / FOLDER)
     failing = (
         problem
         or embedding_problem
+        or rerank_problem
         or database.status == "failed"
         or wiki.status == "failing"
         or any(task.state != "running" for task in background)
@@ -263,6 +277,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
         model=ModelStatus.of(services.model, health),
         switching_to=services.switch.switching_to,
         embedding=embedding,
+        rerank=rerank,
         database=database,
         wiki=wiki,
         background=background,
@@ -275,6 +290,7 @@ async def warm_host(request: ApiRequest) -> HostReply:
     services = request.services
     await services.inference.warm()
     await services.embedding.warm()
+    await services.reranker.warm()
     return _hosts(services)
 
 
@@ -283,6 +299,7 @@ async def unload_host(request: ApiRequest) -> HostReply:
     services = request.services
     await services.inference.unload()
     await services.embedding.unload()
+    await services.reranker.unload()
     return _hosts(services)
 
 
@@ -299,6 +316,7 @@ async def _refresh(services: Services) -> None:
         async with asyncio.timeout(_STATS_SECONDS):
             await services.inference.refresh_stats()
             await services.embedding.refresh_stats()
+            await services.reranker.refresh_stats()
 
 
 async def _database(services: Services) -> DatabaseStatus:
@@ -344,11 +362,26 @@ async def _embedding(services: Services) -> tuple[EmbeddingStatus | None, str | 
     return status, problem
 
 
+async def _rerank(services: Services) -> tuple[RerankStatus | None, str | None]:
+    """The state of the reranker, and why its host cannot serve. Both None without one."""
+    health, model = services.reranker.health(), services.reranker.model
+    if health is None or model is None:
+        return None, None
+    problem = await _problem(services.reranker.check)
+    status = RerankStatus(
+        host=HostStatus.of(health, problem),
+        queue=Queue(health.waiting, health.running),
+        tokens_per_second=Speeds.of(health).prefill,
+        model=ModelStatus.of(model, health),
+    )
+    return status, problem
+
+
 def _hosts(services: Services) -> HostReply:
-    embedding = services.embedding.health()
+    others = [services.embedding.health(), services.reranker.health()]
     return HostReply(
         HostStatus.of(services.inference.health()),
-        HostStatus.of(embedding) if embedding is not None else None,
+        *(HostStatus.of(health) if health is not None else None for health in others),
     )
 
 

@@ -1,4 +1,4 @@
-"""GET /v1/models: the chat model, and the embedding model if one is configured."""
+"""GET /v1/models: the chat model, and the embedding model and the reranker if they are configured."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def check_embedding_model(services: Services, name: str) -> None:
     """As :func:`check_model` for the embedding model; without one, ``embed`` itself raises."""
     if services.embedding.name is not None:
         _check(services, name, services.embedding.name, services.settings.embedding.aliases, "embedding ")
+
+
+def check_reranker(services: Services, name: str) -> None:
+    """As :func:`check_model` for the reranker; without one, ``rerank`` itself raises."""
+    if services.reranker.name is not None:
+        _check(services, name, services.reranker.name, services.settings.rerank.aliases, "rerank ")
 
 
 def _check(services: Services, name: str, served: str, aliases: Sequence[str], kind: str = "") -> None:
@@ -59,7 +65,7 @@ class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="mod
 
 
 class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
-    """The chat model, then the embedding model if one is configured."""
+    """The chat model, then the embedding model and the reranker if they are configured."""
 
     data: list[ModelReply]
 
@@ -68,17 +74,18 @@ async def list_models(request: ApiRequest) -> ModelList:
     """The models that are served."""
     services = request.services
     models = [_model(services.model, services.inference.health())]
-    if services.embedding.model is not None:
-        models.append(_model(services.embedding.model, services.embedding.health()))
+    for other in (services.embedding, services.reranker):
+        if other.model is not None:
+            models.append(_model(other.model, other.health()))
     return ModelList(models)
 
 
 async def get_model(request: ApiRequest) -> ModelReply:
     """One model; ``default`` is the chat model."""
     services, name = request.services, request.path_params["id"]
-    embedding = services.embedding.model
-    if embedding is not None and name == embedding.name:
-        return _model(embedding, services.embedding.health())
+    for other in (services.embedding, services.reranker):
+        if other.model is not None and name == other.name:
+            return _model(other.model, other.health())
     if name not in (DEFAULT, services.model.name, *services.settings.model.aliases):
         raise NotFoundError(f"there is no model `{name}` here", code="model_not_found", param="model")
     return _model(services.model, services.inference.health())

@@ -1,12 +1,12 @@
-"""Generations and embeddings for clients, recorded in the request log."""
+"""Generations, embeddings and scores for clients, recorded in the request log."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,12 +17,14 @@ from gateway.base.aio import finish, stop
 from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.inference.embedding import Embeddings, TextKind, outline
 from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive
+from gateway.inference.reranker import Scores, outline_scores
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from gateway.telemetry.generations import GenerationRecorder
 
 _BUFFERED_ITEMS = 64  # by which the generations of a request may be ahead of the client
 
 Source = AsyncGenerator[GenerationEvent, None]
+Made = TypeVar("Made", Embeddings, Scores)
 
 
 class _Outcome:
@@ -136,9 +138,8 @@ async def logged_embedding(
     user: str | None = None,
 ) -> Embeddings:
     """The vectors of ``texts``; the request is recorded, however it ends."""
-    services, outcome = request.services, _Outcome()
-    made: Embeddings | None = None
-    work = services.embedding.embed(
+    embedding = request.services.embedding
+    work = embedding.embed(
         texts,
         kind=kind,
         owner=request.owner,
@@ -146,26 +147,83 @@ async def logged_embedding(
         keep_alive=keep_alive,
         request_id=request.id,
     )
+    shape = {"dimensions": dimensions, "task": kind if kind != "plain" else None}
+    call = GenerationRecord(
+        step="embed",
+        output="",
+        messages=[_as_message(text) for text in texts],
+        obeyed={name: value for name, value in shape.items() if value},
+    )
+    details = {"texts": len(texts)}
+    return await _logged(
+        request, work, call, lambda made: outline(made.floats()), "embed", embedding.name, user, details
+    )
+
+
+async def logged_rerank(
+    request: ApiRequest,
+    query: str,
+    documents: Sequence[str],
+    *,
+    max_tokens: int | None,
+    keep_alive: KeepAlive,
+    user: str | None = None,
+) -> Scores:
+    """The scores of ``documents``; the request is recorded, however it ends."""
+    reranker = request.services.reranker
+    work = reranker.rerank(
+        query,
+        documents,
+        max_tokens=max_tokens,
+        owner=request.owner,
+        keep_alive=keep_alive,
+        request_id=request.id,
+    )
+    call = GenerationRecord(
+        step="rerank",
+        output="",
+        messages=[
+            {"role": "query", "content": query},
+            *({"role": "document", "content": text} for text in documents),
+        ],
+        obeyed={"max_tokens_per_doc": max_tokens} if max_tokens else {},
+    )
+    details = {"documents": len(documents)}
+    return await _logged(
+        request, work, call, lambda made: outline_scores(made.scores), "rerank", reranker.name, user, details
+    )
+
+
+async def _logged(
+    request: ApiRequest,
+    work: Coroutine[Any, Any, Made],
+    call: GenerationRecord,
+    shown: Callable[[Made], str],
+    kind: Kind,
+    model: str | None,
+    user: str | None,
+    details: dict[str, Any],
+) -> Made:
+    """Do the ``work`` unless the client leaves, and record it as ``call`` with its result."""
+    outcome = _Outcome()
+    made: Made | None = None
 
     def record() -> RequestRecord:
-        shape = {"dimensions": dimensions, "task": kind if kind != "plain" else None}
-        generation = GenerationRecord(
-            step="embed",
-            messages=[_as_message(text) for text in texts],
-            output=outline(made.floats()) if made is not None else "",
-            prompt_tokens=sum(made.tokens) if made is not None else 0,
-            finish_reason="stop" if made is not None else "",
-            obeyed={name: value for name, value in shape.items() if value},
-        )
+        generation = call
+        if made is not None:
+            tokens = sum(made.tokens)
+            generation = msgspec.structs.replace(
+                call, output=shown(made), prompt_tokens=tokens, finish_reason="stop"
+            )
         return outcome.record(
             user,
-            {"texts": len(texts)},
+            details,
             id=request.id,
-            kind="embed",
-            text=generation.messages[0]["content"] if generation.messages else "",
+            kind=kind,
+            text=call.messages[0]["content"] if call.messages else "",
             answer=generation.output,
             owner=request.owner,
-            model=services.embedding.name or "",
+            model=model or "",
             generations=[generation],
         )
 
@@ -177,7 +235,7 @@ async def logged_embedding(
         outcome.failed(error)
         raise
     finally:
-        await finish(services.record(record))
+        await finish(request.services.record(record))
 
 
 def _as_message(text: str | list[int]) -> dict[str, Any]:

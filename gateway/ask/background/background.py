@@ -10,12 +10,14 @@ from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
 from gateway.ask.background.fit import Costs, How, Selection, choose, overflowing
 from gateway.ask.background.rank import Ranked, rank
+from gateway.ask.background.rerank import rerank
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.checking.relevance import Relevance
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
 from gateway.ask.text.passages import Passage
+from gateway.inference.reranker import Reranker
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import PageRecord
 from gateway.wiki.source import Page
@@ -54,13 +56,22 @@ class BackgroundBuilder:
     """Fits pages into the answer prompt of one question."""
 
     def __init__(
-        self, model: Model, journal: Journal, prompt: Prompt, limits: Limits, compactor: PageCompactor
+        self,
+        model: Model,
+        journal: Journal,
+        prompt: Prompt,
+        limits: Limits,
+        compactor: PageCompactor,
+        reranker: Reranker,
+        target_seconds: float,
     ) -> None:
         self._model = model
         self._journal = journal
         self._prompt = prompt
         self._limits = limits
         self._compactor = compactor
+        self._reranker = reranker
+        self._target = target_seconds
 
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
@@ -71,6 +82,7 @@ class BackgroundBuilder:
             for draft in drafts:
                 self._journal.skip(draft.page.title, relevance.hopeless)
             drafts, ranked = [], []
+        ranked = await rerank(self._reranker, self._journal, drafts, ranked, self._target)
         ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
         space = self._limits.prompt - await self._count([])
         costs = await self._costs(drafts, ranked, space)

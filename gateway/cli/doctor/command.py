@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
-from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model
+from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model, resolve_reranker
 from gateway.server.consistency import problems
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
@@ -154,9 +155,9 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
         ram = estimate_ram(path, path.stat().st_size, row.context)
     needed = ram + settings.model.memory_headroom_bytes
     wants = f"needs {size_text(needed)} of memory"
-    if row.kind == "chat" and (beside := _embedding_ram(settings)):
+    if row.kind == "chat" and (beside := _ram_beside(settings)):
         needed += beside
-        wants = f"needs {size_text(needed)} of memory together with the embedding model"
+        wants = f"needs {size_text(needed)} of memory together with the other configured models"
     if needed > machine.memory_total:
         return "no", f"{wants}; the limit is {size_text(machine.memory_total)} ({machine.memory_source})"
     if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
@@ -172,13 +173,14 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
     return "yes", f"{wants}; {size_text(machine.memory_available)} is free"
 
 
-def _embedding_ram(settings: Settings) -> int:
-    """Return the memory that the configured embedding model needs; 0 without one, or if it is not installed."""
-    try:
-        model = resolve_embedding_model(settings)
-    except ConfigurationError:
-        return 0
-    return 0 if model is None else model.ram_bytes
+def _ram_beside(settings: Settings) -> int:
+    """Return the memory that the configured embedding model and reranker need, as far as they are installed."""
+    needed = 0
+    for resolve in (resolve_embedding_model, resolve_reranker):
+        with suppress(ConfigurationError):
+            model = resolve(settings)
+            needed += model.ram_bytes if model is not None else 0
+    return needed
 
 
 def _machine_text(machine: MachineReport, settings: Settings) -> str:

@@ -23,6 +23,7 @@ from gateway.config.settings import Settings
 from gateway.evaluation.run import Asked, Evaluator, FlowAsker
 from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
+from gateway.inference.reranker import Reranker
 from gateway.models.catalog import ResolvedModel, resolve_model
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
@@ -30,7 +31,7 @@ from gateway.server.app import open_wiki, wiki_documents
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
-from gateway.vectors.parts import make_embedder, make_search
+from gateway.vectors.parts import make_embedder, make_reranker, make_search
 from gateway.wiki.source import WikiSource
 
 TermSource = Literal["model", "question"]
@@ -82,7 +83,10 @@ class Setup:
                 host = HostInference(model, self.settings.model)
                 stack.push_async_callback(host.close)
                 weights = (await host.model_info()).fingerprint
-                yield Answering(Evaluator(wiki, self._flow(host, model, wiki)), model.name, weights)
+                reranker = make_reranker(self.settings, lambda: host.loaded)
+                stack.push_async_callback(reranker.close)
+                flow = self._flow(host, model, wiki, reranker)
+                yield Answering(Evaluator(wiki, flow), model.name, weights)
             elif self._client:
                 asker = ServerAsker(self._client, self._database)
                 yield Answering(Evaluator(wiki, asker), await asker.model())
@@ -105,7 +109,9 @@ class Setup:
                 raise ModelUnavailableError(f"the wiki's vectors cannot be made: {problem}")
         return wiki
 
-    def _flow(self, host: HostInference, model: ResolvedModel, wiki: WikiSource) -> FlowAsker:
+    def _flow(
+        self, host: HostInference, model: ResolvedModel, wiki: WikiSource, reranker: Reranker
+    ) -> FlowAsker:
         """Make the flow of /ask, without the request log and the cache of summaries."""
         records: list[RequestRecord] = []
 
@@ -119,6 +125,7 @@ class Setup:
             prompts=self._prompts(),
             served=ServedModel(model),
             fetch_timeout=self.settings.wiki.fetch_timeout_seconds,
+            reranker=reranker,
         )
         return FlowAsker(AskFlow(parts, keep), records, self.settings.ask.deadline_seconds)
 

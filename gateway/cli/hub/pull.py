@@ -32,8 +32,9 @@ def pull(name: str, local: LocalOptions) -> None:
         return
     repo, file = _repo_and_file(name, row, catalog)
     _pull(repo, file, model_path(settings.data_dir, repo, file), row.sha256 if row else None)
-    if row is not None and row.kind == "embedding":
-        say(f"use it: set `embedding.model` to {name} (HEARTH_EMBEDDING__MODEL={name}) and start again")
+    if row is not None and row.kind != "chat":
+        variable = f"HEARTH_{row.kind.upper()}__MODEL={name}"
+        say(f"use it: set `{row.kind}.model` to {name} ({variable}) and start again")
     else:
         say(f"use it: hearth start --model {name}")
 

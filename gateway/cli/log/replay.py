@@ -16,6 +16,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say, text_of
 from gateway.inference.embedding import outline
+from gateway.inference.reranker import outline_scores
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.request_log import GenerationRecord, RequestRecord
 from model_host.protocol import Message, Sampling
@@ -118,6 +119,9 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
         messages, obeyed = _rendered(made, prompt, place)
     if messages and messages[0]["role"] in ("input", "tokens"):
         return _embedding(messages, obeyed)
+    if messages and messages[0]["role"] == "query":
+        query, *documents = (each["content"] for each in messages)
+        return Call("/v1/rerank", {"query": query, "documents": documents, **obeyed})
     body: dict[str, Any] = {"priority": "background", **sampling}
     body |= {name: obeyed[name] for name in _CONSTRAINTS if name in obeyed}
     if made.seed is not None:
@@ -138,6 +142,9 @@ def output_of(reply: Mapping[str, Any]) -> str:
     """Write a reply's output as the log does: text, then a line per tool call; of vectors an outline."""
     if "data" in reply:
         return outline([item["embedding"] for item in reply["data"]])
+    if "results" in reply:
+        results = sorted(reply["results"], key=lambda result: result["index"])
+        return outline_scores([result["relevance_score"] for result in results])
     choice = reply["choices"][0]
     if "text" in choice:
         return str(choice["text"])

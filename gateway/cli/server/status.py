@@ -47,6 +47,10 @@ def _text(url: str, health: dict[str, Any]) -> str:
             lines.append(f"problem:    {task['name']} is {task['state']}: {task['problem']}")
     if health.get("embedding"):
         lines += _embedding(health["embedding"])
+    if rerank := health.get("rerank"):
+        lines.append(f"reranker:   {rerank['model']['name']}, {_host(rerank['host'])}")
+        if rerank["host"].get("problem"):
+            lines.append(f"problem:    {rerank['host']['problem']}")
     return "\n".join(lines)
 
 

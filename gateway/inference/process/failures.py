@@ -38,7 +38,7 @@ _INVALID = {
 }
 
 _REMEDY = {
-    "model_missing": "fetch the model with `hearth pull`, or correct `model.name` or `embedding.model`",
+    "model_missing": "fetch the model with `hearth pull`, or correct `model.name`, `embedding.model` or `rerank.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
     "model_unsupported": "choose another model: `hearth models` lists supported ones",
     "out_of_memory": "use a smaller model or a smaller context; `hearth doctor` says what fits",

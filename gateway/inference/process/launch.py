@@ -158,8 +158,8 @@ def host_command(
         options["--shared-snapshot-bytes"] = settings.shared_snapshot_bytes
         options["--snapshot-after"] = settings.snapshot_after_seconds
     flags = [str(word) for option in options.items() for word in option]
-    embedding = ["--embedding"] if model.kind == "embedding" else []
-    return (sys.executable, "-m", "model_host", *flags, *embedding)
+    kind = [] if model.kind == "chat" else [f"--{model.kind}"]
+    return (sys.executable, "-m", "model_host", *flags, *kind)
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import apsw
 
 from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError
-from gateway.base.ranking import fuse
+from gateway.base.ranking import K_SEARCH, fuse
 from gateway.config.settings import SearchMode
 from gateway.wiki.search.vectors import Meaning
 from gateway.wiki.sketch import distinct
@@ -54,13 +54,13 @@ class HybridSearch:
                 [self._words(term, depth), self._near(self._meaning, term, depth)]
             )
             rankings = [words.refs, near.refs]
-        fused = fuse([[ref.title for ref in ranking] for ranking in rankings])
+        fused = fuse([[ref.title for ref in ranking] for ranking in rankings], K_SEARCH)
         refs = await self._meaning.database.read(
             lambda c: distinct(((title, score, self._sketch_of(c, title)) for title, score in fused), limit)
         )
         sections = {ref.title: ref.section for ref in near.refs}
         refs = [PageRef(ref.title, ref.score, sections.get(ref.title)) for ref in refs]
-        return Hits(refs, near.problem, near.note)
+        return Hits(refs, near.problem, near.note, sum(map(bool, rankings)))
 
     async def _words(self, term: str, limit: int) -> Hits:
         return Hits(await self._by_words(term, limit))

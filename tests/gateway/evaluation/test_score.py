@@ -60,8 +60,9 @@ def test_a_score_judges_facts_citations_and_rank() -> None:
     assert (scored.citations, scored.precise_citations) == (2, 1)
 
 
-def test_ranks_end_at_three() -> None:
-    assert rank(["a", "b", "c", "d"], ["d"]) is None
+def test_ranks_end_at_five() -> None:
+    assert rank(list("abcdef"), ["e"]) == 5
+    assert rank(list("abcdef"), ["f"]) is None
     assert rank([], ["d"]) is None
 
 

@@ -190,7 +190,7 @@ async def test_both_hosts_side_by_side(embedder: HostEmbedder, tiny_model: Path)
 
 def test_the_section_becomes_the_hosts_command_line(tmp_path: Path, model: ResolvedModel) -> None:
     settings = Settings(tmp_path, embedding=EmbeddingSettings(model="tiny", chunk=99, parallel=3, threads=2))
-    command = host_command(model, host_settings(settings))
+    command = host_command(model, host_settings(settings, settings.embedding))
     assert "--embedding" in command
     assert [
         command[command.index(flag) + 1] for flag in ("--context", "--chunk", "--parallel", "--threads")

@@ -66,7 +66,12 @@ def test_the_catalog_that_ships_is_sound() -> None:
             assert split_repo_file(f"{row.repo}:{row.file}") == (row.repo, row.file)
             assert row.size_bytes and row.ram_bytes and row.ram_bytes > row.size_bytes
         assert row.sha256 is None or re.fullmatch(r"[0-9a-f]{64}", row.sha256)
-    assert [row.name for row in rows if row.kind == "embedding"] == ["embeddinggemma"]
+    assert [row.name for row in rows if row.kind == "embedding"] == [
+        "bge-small-en-v1.5",
+        "nomic-embed-text-v1.5",
+        "embeddinggemma",
+    ]
+    assert [row.name for row in rows if row.kind == "rerank"] == ["bge-reranker-v2-m3"]
 
 
 def test_the_default_model_is_in_the_catalog(tmp_path: Path) -> None:
@@ -107,7 +112,7 @@ def test_a_file_of_ones_own_is_estimated(tmp_path: Path) -> None:
         ("gemma4-e2b", "unknown model `gemma4-e2b`: did you mean `gemma-4-e2b`"),
         ("qwxyz", "`hearth models` lists the known ones"),
         ("/nowhere/x.gguf", "there is no model file /nowhere/x.gguf"),
-        ("embeddinggemma", "is an embedding model and cannot answer"),
+        ("embeddinggemma", "is an embedding model: choose a chat model"),
     ],
 )
 def test_what_cannot_be_used_says_what_to_do(tmp_path: Path, name: str, message: str) -> None:
@@ -208,10 +213,32 @@ def test_another_file_of_a_known_architecture_gets_its_prompts(
 
 
 @pytest.mark.parametrize(
+    ("name", "query", "document"),
+    [
+        (
+            "my-BGE-small-en-v1.5.Q4_K_M",
+            "Represent this sentence for searching relevant passages: {text}",
+            "{title}\n{text}",
+        ),
+        ("nomic-embed-text-v1.5.f16", "search_query: {text}", "search_document: {title}\n{text}"),
+        ("all-MiniLM-L6-v2", "{text}", "{title}\n{text}"),
+    ],
+)
+def test_another_file_of_a_known_model_gets_its_prompts(
+    tmp_path: Path, tiny_bert: Path, name: str, query: str, document: str
+) -> None:
+    path = tmp_path / f"{name}.gguf"
+    path.write_bytes(tiny_bert.read_bytes())
+    found = resolve_embedding_model(with_embedding(tmp_path, model=str(path)))
+    assert found is not None
+    assert (found.prompts.query, found.prompts.document) == (query, document)
+
+
+@pytest.mark.parametrize(
     ("name", "said"),
     [
         ("embeddinggemma", "hearth pull embeddinggemma"),
-        ("gemma-4-e2b", "is a chat model and makes no vectors"),
+        ("gemma-4-e2b", "is a chat model: choose an embedding model"),
         ("embeddinggema", "did you mean `embeddinggemma`"),
         ("/no/such.gguf", "there is no model file"),
     ],

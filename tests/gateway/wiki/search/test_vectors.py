@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from gateway.base.errors import ModelUnavailableError
+from gateway.base.ranking import K_SEARCH
 from gateway.base.supervised import Supervision
 from gateway.config.settings import WikiSettings
 from gateway.store.backup import copy_database
@@ -140,7 +141,7 @@ async def test_both_rankings_count(setup: Setup) -> None:
     ranked = (await setup.wiki("both").search_text("engine", 5)).refs
     assert {ref.title for ref in ranked} >= {"One", "Two"}
     assert [ref.score for ref in ranked] == sorted((ref.score for ref in ranked), reverse=True)
-    assert all(0 < ref.score <= 2 / 61 for ref in ranked)
+    assert all(0 < ref.score <= 2 / (1 + K_SEARCH) for ref in ranked)
 
 
 async def test_copies_are_folded_across_both_rankings(setup: Setup) -> None:
