@@ -99,7 +99,7 @@ class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Maximum tokens of one step, unless a single text has more. It bounds how long a query waits for passages that are
     # being indexed.
     chunk: Annotated[int, Meta(ge=8, le=4096)] = 256
-    # 0: the number of cores, within the cgroup's limit.
+    # 0: the number of cores, within the cgroup's limit; half of it while other processes use them.
     threads: Annotated[int, Meta(ge=0, le=512)] = 0
     # As in [model].
     idle_seconds: float = 600.0

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_host import protocol
+from model_host.engine.cpu_contention import CpuContention
 from model_host.engine.weights import LoadError, Weights
 
 Vector = NDArray[np.float32]
@@ -31,7 +32,8 @@ _HEADER_BYTES = 1 << 26  # of a file, in which the names of its tensors stand
 class EmbeddingEngine:
     """A model whose context takes texts of up to ``n_ctx`` tokens, ``sequences`` of them side by side.
 
-    With ``rerank`` it is a reranker: a text is a pair of a query and a document, and its vector is a score.
+    Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` it is a reranker: a text is a pair of a
+    query and a document, and its vector is a score.
     Not thread-safe, except :meth:`abort`, :meth:`tokenize`, :meth:`whole` and :meth:`pair`. Raises LoadError.
     """
 
@@ -43,6 +45,7 @@ class EmbeddingEngine:
         sequences: int,
         threads: int,
         progress: Callable[[float], bool],
+        fixed_threads: bool = True,
         rerank: bool = False,
     ) -> None:
         self.weights = Weights(path, progress)
@@ -67,6 +70,9 @@ class EmbeddingEngine:
         self.dimensions = 1 if rerank else int(llama_cpp.llama_model_n_embd_out(self.weights.handle))
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(self.n_ctx, 0, 1)
+        self._contention = None if fixed_threads or threads == 1 else CpuContention(threads)
+        if self._contention is not None:
+            self._contention.watch()
 
     def tokenize(self, text: str) -> list[int]:
         """Tokens of a text with those that the model wants at its ends; control tokens in it are just text."""
@@ -97,6 +103,9 @@ class EmbeddingEngine:
 
         Raises RuntimeError when llama.cpp fails.
         """
+        if self._contention is not None:
+            most = self._contention.most_threads
+            llama_cpp.llama_set_n_threads(self._context, most, most)
         self._fill(texts)
         if self._memory:  # a causal model keeps what it read
             llama_cpp.llama_memory_clear(self._memory, False)
@@ -106,6 +115,10 @@ class EmbeddingEngine:
         if status != 0:
             raise RuntimeError(f"llama_decode failed with status {status}: {self.weights.log.last()}")
         return [self._vector(sequence) for sequence in range(len(texts))]
+
+    def thread_plan(self) -> dict[int, int]:
+        """Threads for batches of any size, now; empty when the number is fixed."""
+        return {} if self._contention is None else {1: self._contention.most_threads}
 
     def arm(self) -> None:
         """Forget an earlier :meth:`abort`."""

@@ -37,10 +37,12 @@ class EmbeddingHost(Host[Job]):
             sequences=options.parallel,
             threads=options.threads,
             progress=self.progress(),
+            fixed_threads=options.thread_plan is None,
             rerank=options.rerank,
         )
         queue = EmbedQueue(budget=min(options.chunk, engine.n_ctx), sequences=options.parallel)
         self._loop = EmbedLoop(_LoopModel(engine), queue, self.intake, self.output)
+        self._loop.meter.thread_plan = engine.thread_plan
         start_thread("preparer", lambda: self.intake.prepare_with(JobMaker(engine).prepare))
         self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
         self._loop.run()

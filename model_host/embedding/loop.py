@@ -34,7 +34,7 @@ class EmbedLoop:
         self._queue = queue
         self._intake = intake
         self._output = output
-        self._meter = Meter()
+        self.meter = Meter()
 
     def run(self) -> None:
         """Serve until shutdown or end of input; then end every open request."""
@@ -63,7 +63,7 @@ class EmbedLoop:
             request_id = self._intake.stats_asked.popleft()
             open_jobs = self._queue.jobs
             running = sum(1 for job in open_jobs if job.vectors)
-            stats = self._meter.stats(request_id, waiting=len(open_jobs) - running, running=running)
+            stats = self.meter.stats(request_id, waiting=len(open_jobs) - running, running=running)
             self._output.finish(request_id, stats)
         while self._intake.forget_asked:  # nothing is kept of a text
             request_id = self._intake.forget_asked.popleft().id
@@ -100,7 +100,7 @@ class EmbedLoop:
         finally:
             self.computing = frozenset()
         if vectors is not None:
-            self._meter.count(sum(len(piece.tokens) for piece in pieces), 0, time.monotonic() - started)
+            self.meter.count(sum(len(piece.tokens) for piece in pieces), 0, time.monotonic() - started)
         return vectors
 
     def _gone(self, job: Job) -> bool:
@@ -109,5 +109,5 @@ class EmbedLoop:
 
     def _end(self, job: Job, event: protocol.Event) -> None:
         self._queue.remove(job)
-        self._meter.requests += 1
+        self.meter.requests += 1
         self._output.finish(job.id, event)

@@ -24,11 +24,17 @@ class CpuContention:
     def __init__(
         self, threads: int, stat: Path = Path("/proc/stat"), clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self._threads = threads
         self._wanted = threads - 0.5
         self._stat = stat
         self._clock = clock
         self._looked_at = clock()
         self._core_seconds = self._available()
+
+    @property
+    def most_threads(self) -> int:
+        """All threads, or half of them under contention, where more would wait for each other."""
+        return max(1, self._threads // 2) if self.present else self._threads
 
     def watch(self) -> None:
         """Look every :data:`LOOK_SECONDS` until the process ends."""

@@ -134,8 +134,7 @@ class Engine:
         return {size: self._threads_for(size) for size in sorted(self._plan)}
 
     def _threads_for(self, tokens: int) -> int:
-        most = max(1, self.threads // 2) if self._contention.present else self.threads
-        return min(most, nearest(self._plan, tokens))
+        return min(self._contention.most_threads, nearest(self._plan, tokens))
 
     def _use(self, threads: int) -> None:
         llama_cpp.llama_set_n_threads(self._context, threads, threads)

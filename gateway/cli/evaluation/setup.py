@@ -69,8 +69,16 @@ class Setup:
         return {name: prompts.get(name).version for name in prompts.names()}
 
     def flow_settings(self) -> dict[str, Any]:
-        """Return the settings of the flow; none if a server answers."""
-        return msgspec.to_builtins(self.settings.ask) if self._starts_model else {}
+        """Return the settings of the flow and of its searches; none if a server answers."""
+        if self._client is not None:
+            return {}
+        settings = self.settings
+        asking = msgspec.to_builtins(settings.ask) if self._starts_model else {}
+        return asking | {
+            "wiki.search": settings.wiki.search,
+            "embedding.model": settings.embedding.model,
+            "rerank.model": settings.rerank.model,
+        }
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[Answering]:

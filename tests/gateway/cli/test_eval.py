@@ -49,6 +49,14 @@ def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Pa
     assert evaluate("--compare", out, out, "--limit", "3").returncode == 2
 
 
+def test_another_search_is_another_run(served: dict[str, str], tmp_path: Path) -> None:
+    retrieval = ("eval", "--terms", "question", "--category", "terse", "--out", str(tmp_path / "run.json"))
+    for search, status in (("both", 0), ("both", 0), ("text", 78)):
+        done = run_command(served | {"HEARTH_WIKI__SEARCH": search}, tmp_path, *retrieval)
+        assert done.returncode == status, done.stderr
+    assert "differs in: settings" in done.stderr
+
+
 def test_eval_asks_the_running_server(served: dict[str, str], tmp_path: Path) -> None:
     def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
         return run_command(served, tmp_path, "eval", "--category", "person", *arguments)

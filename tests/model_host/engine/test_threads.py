@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +105,21 @@ def test_busy_programs_halve_the_threads(start_host: StartHost) -> None:
 
     with busy_loops(2 * CORES):
         eventually(lambda: plan() == {"1": 1, "64": CORES // 2}, "the threads were not halved")
+
+
+@needs_two_cores
+def test_busy_programs_halve_the_threads_of_vectors(
+    start_host: StartHost, tiny_embedding_model: Path
+) -> None:
+    host = start_host("--embedding", "--threads", "0", model=tiny_embedding_model)
+    numbers = itertools.count()
+
+    def plan() -> object:
+        request_id = f"stats-{next(numbers)}"
+        host.send(op="stats", id=request_id)
+        return host.end(request_id)["thread_plan"]
+
+    with busy_loops(2 * CORES):
+        eventually(lambda: plan() == {"1": CORES // 2}, "the threads were not halved")
+        host.send(op="embed", id="texts", texts=["a text"] * 20)
+        assert host.end("texts")["event"] == "embedded"
