@@ -6,6 +6,7 @@ Both sides of every comparison go through it, so it only has to map the forms of
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Suffix, its replacement, and the shortest word that loses it.
 _SUFFIXES = (
@@ -26,6 +27,7 @@ _SUFFIXES = (
 )
 
 
+@lru_cache(maxsize=1 << 13)  # a question compares some thousand words, most of them several times
 def stem(word: str) -> str:
     """Return a lower-case form shared by most inflections of ``word``."""
     word = re.sub(r"['’]s?$", "", word.casefold())

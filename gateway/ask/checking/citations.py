@@ -1,9 +1,10 @@
 """The citation check: compares every sentence of an answer with the pages.
 
-A supported sentence keeps its correct markers; if it has none, it gets the best page's. An unsupported sentence
-keeps no marker. Markers inside code are code. Sentences are held back until the first supported one that is to the
-point, and an answer without any is replaced by a quotation of the pages or by :data:`REFUSAL`, so nothing streamed is
-ever retracted. Unsafe text is removed on the way (:mod:`gateway.ask.checking.clean`); links to cited pages stay.
+A supported sentence keeps its correct markers; if it has none, it gets the best page's. An unsupported sentence is left
+out if it claims something, with a name or a number, and keeps no marker otherwise. Markers inside code are code.
+Sentences are held back until the first supported one that is to the point, and an answer without any is replaced by a
+quotation of the pages or by :data:`REFUSAL`, so nothing streamed is ever retracted. Unsafe text is removed on the way
+(:mod:`gateway.ask.checking.clean`); links to cited pages stay.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Suppor
 from gateway.ask.checking.relevance import LEAST_POINT, Quote, Relevance
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import MARKER, Splitter, Unit
-from gateway.ask.text.words import content_words, is_babble, same_words
+from gateway.ask.text.words import content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
 
 # Repeated sentences after which an answer ends.
 _MOST_REPEATED = 3
+_LEAST_REMARK = 4  # words of a line that is shown without a source and without a full stop
 _LEAST_CODE = 3  # characters of a line of code that identify its source
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
@@ -47,6 +49,15 @@ class Checked(Struct, frozen=True):
     verdict: Verdict
     pages: dict[int, Support] = {}  # cited, or the source of a line of code
     changed: bool = False
+    bare: bool = False  # supported with the question's words
+
+
+class Shown(Struct, frozen=True):
+    """A checked text with the white space before it; ``aside`` if it is supported, but beside the point."""
+
+    text: str
+    checked: Checked
+    aside: bool
 
 
 class AnswerChecker:
@@ -64,10 +75,12 @@ class AnswerChecker:
         self._relevance = Relevance(question, evidence)
         found = self._relevance.quotes() if question and not doubtful else []
         self.quotes = found if all(quote.clear for quote in found) else []
-        self._aside = False  # whether a supported sentence was held back
+        self._least = LEAST_POINT * found[0].score if found else 0.0
         self._splitter = Splitter()
-        self._held: list[str] | None = []  # None once a supported sentence was emitted
+        self._held: list[Shown] | None = []  # None once a supported sentence to the point was emitted
         self._said: Counter[str] = Counter()
+        self._bare: set[bool] = set()  # whether the names and numbers that were said alone had digits
+        self._ended = False  # the model began to write its prompt
         self._gap = ""  # before the sentences that were cut last
         self.unsupported: list[str] = []
         self.repeated: list[str] = []
@@ -82,7 +95,8 @@ class AnswerChecker:
     @property
     def looping(self) -> bool:
         """Whether the answer only repeats itself, so that nothing new can be expected."""
-        return len(self.repeated) >= _MOST_REPEATED or is_babble(MARKER.sub(" ", self._splitter.pending))
+        babble = is_babble(MARKER.sub(" ", self._splitter.pending))
+        return babble or self._ended or len(self.repeated) >= _MOST_REPEATED
 
     def end(self, cut: bool = False) -> str:
         """Return the rest of the checked text. An answer ``cut`` by the token limit ends in an ellipsis.
@@ -96,16 +110,18 @@ class AnswerChecker:
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
             self.quotes = []
+            if cut and not self.answer.endswith("…"):  # its last sentence was left out
+                self.answer += " …"
+                rest += " …"
             return rest
+        held, self._held = self._held, None
         if self.quotes:
             self.cited = {quote.n: Support(1.0, quote.section) for quote in self.quotes}
             self.answer = " ".join(map(self._quotation, self.quotes))
-        elif self._aside and not self._doubtful:
-            self.answer = "".join(self._held).strip()
+        elif any(each.aside for each in held) and not self._doubtful:
+            self._emit(held)
         else:
-            self.cited = {}
             self.answer = REFUSAL
-        self._held = None
         return self.answer
 
     def _quotation(self, quote: Quote) -> str:
@@ -116,44 +132,79 @@ class AnswerChecker:
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
-        if not self.quotes:
-            return True
-        scores = (self._relevance.score(n, support.statement) for n, support in checked.pages.items())
-        least = LEAST_POINT * self.quotes[0].score
-        return any(not checked.pages[n].statement for n in checked.pages) or max(scores, default=0.0) >= least
+        return any(
+            not support.statement or self._relevance.score(n, support.statement) >= self._least
+            for n, support in checked.pages.items()
+        )
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
         if self._repeats(unit):
             self.repeated.append(unit.body)
-            self._gap = max(self._gap, unit.lead, key=lambda lead: lead.count("\n"))
-            return ""
+            return self._cut(unit)
+        if self._echoes(unit):
+            self._ended = self._ended or self._held is None
+            return self._cut(unit)
         if "\n" in self._gap and "\n" not in unit.lead:  # lines without a full stop must not run together
             unit = msgspec.structs.replace(unit, lead=self._gap)
         self._gap = ""
-        checked = check_unit(unit, self._evidence, self._question)
+        checked = self._checked(unit)
         self.corrected += checked.changed
         if checked.verdict == "unsupported":
             self.unsupported.append(unit.body)
-        for n, support in checked.pages.items():
-            if n not in self.cited or support.share > self.cited[n].share:
-                self.cited[n] = support
-        text = without_links(checked.text, [self._evidence.urls[n] for n in self.cited], unit.code)
-        if checked.verdict == "supported" and not content_words(text.replace(REMOVED, "")) and not unit.code:
+            if self._claims(checked.text):
+                return self._cut(unit)
+        own = [self._evidence.urls[n] for n in {*self.cited, *checked.pages}]
+        text = without_links(checked.text, own, unit.code)
+        if not unit.code and checked.pages and not content_words(text.replace(REMOVED, "")):
+            return self._cut(unit)
+        supported = checked.verdict == "supported"
+        aside = supported and self._held is not None and not self._to_the_point(checked)
+        shown = Shown(unit.lead + text if text else "", checked, aside)
+        if self._held is None:
+            return self._emit([shown])
+        self._held.append(shown)
+        if not supported or aside:
             return ""
-        text = unit.lead + text if text else ""
-        if self._held is not None:
-            self._held.append(text)
-            if checked.verdict != "supported":
-                return ""
-            if not self._to_the_point(checked):
-                self._aside = True
-                return ""
-            text = "".join(self._held)
-            self._held = None
+        held, self._held = self._held, None
+        return self._emit([each for each in held if not each.aside])
+
+    def _checked(self, unit: Unit) -> Checked:
+        """Check a unit; of names and of numbers that are said alone, only the first can be the answer."""
+        checked = check_unit(unit, self._evidence, self._question)
+        if not checked.bare:
+            return checked
+        number = bool(features(checked.text).numbers - set(map(str, checked.pages)))
+        if number in self._bare:
+            return Checked(_take_markers(unit.body)[0], "unsupported", changed=True)
+        self._bare.add(number)
+        return checked
+
+    def _emit(self, shown: list[Shown]) -> str:
+        for each in shown:
+            for n, support in each.checked.pages.items():
+                if n not in self.cited or support.share > self.cited[n].share:
+                    self.cited[n] = support
+        text = "".join(each.text for each in shown)
         text = text if self.answer else text.lstrip()
         self.answer += text
         return text
+
+    def _cut(self, unit: Unit) -> str:
+        """Leave a unit out, but not the line break before it."""
+        self._gap = max(self._gap, unit.lead, key=lambda lead: lead.count("\n"))
+        return ""
+
+    def _echoes(self, unit: Unit) -> bool:
+        """Whether the model writes the question instead of answering it; what follows it is a new one."""
+        asked = same_words(self._question)
+        return self._ended or (asked.count(" ") > 1 and asked in same_words(unit.body) and not unit.code)
+
+    def _claims(self, text: str) -> bool:
+        """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
+        found = features(bare_claim(text), self._evidence.ordinary)
+        fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…:"
+        return bool(found.names or found.numbers or CELLS in text or fragment)
 
     def _repeats(self, unit: Unit) -> bool:
         """Whether a sentence repeats itself or an earlier one.
@@ -200,8 +251,9 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
     chosen = _citable(found, marked)
     pages = {n: found.pages[n] for n in chosen}
     if set(chosen) == set(marked):
-        return Checked(unit.body, "supported", pages)
-    return Checked(bare + " " + "".join(f"[{n}]" for n in chosen), "supported", pages, changed=True)
+        return Checked(unit.body, "supported", pages, bare=found.bare)
+    marked_text = bare + " " + "".join(f"[{n}]" for n in chosen)
+    return Checked(marked_text, "supported", pages, changed=True, bare=found.bare)
 
 
 def _citable(found: Backing, marked: list[int]) -> list[int]:

@@ -1,9 +1,10 @@
 """Evidence: the wiki's pages in a form that claims can be compared with.
 
 A page supports a claim if one statement of it, a sentence or a line, holds together what the claim says: every number,
-every name, and at least two thirds of the other words (one of two). The page's title, the headings and a table's header
-may supply names and words, but not everything. A claim that is only a name or a number ("In 1993.") is read with the
-question's words. A claim of several clauses may have a statement for each. This finds invented names, dates and
+every name, every quoted phrase, and at least four fifths of the other words (two of three, one of two). The page's
+title, the headings and a table's header may supply names and words, but not everything, and nothing of a row. A claim
+that is only a name or a number ("In 1993.") is read with the question's words. A claim of several clauses may have a
+statement for each. This finds invented names, dates and
 subjects, and parts of a page that do not belong together; it cannot tell a statement from its negation.
 """
 
@@ -16,7 +17,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from gateway.ask.text.passages import Passage, text_units
+from gateway.ask.text.passages import CELLS, Passage, text_units
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
     Features,
@@ -24,12 +25,13 @@ from gateway.ask.text.words import (
     features,
     is_stop_word,
     lower_case_stems,
+    same_words,
     tokens,
 )
 from gateway.base.stems import stem
 from gateway.wiki.source import Page
 
-_LEAST_SHARE, _LEAST_SHARE_OF_TWO = 0.66, 0.5
+_LEAST_SHARE, _LEAST_SHARE_OF_THREE, _LEAST_SHARE_OF_TWO = 0.8, 0.66, 0.5
 # Of the question's words, for a claim that has only names and numbers; and to see that a claim repeats the question.
 _LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
@@ -37,6 +39,7 @@ _LEAST_WEIGHT = 2
 ITEM_NUMBER = re.compile(r"\A\s*(?:[0-9]{1,3}[.)]|[-*•])\s")
 # A sentence that begins so speaks of what the one before names.
 _REFERS = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those)\b", re.I)
+_QUOTED = re.compile(r'["“]([^"“”\n]+)["”]')
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
@@ -132,10 +135,11 @@ class Support(Struct, frozen=True):
 
 
 class Backing(Struct, frozen=True):
-    """The pages that support a claim; ``together`` if only all of them do."""
+    """The pages that support a claim; ``together`` if only all of them do, ``bare`` if the question gave its words."""
 
     pages: dict[int, Support] = {}
     together: bool = False
+    bare: bool = False
 
 
 def bare_claim(text: str) -> str:
@@ -146,9 +150,12 @@ def bare_claim(text: str) -> str:
 def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
     """Find the pages of which a statement supports the sentence, or else those that support its clauses."""
     asked = _claim(question, evidence)
-    found = _backed(_claim(bare_claim(text), evidence), asked, evidence)
+    claimed = _claim(bare_claim(text), evidence)
+    found = _literally(text, _backed(claimed, asked, evidence), evidence)
     if found:
-        return Backing(found)
+        return Backing(found, bare=not _relation(claimed))
+    if CELLS in text:
+        return Backing()
     clauses = _CLAUSES.split(bare_claim(text))
     parts = [_claim(clause, evidence) for clause in clauses]
     if len(parts) < 2 or not all(_relation(part) for part in parts):
@@ -164,6 +171,17 @@ def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
         n = max(backed, key=lambda page: (page in pages, backed[page].share, -page))
         pages.setdefault(n, backed[n])
     return Backing(dict(sorted(pages.items())), together=True)
+
+
+def _literally(text: str, found: dict[int, Support], evidence: Evidence) -> dict[int, Support]:
+    """Those pages whose statement has the phrases that the claim quotes, or the claim, if that is a table's row."""
+    phrases = [bare_claim(text)] if CELLS in text else _QUOTED.findall(text)
+
+    def has_all(n: int, statement: str) -> bool:
+        said = f"{same_words(statement)}\n{same_words(evidence.names[n])}"
+        return all(same_words(each) in said for each in phrases)
+
+    return {n: support for n, support in found.items() if has_all(n, support.statement)}
 
 
 def _claim(text: str, evidence: Evidence) -> Features:
@@ -182,13 +200,17 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
     if said <= wanted and len(said) >= _LEAST_SHARE_ASKED * len(wanted):
         return {}  # it repeats the question
     relation = _relation(claimed)
-    least = _LEAST_SHARE if len(relation) > 2 else _LEAST_SHARE_OF_TWO
+    least = {0: 0.0, 1: _LEAST_SHARE_OF_TWO, 2: _LEAST_SHARE_OF_TWO, 3: _LEAST_SHARE_OF_THREE}.get(
+        len(relation), _LEAST_SHARE
+    )
     required = claimed.names | claimed.numbers
     words = meaning(claimed.words)
     if not relation:
         if not required or not (claimed.names or asked.words):
             return {}
         relation, least = _relation(asked) - words, _LEAST_SHARE_ASKED
+        if asked.words and not relation:
+            return {}  # a name is no answer to "What is …?"
         required |= asked.names | asked.numbers
         words |= meaning(asked.words)
     # A claim that names a page is about that page.

@@ -61,10 +61,14 @@ def checked_as_a_whole(text: str, evidence: Evidence) -> str:
             "Befunge is by Chris Pressey, and Piet was named by David Morgan-Mar.",
             "Befunge is by Chris Pressey, and Piet was named by David Morgan-Mar. [1][2]",
         ),
-        # a sentence that nothing supports keeps no marker
+        # a sentence that nothing supports is left out, or is a remark and keeps no marker
         (
             "Chris Pressey created Befunge. [1] It won a prize in 2001. [1]",
-            "Chris Pressey created Befunge. [1] It won a prize in 2001.",
+            "Chris Pressey created Befunge. [1]",
+        ),
+        (
+            "Chris Pressey created Befunge. [1] So I hear. [1]",
+            "Chris Pressey created Befunge. [1] So I hear.",
         ),
         ("It is great. Chris Pressey created Befunge.", "It is great. Chris Pressey created Befunge. [1]"),
         # wrong number, name, or subject
@@ -130,6 +134,12 @@ TOOLS = [
         ("The default width of fmt is 72.", "", False),
         ("The default width of pr is 72.", "", True),
         ("72.", "What is the default width of fmt?", False),
+        # words that no statement has, a quoted phrase that is not there, two rows in one
+        ("Ann Lee won the golden, round, heavy and rare Silver Pen in 2011.", "", False),
+        ('Ann Lee won the "Pen of Silver" in 2011.', "", False),
+        ("Prize | The Sea", "Which prize did Ann Lee win?", False),
+        # a name that the question does not ask for
+        ("Bo Ray", "Who is Ann Lee?", False),
         # a number without what it counts
         ("The answer is: 3", "", False),
         ("The answer is: 3", "How many prizes did Ann Lee win?", False),
@@ -144,6 +154,31 @@ def test_name_number_and_relation_stand_together(answer: str, question: str, sup
     shown = checker.feed(answer) + checker.end()
     assert (shown in [f"{answer} [{n}]" for n in (1, 3, 4)]) == supported, shown
     assert supported or shown == REFUSAL or shown.startswith('The page "')
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        # only the first of several bare names can be the answer
+        ("Chris Pressey\n\nCurtis Coleman\n", "Chris Pressey [1]"),
+        # headings and rows of the prompt
+        ("Befunge\nChris Pressey created Befunge.\nPlayfield | Rows\n", "Chris Pressey created Befunge. [1]"),
+        # the prompt, once more
+        (
+            "Chris Pressey created Befunge.\n\nQuestion: Who created Befunge?\n\nBefunge has 25 rows.",
+            "Chris Pressey created Befunge. [1]",
+        ),
+        # a sentence about something else stays only if no better one comes
+        ("It has 25 rows. Chris Pressey created Befunge.", "Chris Pressey created Befunge. [1]"),
+        (
+            "It has 25 rows.",
+            'The page "Befunge" says: Befunge is a two-dimensional language created by Chris Pressey in 1993. [1]',
+        ),
+    ],
+)
+def test_only_what_answers_is_shown(answer: str, shown: str) -> None:
+    checker = AnswerChecker(EVIDENCE, "Who created Befunge?")
+    assert checker.feed(answer) + checker.end() == shown == checker.answer
 
 
 def test_repetitions_are_cut() -> None:
