@@ -133,7 +133,6 @@ class ContextBuilder:
             messages=messages,
             turn_tokens=turn_tokens,
             verbatim=verbatim,
-            named=conversation.kind == "channel",
             left_out=[left for offer in offers for left in offer.left_out],
         )
         if not compacting and not summaries and all(message.role == "user" for message in messages):
@@ -172,12 +171,11 @@ class ContextBuilder:
         self, conversation: Conversation, messages: list[StoredMessage]
     ) -> list[StoredMessage]:
         """Count imported lines, which have no token counts, and all lines after a change of the model."""
-        named = conversation.kind == "channel"
         changed = conversation.counted_by != self._parts.model_name
         missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
         if not missing and not changed:
             return messages
-        counts = await self._parts.inference.count([line_text(message, named) for message in missing])
+        counts = await self._parts.inference.count([line_text(m.role, m.speaker, m.text) for m in missing])
         known = {message.seq: count for message, count in zip(missing, counts, strict=True)}
 
         def store(connection: apsw.Connection) -> None:
