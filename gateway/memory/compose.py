@@ -15,7 +15,7 @@ from msgspec import Struct
 from gateway.base.errors import PromptTooLongError
 from gateway.memory.summaries.variables import decoded
 from gateway.memory.types import Block, ContextBudget, LeftOut
-from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.messages import MessageRole, StoredMessage
 from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
 
@@ -68,7 +68,6 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     turn_tokens: int = 6
     verbatim: int = 8
     left_out: Sequence[LeftOut] = ()
-    named: bool = False  # lines carry their speaker's name, because several people take part
 
 
 class Turn(Struct, frozen=True):
@@ -126,9 +125,9 @@ def readable(text: str) -> str:
     return "\n".join([value.ConversationSummary.strip(), *(["Variables:", *variables] if variables else [])])
 
 
-def line_text(message: StoredMessage, named: bool) -> str:
-    """A message as prompts show it."""
-    return f"{message.speaker}: {message.text}" if named and message.role == "user" else message.text
+def line_text(role: MessageRole, speaker: str, text: str) -> str:
+    """A message as prompts show it. The assistant's lines need no name, and with one the model would write it, too."""
+    return f"{speaker}: {text}" if speaker and role == "user" else text
 
 
 def lightened(ingredients: Ingredients, tokens: int, why: str) -> Ingredients:
@@ -240,7 +239,7 @@ def _lines(ingredients: Ingredients) -> list[Turn]:
     lines: list[Turn] = []
     for message in verbatim(ingredients.messages, ingredients.verbatim):
         stand_in = stand_ins.get(message.seq)
-        text = summary_text(stand_in) if stand_in else line_text(message, ingredients.named)
+        text = summary_text(stand_in) if stand_in else line_text(message.role, message.speaker, message.text)
         tokens = stand_in.tokens if stand_in else message.tokens
         lines.append(Turn(message.role, text, tokens, message.seq, message.seq))
     return lines

@@ -156,7 +156,6 @@ class ContextBuilder:
             messages=messages,
             turn_tokens=turn_tokens,
             verbatim=at_least,
-            named=conversation.kind == "channel",
             left_out=[left for offer in offers for left in offer.left_out],
         )
         quoted: Sequence[str] = ()
@@ -212,12 +211,11 @@ class ContextBuilder:
         self, conversation: Conversation, messages: list[StoredMessage]
     ) -> list[StoredMessage]:
         """Count imported lines, which have no token counts, and all lines after a change of the model."""
-        named = conversation.kind == "channel"
         changed = {conversation.model, conversation.counted_by} != {self._parts.model_name}
         missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
         if not missing and not changed:
             return messages
-        counts = await self._parts.inference.count([line_text(message, named) for message in missing])
+        counts = await self._parts.inference.count([line_text(m.role, m.speaker, m.text) for m in missing])
         known = {message.seq: count for message, count in zip(missing, counts, strict=True)}
 
         def store(connection: apsw.Connection) -> None:

@@ -22,6 +22,7 @@ from gateway.base.errors import NotFoundError, OverloadedError
 from gateway.base.redact import redact, redact_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
+from gateway.memory.compose import line_text
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.edits import Edits
 from gateway.memory.events import (
@@ -258,7 +259,7 @@ class Conversations:
         parts, conversation = self._parts, call.conversation
         text, redactions = await redact_aside(call.text)
         speaker, more = redact(call.speaker)
-        [tokens] = await parts.inference.count([_shown(call, speaker, text)])
+        [tokens] = await parts.inference.count([line_text(call.role, speaker, text)])
         new = NewMessage(
             id=call.message_id or str(uuid4()),
             conversation=conversation.id,
@@ -340,8 +341,3 @@ class Conversations:
         await self._compactor.run(conversation)
         await self._compactor.replace_extracts(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))
-
-
-def _shown(call: PostCall, speaker: str, text: str) -> str:
-    named = call.conversation.kind == "channel" and speaker and call.role == "user"
-    return f"{speaker}: {text}" if named else text

@@ -224,7 +224,6 @@ class HistoryCompactor:
         source = SummarySource(
             messages=messages,
             folds=[summary for summary in context.situation.summaries if summary.seq in compaction.folds],
-            named=conversation.kind == "channel",
             code=conversation.kind == "code" and compaction.level != "message",
         )
         summarizer = Summarizer(

@@ -56,11 +56,10 @@ class SummaryRejectedError(Exception):
 
 
 class SummarySource(Struct, frozen=True, kw_only=True):
-    """The source of a summary. ``named``: lines carry speakers' names; ``code``: the summary lists variables."""
+    """The source of a summary. ``code``: the summary lists variables."""
 
     messages: list[StoredMessage]
     folds: list[Summary]
-    named: bool
     code: bool = False
 
     @property
@@ -310,9 +309,7 @@ class Summarizer:
             return "it is too long"
         if not text:
             return "not one sentence of it fits"
-        speakers = (
-            sorted({message.speaker for message in source.spoken if message.speaker}) if source.named else []
-        )
+        speakers = sorted({message.speaker for message in source.spoken if message.speaker})
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
         # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)

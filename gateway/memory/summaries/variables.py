@@ -64,8 +64,8 @@ def decoded(text: str) -> CodeSummary | None:
 
 
 def without_code(text: str) -> str:
-    """``text`` without its fenced code; all of it if nothing else would be left."""
-    return re.sub(r"\n{2,}", "\n", _FENCE.sub("", text)).strip() or text
+    """``text`` without its fenced code."""
+    return re.sub(r"\n{2,}", "\n", _FENCE.sub("", text)).strip() or "(code)"
 
 
 def with_variables(

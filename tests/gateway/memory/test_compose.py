@@ -77,7 +77,7 @@ def test_blocks_stand_in_the_order_of_their_stability() -> None:
     text = "".join(part.text for part in system.content if not isinstance(part, str))
     assert text.index("bard") < text.index("Before today") < text.index("42 apples") < text.index("cacao")
     assert [turn.role for turn in turns] == ["user", "assistant", "user"]
-    assert turns[-1].content == "Recalled: the gym is closed\n\nand now?"
+    assert turns[-1].content == "Recalled: the gym is closed\n\nAnn: and now?"
     assert [(each.what, each.why) for each in made.left_out] == [
         ("messages 7 to 8", "summarized: now"),
         ("messages 1 to 4", "summarized: month"),
@@ -92,7 +92,7 @@ def test_lines_in_a_row_are_one_turn_and_the_user_speaks_first() -> None:
         line(3, text="lost", failed=True),
         line(4, text="two", speaker="Bé"),
     ]
-    made = compose(Ingredients(core=CORE, messages=talk, named=True), BUDGET)
+    made = compose(Ingredients(core=CORE, messages=talk), BUDGET)
     assert [turn.role for turn in made.turns] == ["user", "assistant", "user"]
     assert made.turns[-1].text == "Ann: one\nBé: two"
     assert [each.what for each in made.left_out] == ["message 3"]
@@ -116,13 +116,13 @@ def test_an_instruction_follows_the_same_beginning() -> None:
     assert (asked[-1].role, asked[-1].content) == ("user", "Summarize.")
     inside = made.instruction_after(3, "Summarize.")
     assert [m.role for m in inside] == ["system", "user", "assistant", "user"]
-    assert inside[-1].content == "more\n\nSummarize."
+    assert inside[-1].content == "Ann: more\n\nSummarize."
 
 
 def test_lines_leave_even_a_single_turn() -> None:
     """In a channel people talk for long before somebody addresses the model, and summaries may be refused."""
     talk = [line(n, text=f"line {n}", tokens=100, speaker="Ann") for n in range(1, 401)]
-    made = compose(Ingredients(core=CORE, messages=talk, named=True), BUDGET)
+    made = compose(Ingredients(core=CORE, messages=talk), BUDGET)
     assert made.total <= BUDGET.limit
     assert [turn.role for turn in made.turns] == ["user"]
     assert made.turns[0].text.endswith("Ann: line 400") and made.turns[0].first > 250

@@ -115,7 +115,7 @@ def test_room_keeps_the_newest_and_a_summary_without_variables_stays_text() -> N
 
 def test_code_leaves_the_text() -> None:
     assert without_code("Before.\n```python\nx = 1\n```\nAfter.") == "Before.\nAfter."
-    assert without_code("```\nx = 1\n```") == "```\nx = 1\n```"
+    assert without_code("```\nx = 1\n```") == "(code)"
 
 
 def test_hostile_code_ends() -> None:

@@ -89,3 +89,21 @@ async def live(client: Client, name: str) -> list[dict[str, Any]]:
     """The live summaries, oldest first."""
     page = (await client.get(f"/v1/conversations/{name}/summaries?limit=100")).json()["data"]
     return sorted((each for each in page if each["superseded_by"] is None), key=lambda each: each["first"])
+
+
+@pytest.mark.parametrize("kind", ["chat", "code", "channel"])
+async def test_speakers_are_named_in_every_kind(
+    settings: Settings, inference: ScriptedInference, kind: str
+) -> None:
+    async with in_process(changed(settings, "memory", facts=False, tasks=False), inference) as client:
+        name = await start(client, kind=kind, policy="rounds")
+        for number in range(8):
+            said = await say(
+                client, name, f"Shelf {number} has apples and pears.", speaker=f"Ann{number % 2}"
+            )
+            assert said["accepted"]["text"].startswith("Shelf")
+        prompt = text_of(replies(inference)[-1])
+        assert "Ann1: Shelf 7 has" in prompt and "So be it." in prompt and ": So be it." not in prompt
+        await client.post(f"/v1/conversations/{name}/compact")
+        [summary] = await live(client, name)
+        assert "Ann0" in summary["text"] and "Ann1" in summary["text"]
