@@ -16,7 +16,7 @@ _FILE_NAME = re.compile(r"(\d{3})_(\w+)\.sql")
 
 
 class Migration(Struct, frozen=True):
-    """One step of the schema. ``version`` counts from 1 without gaps."""
+    """One step of the schema. Versions rise from 1; a number may be missing."""
 
     version: int
     name: str
@@ -31,7 +31,8 @@ def migrations(folder: Path = _FOLDER) -> list[Migration]:
         if match is None:
             raise ConfigurationError(f"{file} is not a migration: its name must look like 001_keys.sql")
         found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
-    if not found or [m.version for m in found] != list(range(1, len(found) + 1)):
+    versions = [each.version for each in found]
+    if versions[:1] != [1] or len(set(versions)) < len(versions):
         raise ConfigurationError(f"migrations are missing from {folder}: install hearth again")
     return found
 
@@ -59,8 +60,9 @@ def migrate(connection: apsw.Connection, path: Path, steps: list[Migration] | No
             f"up to {newest}: install a newer hearth, or choose another --data-dir",
             code="database_too_new",
         )
-    for step in steps[present:]:
-        _apply(connection, step)
+    for step in steps:
+        if step.version > present:
+            _apply(connection, step)
     return newest
 
 

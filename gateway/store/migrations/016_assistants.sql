@@ -1,1 +1,0 @@
--- Placeholder until the migration of this number is merged.
