@@ -1,7 +1,8 @@
 """The composer: the prompt of the next reply, as a pure function of the conversation's memory and messages.
 
 Blocks are ordered so that consecutive prompts share a long prefix: what never changes, the tasks of the day, what a
-compaction changes, what a new fact changes, then the messages, which only grow at their end. A block is never cut: it is included, or left out and listed with the reason.
+compaction changes, what a new fact changes, then the messages, which only grow at their end. A block is never cut: it
+is included, or left out and listed with the reason.
 """
 
 from __future__ import annotations
