@@ -134,7 +134,7 @@ class AskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Default style: answers use the prompt answer_STYLE.
     style: str = "plain"
     # A question should take this long once the model is loaded: prompt, page summaries and answer are sized by the
-    # model's measured speed, and so are facts and tasks in the first prompt of a conversation. 0: no limit by time.
+    # model's measured speed, and so are facts in the first prompt of a conversation. 0: no limit by time.
     target_seconds: Seconds = 20.0
     # Of the whole answer prompt, whatever the time; else three quarters of the context, and less where time is short.
     prompt_tokens: Annotated[int, Meta(ge=0)] = 0

@@ -1,8 +1,8 @@
 """The composer: the prompt of the next reply, as a pure function of the conversation's memory and messages.
 
-Blocks are ordered from the most stable to the least, so that consecutive prompts share the longest possible prefix:
-what never changes, what a compaction changes, what a new fact changes, then the messages, which only grow at their
-end. A block is never cut: it is included, or left out and listed with the reason.
+Blocks are ordered so that consecutive prompts share a long prefix: what never changes, the tasks of the day, what a
+compaction changes, what a new fact changes, then the messages, which only grow at their end. A block is never cut: it
+is included, or left out and listed with the reason.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 class Ingredients(Struct, frozen=True, kw_only=True):
     """Everything that a prompt may consist of, with token counts.
 
-    ``core`` and ``persona`` open the prompt, ``tasks`` and ``facts`` follow the summaries, ``recalled`` facts and
-    quotes from the ``history`` precede the last message. ``summaries`` are the live ones, with the tokens of
+    ``core``, ``persona`` and ``tasks`` open the prompt, ``facts`` follow the summaries, ``recalled`` facts and quotes
+    from the ``history`` precede the last message. ``summaries`` are the live ones, with the tokens of
     :func:`summary_text`; ``messages`` are those of :func:`gateway.store.memory.messages.open_messages`, the new one
     included. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` lists what exceeded the blocks' own
     budgets.
@@ -131,8 +131,8 @@ def line_text(role: MessageRole, speaker: str, text: str) -> str:
 
 
 def lightened(ingredients: Ingredients, tokens: int, why: str) -> Ingredients:
-    """Leave out quotes, recalled facts, facts and tasks, in this order, until the prompt has at most ``tokens``."""
-    for name in (*_BESIDE_THE_LAST, "facts", "tasks"):
+    """Leave out quotes, recalled facts and facts, in this order, until the prompt has at most ``tokens`` tokens."""
+    for name in (*_BESIDE_THE_LAST, "facts"):
         total = _total(ingredients, _optional_blocks(ingredients), _turns(_lines(ingredients), _BEGINS))
         if total > tokens and getattr(ingredients, name) is not None:
             left_out = [*ingredients.left_out, LeftOut(name, why)]
@@ -229,7 +229,7 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
     i = ingredients
     return [
         block
-        for block in (i.persona, *summaries, i.tasks, i.facts, i.recalled, i.history)
+        for block in (i.persona, i.tasks, *summaries, i.facts, i.recalled, i.history)
         if block and block.text
     ]
 

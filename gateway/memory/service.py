@@ -280,9 +280,9 @@ class Conversations:
             if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known) if call.reply else None
             self._queue(connection, conversation)  # the jobs run once this message has its reply
-            if new.role == "user":
-                self._tasks.note_mentions(connection, conversation, new.text)
-            return add_message(connection, new), None
+            added = add_message(connection, new)
+            self._tasks.note(connection, conversation, added)
+            return added, None
 
         return await finish(parts.database.write(store))
 

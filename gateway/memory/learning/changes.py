@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.memory.learning.entailment import content, state_follows, task_follows
-from gateway.memory.learning.statements import quoted_statement, stems
+from gateway.memory.learning.statements import quoted_statement
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import TASK_ID, State, Task
 
@@ -32,9 +32,9 @@ def mentions(text: str) -> list[str]:
     return list(dict.fromkeys(MENTION.findall(text)))
 
 
-def is_named(title: str, text: str) -> bool:
-    """Whether a text contains all words of a title that say something; a single one is too few to tell."""
-    words, spoken = content(title), frozenset(stems(text))
+def is_named(title: str, spoken: frozenset[str]) -> bool:
+    """Whether all words of a title that say something are among these stems; a single one is too few to tell."""
+    words = content(title)
     return len(words) > 1 and words <= spoken
 
 

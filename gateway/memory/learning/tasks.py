@@ -8,7 +8,9 @@ from datetime import datetime
 
 import apsw
 import msgspec
+import structlog
 
+from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
@@ -16,6 +18,7 @@ from gateway.memory.learning.changes import Change, accept, as_lines, is_named, 
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.objectives import NamedTask, Objective, named_tasks, stated_objective
 from gateway.memory.learning.reading import conclude, propose, unread
+from gateway.memory.learning.statements import stems
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
@@ -33,8 +36,12 @@ from gateway.store.memory.tasks import (
     tasks_of_day,
 )
 
+log = structlog.get_logger(__name__)
+
 # Of the heading, and of the line that counts what is left out.
 _FRAME_TOKENS = 16
+# Characters of a message that are compared with titles. What is longer was pasted, and is about something else.
+_MOST_NOTED = 8_000
 
 
 class TaskKeeper:
@@ -63,17 +70,27 @@ class TaskKeeper:
         why = f"no room: memory.task_tokens is {room}"
         return Offer([Block("tasks", tokens, text)], [LeftOut(f"{left} lines of tasks", why)] if left else [])
 
-    def note_mentions(self, connection: apsw.Connection, conversation: Conversation, text: str) -> None:
-        """Put tasks of other days that a user's message mentions on today's list, where they stay."""
-        if conversation.kind == "channel":
+    def note(self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage) -> None:
+        """Take from a user's message what needs no model, so that its own prompt shows it.
+
+        Tasks of other days that it mentions are put on today's list, where they stay; an objective is added with the
+        tasks that it lists.
+        """
+        if conversation.kind == "channel" or message.role != "user":
             return
-        owner, today = conversation.owner, self.today()
-        named = {task.id: task for task in tasks_named(connection, owner, mentions(text))}
-        found = [named[name] for name in mentions(text) if name in named]
-        found += [each for each in open_tasks_besides(connection, owner, today) if is_named(each.title, text)]
-        for task in found:
+        text, owner, today = message.text[:_MOST_NOTED], conversation.owner, self.today()
+        named, spoken = tasks_named(connection, owner, mentions(text)), frozenset(stems(text))
+        named = [task for task in named if task.id in mentions(text)]
+        others = open_tasks_besides(connection, owner, today)
+        for task in [*named, *(each for each in others if is_named(each.title, spoken))]:
             if today not in (task.day, *task.days):
                 save_task(connection, msgspec.structs.replace(task, days=[*task.days, today]))
+        objective = stated_objective(text) if self._parts.settings.tasks else None
+        if objective is not None and objective.tasks:
+            try:
+                self._add_objective(connection, conversation, objective, message.seq)
+            except InvalidRequestError as error:  # the day is full
+                log.warning("an objective was not added", problem=error.message)
 
     async def run(self, job: Job) -> None:
         """Read the unread messages; the changes, the watermark and the end of the job are one transaction."""
@@ -110,26 +127,20 @@ class TaskKeeper:
     async def _objectives(
         self, conversation: Conversation, messages: Sequence[StoredMessage]
     ) -> list[tuple[Objective, int]]:
-        """The objectives that users state, each with the ``seq`` of its message.
+        """The objectives that users state without a list of tasks, each with the ``seq`` of its message.
 
-        Where they list no tasks, the model finds those that the message names.
+        The model finds the tasks that the message names. :meth:`note` has added the other objectives.
         """
         found: list[tuple[Objective, int]] = []
         for message in messages:
             objective = stated_objective(message.text) if message.role == "user" else None
-            if objective is None:
+            if objective is None or objective.tasks:
                 continue
-            if not objective.tasks:
-                proposed = await propose(
-                    self._parts,
-                    conversation,
-                    "objective",
-                    NamedTask,
-                    text=message.text,
-                    known=objective.title,
-                )
-                objective = msgspec.structs.replace(objective, tasks=named_tasks(proposed, message))
-            found.append((objective, message.seq))
+            proposed = await propose(
+                self._parts, conversation, "objective", NamedTask, text=message.text, known=objective.title
+            )
+            tasks = named_tasks(proposed, message)
+            found.append((msgspec.structs.replace(objective, tasks=tasks), message.seq))
         return found
 
     def _add_objective(
@@ -143,8 +154,7 @@ class TaskKeeper:
             if task.level == "objective" and content(task.title) == content(objective.title)
         ]
         new = self._new(conversation, message, objective.title, "objective", None)
-        period = today[: objective.period]
-        new = msgspec.structs.replace(new, day=period, days=[] if period == today else [today])
+        new = msgspec.structs.replace(new, day=today[: objective.period], days=[today])
         above = same[0] if same else add_task(connection, new)
         for title in objective.tasks:
             task = self._new(conversation, message, title, "task", above.id)

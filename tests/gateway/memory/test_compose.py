@@ -65,17 +65,23 @@ def test_blocks_stand_in_the_order_of_their_stability() -> None:
     assert names(made) == [
         "core",
         "persona",
+        "tasks",
         "month",
         "today",
         "now",
-        "tasks",
         "facts",
         "messages",
         "recalled",
     ]
     system, *turns = made.messages
     text = "".join(part.text for part in system.content if not isinstance(part, str))
-    assert text.index("bard") < text.index("Before today") < text.index("42 apples") < text.index("cacao")
+    assert (
+        text.index("bard")
+        < text.index("T-20261121-01")
+        < text.index("Before today")
+        < text.index("42 apples")
+        < text.index("cacao")
+    )
     assert [turn.role for turn in turns] == ["user", "assistant", "user"]
     assert turns[-1].content == "Recalled: the gym is closed\n\nAnn: and now?"
     assert [(each.what, each.why) for each in made.left_out] == [
