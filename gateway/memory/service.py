@@ -8,7 +8,7 @@ reply. A job stops at its conversation's next message, except a compaction that 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Literal
 from uuid import uuid4
@@ -19,7 +19,7 @@ import structlog
 
 from gateway.base.aio import KeyedLocks, finish
 from gateway.base.errors import NotFoundError, OverloadedError
-from gateway.base.redact import redact, redact_aside
+from gateway.base.redact import redact, take_secrets_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
@@ -42,6 +42,7 @@ from gateway.memory.learning.facts import Facts
 from gateway.memory.learning.tasks import TaskKeeper
 from gateway.memory.model import Filled
 from gateway.memory.planning.planner import plan
+from gateway.memory.secrets import Secrets, Withheld, disclose, without_told
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.conversations import (
@@ -89,6 +90,7 @@ class Conversations:
         if parts.settings.tasks:
             self._handlers["tasks"] = tasks.run
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
+        self._secrets = Secrets(parts.settings.keep_seconds)
         self.turns = KeyedLocks()  # by conversation: one message or change at a time
 
     async def start(self, supervision: Supervision) -> None:
@@ -189,6 +191,7 @@ class Conversations:
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
             self._compactor.forget(conversation.id)
+            self._secrets.drop(conversation.id)
             self._hub.publish(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
@@ -204,6 +207,7 @@ class Conversations:
 
         async with self._alone(conversation):
             self._compactor.forget(conversation.id)
+            self._secrets.drop(conversation.id)
             gone = await self._parts.database.write(forget)
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
@@ -226,8 +230,8 @@ class Conversations:
 
     async def _answer(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
         conversation, parts = call.conversation, self._parts
-        message, repeated = await self._accept(call)
-        yield MessageAccepted(message)
+        message, repeated, withheld = await self._accept(call)
+        yield MessageAccepted(message, withheld.removed if withheld is not None else ())
         if repeated is not None:
             yield Done(repeated, None, "none")
             return
@@ -248,11 +252,16 @@ class Conversations:
             lane=call.lane,
             owner=conversation.owner,
         )
+        disclosed = None
+        if withheld is not None:
+            room = context.budget.limit - context.composition.total
+            disclosed = await disclose(parts.inference, generate, withheld, room)
         pieces: list[str] = []
         end: Finished | None = None
         try:
             model = parts.model(conversation)
-            async with aclosing(model.stream(generate, filled, context.quoted)) as events:
+            stream = model.stream(generate, filled, context.quoted, disclosed)
+            async with aclosing(stream) as events:
                 async for event in events:
                     if isinstance(event, Delta) and event.text:
                         pieces.append(event.text)
@@ -268,19 +277,33 @@ class Conversations:
                         end = event
         finally:
             if end is None and pieces:
-                await finish(self._keep_reply(conversation, message, "".join(pieces), failed=True))
+                await finish(self._keep_reply(conversation, message, pieces, withheld, failed=True))
         assert end is not None, "a stream ends with its result or an error"
-        reply = await finish(self._keep_reply(conversation, message, "".join(pieces), failed=False))
+        reply = await finish(self._keep_reply(conversation, message, pieces, withheld, failed=False))
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
-    async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
+    async def keep(self, conversation: Conversation, message: str | None) -> StoredMessage:
+        """Store a message, by default the last redacted one, with the secrets that were taken out of it.
+
+        Raises SecretsGoneError.
+        """
+        async with self._alone(conversation) as current:
+            return await self._secrets.restore(
+                self._parts.database, self._parts.inference, current.id, message
+            )
+
+    async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None, Withheld | None]:
         """Store the message; one that is stored already is returned with its reply, if it has one.
+
+        The secrets that were taken out of it are held for a while.
+
 
         Raises DuplicateMessageError when another message has its id, UnansweredMessageError when it got no reply and
         the conversation has continued.
         """
         parts, conversation = self._parts, call.conversation
-        text, redactions = await redact_aside(call.text)
+        text, removed = await take_secrets_aside(call.text)
+        redactions = len(removed)
         speaker, more = redact(call.speaker)
         [tokens] = await parts.inference.count([_shown(call, speaker, text)])
         new = NewMessage(
@@ -304,7 +327,8 @@ class Conversations:
             self._queue(connection, conversation)  # the jobs run once this message has its reply
             return add_message(connection, new), None
 
-        return await finish(parts.database.write(store))
+        stored, repeated = await finish(parts.database.write(store))
+        return stored, repeated, self._secrets.hold(stored, call.text, removed)
 
     async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:
         """Make the prompt fit the context without the model, which would keep the message waiting.
@@ -317,10 +341,16 @@ class Conversations:
             await self._compactor.run(conversation, at_once=True)
 
     async def _keep_reply(
-        self, conversation: Conversation, message: StoredMessage, text: str, *, failed: bool
+        self,
+        conversation: Conversation,
+        message: StoredMessage,
+        pieces: Sequence[str],
+        withheld: Withheld | None,
+        *,
+        failed: bool,
     ) -> StoredMessage:
         """Store a reply with its jobs: those of its message may have run already."""
-        clean, redactions = await redact_aside(text.strip())
+        clean, redactions = await without_told("".join(pieces).strip(), withheld)
         # Prompts leave failed lines out, and the model that would count the tokens may have just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
         reply = NewMessage(

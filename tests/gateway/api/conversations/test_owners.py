@@ -25,6 +25,7 @@ ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoin
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/conversations/{id}/messages": {"text": "x"},
     "/v1/conversations/{id}/convert": {},
+    "/v1/conversations/{id}/keep": {"message": "x"},
     "/v1/facts/{id}": {"text": "Mallory's."},
     "/v1/tasks/{id}": {"title": "Mallory's", "state": "done"},
 }
