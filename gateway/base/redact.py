@@ -42,6 +42,13 @@ class _Random(Struct, frozen=True, forbid_unknown_fields=True):
     least_bits: float  # of entropy per character
 
 
+class Removed(Struct, frozen=True):
+    """A secret that was taken out of a text: the name of its rule, and its value."""
+
+    kind: str
+    value: str
+
+
 class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     secret: list[_Secret]
     random: _Random
@@ -69,6 +76,7 @@ class _Rule:
     """A kind of secret, with its compiled patterns."""
 
     def __init__(self, secret: _Secret) -> None:
+        self.name = secret.name
         self.pattern = re.compile(secret.pattern)
         self.replace = secret.replace
         self._until = None if secret.until is None else re.compile(secret.until)
@@ -109,6 +117,7 @@ class _Rule:
 
 _DOCUMENT = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=_Document)
 _RULES = [_Rule(each) for each in _DOCUMENT.secret]
+_RANDOM_NAME = "random letters and digits"
 _RANDOM = re.compile(_DOCUMENT.random.pattern)
 _IN_RUN = bytes(
     ord("x") if chr(code).isascii() and (chr(code).isalnum() or code == ord("+")) else ord(" ")
@@ -119,19 +128,26 @@ _RUN = b"x" * _DOCUMENT.random.least
 
 def redact(text: str) -> tuple[str, int]:
     """Replace all recognized secrets by ``[redacted]``; return the text and their number."""
-    total = 0
+    clean, removed = take_secrets(text)
+    return clean, len(removed)
+
+
+def take_secrets(text: str) -> tuple[str, list[Removed]]:
+    """:func:`redact`, with the secrets themselves."""
+    removed: list[Removed] = []
     letters = _letters(text)
     for rule in _RULES:
-        text, count = _replaced(text, rule.spans(text, letters))
-        if count:
-            total, letters = total + count, _letters(text)
-    text, count = _replaced(text, _random_spans(text, letters))
-    return text, total + count
+        text, found = _replaced(text, rule.name, rule.spans(text, letters))
+        if found:
+            removed += found
+            letters = _letters(text)
+    text, found = _replaced(text, _RANDOM_NAME, _random_spans(text, letters))
+    return text, removed + found
 
 
-async def redact_aside(text: str) -> tuple[str, int]:
-    """:func:`redact`, for a long text in a thread."""
-    return await asyncio.to_thread(redact, text) if len(text) > _LONG_TEXT else redact(text)
+async def take_secrets_aside(text: str) -> tuple[str, list[Removed]]:
+    """:func:`take_secrets`, for a long text in a thread."""
+    return await asyncio.to_thread(take_secrets, text) if len(text) > _LONG_TEXT else take_secrets(text)
 
 
 def _letters(text: str) -> bytes:
@@ -139,13 +155,16 @@ def _letters(text: str) -> bytes:
     return text.encode("ascii", "replace")
 
 
-def _replaced(text: str, spans: Iterator[tuple[int, int, str]]) -> tuple[str, int]:
+def _replaced(text: str, name: str, spans: Iterator[tuple[int, int, str]]) -> tuple[str, list[Removed]]:
     pieces: list[str] = []
+    removed: list[Removed] = []
     at = 0
     for begin, end, instead in spans:
         pieces += [text[at:begin], instead]
+        before, _, after = instead.partition(MARK)  # what the rule leaves there
+        removed.append(Removed(name, text[begin + len(before) : end - len(after)]))
         at = end
-    return ("".join([*pieces, text[at:]]), len(pieces) // 2) if pieces else (text, 0)
+    return ("".join([*pieces, text[at:]]), removed) if pieces else (text, [])
 
 
 def _random_spans(text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:

@@ -26,7 +26,7 @@ from gateway.store.memory.transfer import VERSION, Header, conversation_ids, rea
 @click.option(
     "--documents",
     is_flag=True,
-    help="Write Daily_chat.json, Daily_summary.json and root.json into the folder TARGET.",
+    help="Write a folder TARGET of JSON files and summaries: Daily_chat.json, root.json and others.",
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @with_local
@@ -39,14 +39,16 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
         names = database.read_sync(lambda connection: conversation_ids(connection, owner))
         archives = (database.read_sync(partial(read_archive, conversation=name)) for name in names)
         if documents:
-            files = written(list(archives))
-            target.mkdir(parents=True, exist_ok=True)
+            files = written(
+                list(archives), database.read_sync(lambda connection: list(read_rest(connection, owner)))
+            )
             for name in files:
                 _check_free(target / name, force)
             for name, content in files.items():
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
                 with _output(target / name, force) as write:
-                    write(msgspec.json.format(msgspec.json.encode(content), indent=2))
-            say(f"{', '.join(files)} in {target}", err=True)
+                    write(content)
+            say(f"{len(names)} conversations in {target}", err=True)
             return
         with _output(target, force) as write:
             write(msgspec.json.encode(Header("hearth", VERSION, time.time())))

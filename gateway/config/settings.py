@@ -221,6 +221,8 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     facts_in_prompt: Annotated[int, Meta(ge=0, le=200)] = 12
     fact_tokens: Annotated[int, Meta(ge=0)] = 400
     task_tokens: Annotated[int, Meta(ge=0)] = 400
+    # How long a secret that was taken out of a message is held in memory, for its reply and for /keep. 0: not at all.
+    keep_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 600.0
     # Limit of the quotes from older messages that the last message recalls, at most an eighth of the prompt. 0: none.
     recall_tokens: Annotated[int, Meta(ge=0)] = 300
 

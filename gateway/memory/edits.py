@@ -12,6 +12,7 @@ import msgspec
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
+from gateway.memory.secrets import Secrets
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.store.memory.conversations import (
     Conversation,
@@ -32,11 +33,13 @@ class Edits:
         parts: MemoryParts,
         compactor: HistoryCompactor,
         hub: Hub,
+        secrets: Secrets,
         alone: Callable[[Conversation], AbstractAsyncContextManager[Conversation]],
     ) -> None:
         self._parts = parts
         self._compactor = compactor
         self._hub = hub
+        self._secrets = secrets
         self._alone = alone
 
     async def change(
@@ -80,6 +83,7 @@ class Edits:
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
             self._compactor.forget(conversation.id)
+            self._secrets.drop(conversation.id)
             self._hub.publish(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
@@ -95,6 +99,7 @@ class Edits:
 
         async with self._alone(conversation):
             self._compactor.forget(conversation.id)
+            self._secrets.drop(conversation.id)
             gone = await self._parts.database.write(forget)
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)

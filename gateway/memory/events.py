@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
+from gateway.base.redact import Removed
 from gateway.memory.types import BudgetReport
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import MessageRole, StoredMessage
@@ -34,9 +36,10 @@ class Held(Struct, frozen=True):
 
 
 class MessageAccepted(Struct, frozen=True):
-    """The message is on disk."""
+    """The message is on disk, without the secrets that were ``removed``."""
 
     message: StoredMessage
+    removed: Sequence[Removed] = ()
 
 
 class Loading(Struct, frozen=True):

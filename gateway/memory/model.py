@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from gateway.base.aio import finish
 from gateway.base.errors import CLIENT_GONE, HearthError
-from gateway.inference.interface import GenerateCall, GenerationEvent, Inference
+from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, LoadProgress
 from gateway.memory.pace import Pace
+from gateway.memory.secrets import Disclosed
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import Kind, RequestRecord
 from gateway.telemetry.generations import GenerationRecorder, text_of
@@ -107,9 +108,15 @@ class MemoryModel:
         raise AssertionError("a stream ends with its result or an error")
 
     async def stream(
-        self, call: GenerateCall, filled: Filled, quoted: Sequence[str] = ()
+        self,
+        call: GenerateCall,
+        filled: Filled,
+        quoted: Sequence[str] = (),
+        disclosed: Disclosed | None = None,
     ) -> AsyncGenerator[GenerationEvent, None]:
         """The events of ``call``, recorded however they end. ``quoted`` are conversations that it quotes from.
+
+        ``disclosed`` is sent in its place, under an owner of its own, and leaves nothing in cache and snapshots.
 
         Raises HearthError when the host cancelled it.
         """
@@ -119,9 +126,13 @@ class MemoryModel:
         )
         started, started_at = time.monotonic(), time.time()
         problem: str | None = "cancelled"
+        forgotten = False
+
+        def clean(text: str) -> str:
+            return disclosed.withheld.without(text) if disclosed is not None else text
 
         def record() -> RequestRecord:
-            replying = prompt.lane == "interactive"
+            replying, made = prompt.lane == "interactive", recorder.record()
             return RequestRecord(
                 id=call.id,
                 kind="chat" if replying else _KINDS.get(prompt.name, "summary"),
@@ -129,19 +140,23 @@ class MemoryModel:
                 seconds=time.monotonic() - started,
                 status=200 if problem is None else CLIENT_GONE if problem == "cancelled" else 503,
                 text=text_of(call.messages[-1]) if replying and call.messages else prompt.name,
-                answer=recorder.text,
+                answer=clean(recorder.text),
                 owner=self.owner,
                 model=self.model,
                 error=problem,
                 details={"conversation": self.conversation, "prompt_place": filled.place},
-                generations=[recorder.record()],
+                generations=[msgspec.structs.replace(made, output=clean(made.output))],
                 conversation=self.conversation,
                 quoted=list(quoted),
             )
 
         try:
-            async with aclosing(self.inference.generate(call)) as stream:
+            sent = disclosed.call if disclosed is not None else call
+            async with aclosing(self.inference.generate(sent)) as stream:
                 async for event in stream:
+                    if disclosed is not None and not forgotten and not isinstance(event, LoadProgress):
+                        await self.inference.forget(sent.owner)  # it is running: it leaves nothing behind
+                        forgotten = True
                     if isinstance(event, Finished):
                         if event.reason == "cancelled":  # by the host: nothing here cancels and reads on
                             raise HearthError(
@@ -155,6 +170,8 @@ class MemoryModel:
             problem = error.code
             raise
         finally:
+            if disclosed is not None:
+                await finish(self.inference.forget(disclosed.call.owner))
             await finish(self.record(record))
 
 

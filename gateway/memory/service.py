@@ -8,7 +8,7 @@ reply. A job stops at its conversation's next message, except a compaction that 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Literal
 from uuid import uuid4
@@ -19,7 +19,7 @@ import structlog
 
 from gateway.base.aio import KeyedLocks, finish
 from gateway.base.errors import NotFoundError, OverloadedError
-from gateway.base.redact import redact, redact_aside
+from gateway.base.redact import redact, take_secrets_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
 from gateway.memory.compose import line_text
@@ -44,6 +44,7 @@ from gateway.memory.learning.facts import Facts
 from gateway.memory.learning.tasks import TaskKeeper
 from gateway.memory.model import Filled
 from gateway.memory.planning.planner import plan
+from gateway.memory.secrets import Secrets, Withheld, disclose, without_told
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.conversations import (
@@ -83,7 +84,8 @@ class Conversations:
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
         self._builder = ContextBuilder(parts, [tasks.offer, facts.offer], self.history)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
-        self.edits = Edits(parts, self._compactor, self._hub, self._alone)
+        self._secrets = Secrets(parts.settings.keep_seconds)
+        self.edits = Edits(parts, self._compactor, self._hub, self._secrets, self._alone)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
             self._handlers["facts"] = facts.run
@@ -203,8 +205,8 @@ class Conversations:
 
     async def _answer(self, call: PostCall) -> AsyncGenerator[PostEvent, None]:
         conversation, parts = call.conversation, self._parts
-        message, repeated = await self._accept(call)
-        yield MessageAccepted(message)
+        message, repeated, withheld = await self._accept(call)
+        yield MessageAccepted(message, withheld.removed if withheld is not None else ())
         if repeated is not None:
             yield Done(repeated, None, "none")
             return
@@ -225,11 +227,16 @@ class Conversations:
             lane=call.lane,
             owner=conversation.owner,
         )
+        disclosed = None
+        if withheld is not None:
+            room = context.budget.limit - context.composition.total
+            disclosed = await disclose(parts.inference, generate, withheld, room)
         pieces: list[str] = []
         end: Finished | None = None
         try:
             model = parts.model(conversation)
-            async with aclosing(model.stream(generate, filled, context.quoted)) as events:
+            stream = model.stream(generate, filled, context.quoted, disclosed)
+            async with aclosing(stream) as events:
                 async for event in events:
                     if isinstance(event, Delta) and event.text:
                         pieces.append(event.text)
@@ -245,19 +252,33 @@ class Conversations:
                         end = event
         finally:
             if end is None and pieces:
-                await finish(self._keep_reply(conversation, message, "".join(pieces), failed=True))
+                await finish(self._keep_reply(conversation, message, pieces, withheld, failed=True))
         assert end is not None, "a stream ends with its result or an error"
-        reply = await finish(self._keep_reply(conversation, message, "".join(pieces), failed=False))
+        reply = await finish(self._keep_reply(conversation, message, pieces, withheld, failed=False))
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
-    async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None]:
+    async def keep(self, conversation: Conversation, message: str | None) -> StoredMessage:
+        """Store a message, by default the last redacted one, with the secrets that were taken out of it.
+
+        Raises SecretsGoneError.
+        """
+        async with self._alone(conversation) as current:
+            return await self._secrets.restore(
+                self._parts.database, self._parts.inference, current.id, message
+            )
+
+    async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None, Withheld | None]:
         """Store the message; one that is stored already is returned with its reply, if it has one.
+
+        The secrets that were taken out of it are held for a while.
+
 
         Raises DuplicateMessageError when another message has its id, UnansweredMessageError when it got no reply and
         the conversation has continued.
         """
         parts, conversation = self._parts, call.conversation
-        text, redactions = await redact_aside(call.text)
+        text, removed = await take_secrets_aside(call.text)
+        redactions = len(removed)
         speaker, more = redact(call.speaker)
         [tokens] = await parts.inference.count([line_text(call.role, speaker, text)])
         new = NewMessage(
@@ -284,7 +305,8 @@ class Conversations:
             self._tasks.note(connection, conversation, added)
             return added, None
 
-        return await finish(parts.database.write(store))
+        stored, repeated = await finish(parts.database.write(store))
+        return stored, repeated, self._secrets.hold(stored, call.text, removed)
 
     async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:
         """Make the prompt fit the context without the model, which would keep the message waiting.
@@ -297,10 +319,16 @@ class Conversations:
             await self._compactor.run(conversation, at_once=True)
 
     async def _keep_reply(
-        self, conversation: Conversation, message: StoredMessage, text: str, *, failed: bool
+        self,
+        conversation: Conversation,
+        message: StoredMessage,
+        pieces: Sequence[str],
+        withheld: Withheld | None,
+        *,
+        failed: bool,
     ) -> StoredMessage:
         """Store a reply with its jobs: those of its message may have run already."""
-        clean, redactions = await redact_aside(text.strip())
+        clean, redactions = await without_told("".join(pieces).strip(), withheld)
         # Prompts leave failed lines out, and the model that would count the tokens may have just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
         reply = NewMessage(

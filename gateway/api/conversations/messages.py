@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -67,7 +68,15 @@ class NewMessageBody(Body, frozen=True, kw_only=True):
             raise invalid("role", "a message of the assistant gets no reply: send `reply: false`")
 
 
-# The reply (null if none was wanted), the message as it was stored, and the size of the prompt.
+class Redacted(Struct, frozen=True):
+    """A kind of secret that was taken out of the message, and how many there were."""
+
+    kind: str
+    count: int
+
+
+# The reply (null if none was wanted), the message as it was stored, the size of the prompt, and what
+# was redacted: POST …/keep stores it after all.
 PostReply: Any = defstruct(
     "PostReply",
     [
@@ -75,6 +84,7 @@ PostReply: Any = defstruct(
         ("accepted", StoredMessageReply),
         ("budget", BudgetReport | None),
         ("compaction", Literal["none", "queued"]),
+        ("redacted", list[Redacted]),
     ],
     frozen=True,
     module=__name__,
@@ -112,18 +122,23 @@ async def post_message(request: ApiRequest, conversation: Conversation) -> objec
 def _namer() -> Callable[[PostEvent], tuple[str, Any]]:
     """Events by name; the last one is ``done``."""
     accepted: Struct | None = None
+    redacted: list[Redacted] = []
 
     def named(event: PostEvent) -> tuple[str, Any]:
-        nonlocal accepted
+        nonlocal accepted, redacted
         match event:
-            case MessageAccepted(message):
+            case MessageAccepted(message, removed):
                 accepted = shown(message)
+                counts = Counter(each.kind for each in removed)
+                redacted = [Redacted(kind, count) for kind, count in counts.items()]
                 return "accepted", accepted
             case BudgetKnown(report):
                 return "budget", report
             case Done(message, report, compaction):
                 assert accepted is not None, "a message is accepted before it is answered"
-                return "done", PostReply(shown(message) if message else None, accepted, report, compaction)
+                return "done", PostReply(
+                    shown(message) if message else None, accepted, report, compaction, redacted
+                )
         return _NAMES[type(event)], event
 
     return named

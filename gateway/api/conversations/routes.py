@@ -16,6 +16,7 @@ from gateway.api.conversations.replies import (
     ConversationReply,
     Erased,
     MessagePage,
+    StoredMessageReply,
     SummaryPage,
     listed,
     shown,
@@ -79,6 +80,12 @@ class ConversationChange(Body, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.time_zone is not UNSET:
             _check_zone(self.time_zone)
+
+
+class Keeping(Body, frozen=True):
+    """POST …/keep. ``message`` is an id; by default the last message with a redacted secret."""
+
+    message: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
 
 
 class Conversion(Body, frozen=True):
@@ -244,6 +251,13 @@ async def compact(request: ApiRequest) -> Struct:
     return CompactionReply(conversation.id, made)
 
 
+async def keep(request: ApiRequest) -> Struct:
+    """Undo the redaction of a message: store it with the secrets that were taken out of it."""
+    services, conversation = request.services, await conversation_of(request)
+    wanted = await read_optional(request, Keeping)
+    return shown(await services.conversations.keep(conversation, wanted.message))
+
+
 async def convert(request: ApiRequest) -> Struct:
     """Rewrite summaries that were made with other prompt versions; ``{"to": version}`` sets the version."""
     services, conversation = request.services, await conversation_of(request)
@@ -299,6 +313,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage, query=Paged),
     Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
     Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=CompactionReply),
+    Endpoint("POST", f"{_ONE}/keep", keep, "user", (JSON,), Keeping, StoredMessageReply),
     Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,), Conversion, CompactionReply),
     Endpoint("POST", f"{_ONE}/rollover", rollover, "user", reply=ConversationReply, status=201),
     Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),

@@ -118,6 +118,10 @@ def _search(session: ChatSession, words: str) -> None:
         say("nobody said that", err=True)
 
 
+def _keep(session: ChatSession, _: str) -> None:
+    say(f"stored as you typed it: {session.client.post(f'{session.path}/keep')['text']}", err=True)
+
+
 def _tasks(session: ChatSession, day: str) -> None:
     query = "" if day == "all" else f"?day={quote(day or 'today')}"
     found = list(session.client.every(f"/v1/tasks{query}"))
@@ -174,6 +178,7 @@ COMMANDS = {
     "/summaries": _Command(_summaries, "the summaries that replace older messages in the prompt"),
     "/search": _Command(_search, "what was said in all conversations, best first", "WORDS"),
     "/facts": _Command(_facts, "what was learned about you", "[WORD]"),
+    "/keep": _Command(_keep, "store your last line with the secrets that were taken out of it"),
     "/remember": _Command(_remember, "remember a fact, under a key such as home_city", "KEY TEXT"),
     "/forget": _Command(_forget, "forget a fact, by its key or the beginning of its id", "FACT"),
     "/undo": _Command(_undo, "undo the last change of a fact", "FACT"),

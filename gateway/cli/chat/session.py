@@ -71,6 +71,12 @@ class ChatSession:
             return
         say()
         if self._news is not None:
+            if done["redacted"]:
+                kinds = ", ".join(f"{each['count']} x {each['kind']}" for each in done["redacted"])
+                say(
+                    f"  [not stored, but replaced by [redacted]: {kinds}; /keep stores it after all]",
+                    err=True,
+                )
             _show_context(done)
 
     def leave(self, conversation: str | None = None) -> None:

@@ -27,7 +27,7 @@ _BYTE = re.compile(r" \(byte (\d+)\)")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def foreign(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Archive]]:
+def foreign(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, Archive]]:
     """Yield each conversation of a file with its position; ``left_out`` counts messages that are not imported.
 
     Raises InvalidRequestError with the damaged line or conversation, and the problem.
@@ -47,7 +47,7 @@ def foreign(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Archive
             f"{source} is neither an export of hearth nor JSON: see `hearth import --help`"
         )
     for where, each in items:
-        archive, without = chat(_object(each, where), where)
+        archive, without = chat(_object(each, where), where, policy)
         left_out.update(without)
         yield where, archive
 
@@ -98,7 +98,7 @@ def _damaged(raw: bytes, error: Exception) -> InvalidRequestError:
     return InvalidRequestError(f"line {line}, byte {column} of it: {what}")
 
 
-def chat(value: dict[str, Any], where: str) -> tuple[Archive, Counter[str]]:
+def chat(value: dict[str, Any], where: str, policy: PolicyName) -> tuple[Archive, Counter[str]]:
     """Convert an exported conversation (``mapping``) or a request (``messages``).
 
     Returns the archive, and the number of messages left out by reason. Raises InvalidRequestError that begins with
@@ -131,6 +131,7 @@ def chat(value: dict[str, Any], where: str) -> tuple[Archive, Counter[str]]:
         title=title[:200] if isinstance(title, str) else "",
         created_at=began,
         updated_at=seconds(value.get("update_time")) or began,
+        policy=policy,
     )
     return Archive(conversation=made, messages=messages, summaries=[]), +left_out
 
@@ -141,8 +142,8 @@ def conversation(
     title: str,
     created_at: float,
     updated_at: float,
+    policy: PolicyName,
     kind: ConversationKind = "chat",
-    policy: PolicyName = "ceiling",
 ) -> Conversation:
     """Make a conversation with defaults for everything that imported files do not say."""
     return Conversation(

@@ -18,12 +18,14 @@ from gateway.cli.common.text import say
 from gateway.cli.imports.chats import foreign
 from gateway.cli.imports.documents import CHAT, documents
 from gateway.store.db import Database
+from gateway.store.memory.conversations import PolicyName
 from gateway.store.memory.transfer import (
     VERSION,
     Archive,
     FactRow,
     Header,
     Line,
+    Numbers,
     TaskRow,
     write_archive,
     write_row,
@@ -47,14 +49,16 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
         raise InvalidRequestError(
             f"{source} is neither a file nor a folder; it is read twice, so a pipe does not work"
         )
-    for _ in _content(source, Counter()):  # check everything before storing the first line
+    policy = local.settings.memory.policy
+    for _ in _content(source, policy, Counter()):  # check everything before storing the first line
         pass
+    numbers = Numbers()
     added = there = redacted = 0
     left_out: Counter[str] = Counter()
     with opened_database(path) as database:
-        for where, line in _content(source, left_out):
+        for where, line in _content(source, policy, left_out):
             with _at(where):
-                new = _store(database, line, owner)
+                new = _store(database, line, owner, numbers)
             added, there = added + new, there + (not new)
             redacted += _redactions(line) if new else 0
     secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
@@ -73,11 +77,11 @@ def _at(where: str) -> Iterator[None]:
         raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
-def _store(database: Database, line: _Content, owner: str | None) -> bool:
+def _store(database: Database, line: _Content, owner: str | None, numbers: Numbers) -> bool:
     """Store a row; return False if it exists already."""
     if isinstance(line, Archive):
-        return database.write_sync(lambda c: write_archive(c, line, owner))
-    return database.write_sync(lambda c: write_row(c, line, owner))
+        return database.write_sync(lambda c: write_archive(c, line, owner, numbers))
+    return database.write_sync(lambda c: write_row(c, line, owner, numbers))
 
 
 def _redactions(line: _Content) -> int:
@@ -87,26 +91,26 @@ def _redactions(line: _Content) -> int:
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
-def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+def _content(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
-    for where, line in _lines(source, left_out):
+    for where, line in _lines(source, policy, left_out):
         with _at(where):
             line = checked(line)
         yield where, line
 
 
-def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+def _lines(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """Recognize the format of the source and yield its rows with their positions."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
-        yield from ((f"{CHAT}, {each.conversation.id}", each) for each in documents(folder))
+        yield from documents(folder, policy)
         return
     with source.open("rb") as file:
         first = file.readline()
         if b'"header"' in first and b'"format"' in first:
             yield from _own(first, file)
             return
-    yield from foreign(source, left_out)
+    yield from foreign(source, policy, left_out)
 
 
 def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:

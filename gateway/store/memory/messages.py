@@ -9,7 +9,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.base.errors import HearthError
+from gateway.base.errors import HearthError, NotFoundError
 from gateway.store.rows import exists, insert, select, select_one
 
 MessageRole = Literal["user", "assistant"]
@@ -145,6 +145,27 @@ def open_messages(connection: apsw.Connection, conversation: str, at_least: int)
         "ORDER BY seq DESC LIMIT ?2)), 9e18)) ORDER BY seq",
         (conversation, at_least),
     )
+
+
+def restore_text(
+    connection: apsw.Connection,
+    message: str,
+    conversation: str,
+    stored: str,
+    text: str,
+    tokens: int,
+    count: int,
+) -> StoredMessage:
+    """Store the ``text`` that a message had before ``count`` secrets were redacted from it. Raises NotFoundError."""
+    connection.execute(
+        "UPDATE messages SET text = ?, tokens = ?, redactions = redactions - ? "
+        "WHERE id = ? AND conversation = ? AND text = ?",
+        (text, tokens, count, message, conversation, stored),
+    )
+    found = find_message(connection, message, conversation) if connection.changes() else None
+    if found is None:
+        raise NotFoundError(f"the message `{message}` is not there any more", param="message")
+    return found
 
 
 def set_tokens(connection: apsw.Connection, counts: Mapping[int, int]) -> None:

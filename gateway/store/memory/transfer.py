@@ -1,10 +1,12 @@
 """Export and import conversations, facts and tasks as plain objects in a stable format.
 
-Sequence numbers are local to a database: an import assigns new ones and rewrites the references.
+Sequence numbers are local to a database: an import keeps those of an archive if all are free, or assigns new ones, and
+rewrites the references.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Literal
 
@@ -19,11 +21,12 @@ from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
 from gateway.store.memory.tasks import Task, tasks_named
-from gateway.store.rows import exists, insert, stored
+from gateway.store.rows import as_json, exists, insert, stored
 
 VERSION = 1
 # Token count of a text that no model has counted yet.
 UNCOUNTED = -1
+_MOST_KEPT = 2**40
 # Latest time in Unix seconds: the end of the year 9998 in any time zone.
 LATEST = 253_370_000_000.0
 
@@ -78,25 +81,46 @@ def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRo
         yield from map(TaskRow, tasks_named(connection, name, ids))
 
 
-def write_archive(connection: apsw.Connection, archive: Archive, owner: str | None) -> bool:
+class Numbers:
+    """What the numbers of an import have become: those of ``messages`` and ``facts``."""
+
+    def __init__(self) -> None:
+        self.messages: dict[int, int] = {}
+        self.facts: dict[int, int] = {}
+        self.superseded: defaultdict[int, list[int]] = defaultdict(
+            list
+        )  # new numbers by the old one of the successor
+
+
+def write_archive(
+    connection: apsw.Connection, archive: Archive, owner: str | None, numbers: Numbers | None = None
+) -> bool:
     """Store a conversation, for ``owner`` if one is given; False when it exists already.
 
     Raises InvalidRequestError for references to messages that the archive does not have.
     """
+    numbers = numbers or Numbers()
     conversation = archive.conversation
     if owner is not None:
         conversation = msgspec.structs.replace(conversation, owner=owner)
     if _is_here(connection, conversation.id):
+        here = dict(
+            connection.execute("SELECT id, seq FROM messages WHERE conversation = ?", (conversation.id,))
+        )
+        numbers.messages |= {each.seq: here[each.id] for each in archive.messages if each.id in here}
         return False
     if not _is_here(connection, conversation.previous):
         conversation = msgspec.structs.replace(conversation, previous=None)
     add_conversation(connection, conversation)
     seqs: dict[int, int] = {}
+    keep = _are_free(connection, "messages", [message.seq for message in archive.messages])
     for message in archive.messages:
-        seqs[message.seq] = _insert_message(connection, message, conversation.id, seqs)
+        seqs[message.seq] = _insert_message(connection, message, conversation.id, seqs, keep=keep)
+    numbers.messages |= seqs
     names: dict[int, int] = {}
+    keep = _are_free(connection, "summaries", [summary.seq for summary in archive.summaries])
     for summary in archive.summaries:
-        names[summary.seq] = _insert_summary(connection, summary, conversation.id, seqs)
+        names[summary.seq] = _insert_summary(connection, summary, conversation.id, numbers, seqs, keep=keep)
     for summary in archive.summaries:
         if summary.superseded_by is not None:
             values = (_mapped(names, summary.superseded_by), names[summary.seq])
@@ -110,11 +134,14 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
     return True
 
 
-def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | None) -> bool:
-    """Store a fact's version or a task; False when it exists already.
+def write_row(
+    connection: apsw.Connection, row: FactRow | TaskRow, owner: str | None, numbers: Numbers | None = None
+) -> bool:
+    """Store a fact's version or a task; False when it exists already. A fact's versions come oldest first.
 
     Raises InvalidRequestError for a task whose parent is missing.
     """
+    numbers = numbers or Numbers()
     source: Fact | Task = row.fact if isinstance(row, FactRow) else row.task
     values = stored(source)
     if owner is not None:
@@ -122,10 +149,9 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
     # The source conversation is recorded only if it exists here.
     if not _is_here(connection, values["conversation"]):
         values["conversation"] = None
-    values["message"] = None
+    values["message"] = numbers.messages.get(source.message or 0) if values["conversation"] else None
     if isinstance(source, Fact):
         where, table = ("id = :id AND owner = :owner AND valid_from = :valid_from", "facts")
-        values.pop("seq")
         values["superseded_by"] = None
         if source.ended_at is None:
             where += (
@@ -142,8 +168,21 @@ def write_row(connection: apsw.Connection, row: FactRow | TaskRow, owner: str | 
             )
     if exists(connection, f"{table} WHERE {where}", values):
         return False
-    insert(connection, table, values)
+    if isinstance(source, Fact):
+        values["seq"] = source.seq if _are_free(connection, "facts", [source.seq]) else None
+    seq = insert(connection, table, values)
+    if isinstance(source, Fact):
+        for before in numbers.superseded.pop(source.seq, []):
+            connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, before))
+        if source.superseded_by is not None:
+            numbers.superseded[source.superseded_by].append(seq)
     return True
+
+
+def _are_free(connection: apsw.Connection, table: str, seqs: list[int]) -> bool:
+    """Whether no row of the table has one of these numbers, and none leads to numbers that JSON cannot hold."""
+    taken = f"{table} WHERE seq IN (SELECT value FROM json_each(?))"
+    return max(seqs, default=0) < _MOST_KEPT and not exists(connection, taken, (as_json(seqs),))
 
 
 def _is_here(connection: apsw.Connection, conversation: str | None) -> bool:
@@ -151,26 +190,43 @@ def _is_here(connection: apsw.Connection, conversation: str | None) -> bool:
 
 
 def _insert_message(
-    connection: apsw.Connection, message: StoredMessage, conversation: str, seqs: dict[int, int]
+    connection: apsw.Connection,
+    message: StoredMessage,
+    conversation: str,
+    seqs: dict[int, int],
+    *,
+    keep: bool,
 ) -> int:
     """Insert a message; ``seqs`` maps old numbers of earlier messages to new ones. Returns its new number."""
     answers = None if message.answers is None else _mapped(seqs, message.answers)
     values = msgspec.structs.asdict(message)
-    values |= {"seq": None, "conversation": conversation, "summarized_by": None, "answers": answers}
+    values |= {"conversation": conversation, "summarized_by": None, "answers": answers}
+    values["seq"] = message.seq if keep else None
     return insert(connection, "messages", values)
 
 
 def _insert_summary(
-    connection: apsw.Connection, summary: Summary, conversation: str, seqs: dict[int, int]
+    connection: apsw.Connection,
+    summary: Summary,
+    conversation: str,
+    numbers: Numbers,
+    seqs: dict[int, int],
+    *,
+    keep: bool,
 ) -> int:
-    # Inherited from the conversation that this one continues.
-    inherited = summary.first not in seqs and summary.last not in seqs
+    """Insert a summary. Its span may begin, and end, in the conversation that this one continues: before its own."""
+    begin = min(seqs.values(), default=2**62)
+
+    def place(seq: int) -> int:
+        before = numbers.messages.get(seq, 0)
+        return seqs.get(seq, before if before < begin else 0)
+
     values = msgspec.structs.asdict(summary) | {
-        "seq": None,
+        "seq": summary.seq if keep else None,
         "conversation": conversation,
         "superseded_by": None,
-        "first": 0 if inherited else _mapped(seqs, summary.first),
-        "last": 0 if inherited else _mapped(seqs, summary.last),
+        "first": place(summary.first),
+        "last": place(summary.last),
     }
     return insert(connection, "summaries", values)
 

@@ -88,16 +88,16 @@ def _messages(messages: Sequence[StoredMessage]) -> None:
 def _summaries(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> None:
     """Live summaries cover the log from the first message on, without overlap, and mark the messages that they cover.
 
-    Summaries inherited from the conversation that this one continues precede its first message.
+    Spans may begin, and end, in the conversation that this one continues: before its first message.
     """
     _rising("summaries.seq", [summary.seq for summary in summaries])
     seqs = {message.seq for message in messages}
     begin = min(seqs, default=_MOST)
     known = {summary.seq for summary in summaries}
     for summary in summaries:
-        inherited = summary.first >= 0 and summary.last < begin
-        own = summary.first in seqs and summary.last in seqs
-        if summary.first > summary.last or not (inherited or own):
+        begins = summary.first in seqs or 0 <= summary.first < begin
+        ends = summary.last in seqs or 0 <= summary.last < begin
+        if summary.first > summary.last or not (begins and ends):
             raise _wrong("summaries.first, .last", "are the first and the last message of a span")
         if summary.superseded_by is not None and not (summary.seq < summary.superseded_by in known):
             raise _wrong("summaries.superseded_by", "is a later summary")

@@ -46,6 +46,7 @@ class ScriptedInference:
         self.finished = 0
         self.cancelled = asyncio.Event()
         self.events: list[str] = []
+        self.forgotten: list[str] = []
         self.state = HostHealth(state="stopped")
 
     async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
@@ -135,7 +136,8 @@ class ScriptedInference:
         self.events.append("stats")
 
     async def forget(self, owner: str) -> None:
-        """Nothing is kept."""
+        """Nothing is kept; the owner is noted in ``forgotten``."""
+        self.forgotten.append(owner)
 
     async def warm(self) -> None:
         self.events.append("warm")

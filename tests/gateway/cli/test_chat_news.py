@@ -64,6 +64,12 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         assert "now (messages 1 to" in typed(chat, "/summaries")
         assert "here, you: I have 10 apples" in typed(chat, "/search apples 10")
         assert "nobody said that" in typed(chat, "/search zebra")
+        assert "1 x password said in a sentence; /keep" in typed(
+            chat, "the password is Tulpe-4471", "So be it."
+        )
+        assert "nobody said" in typed(chat, "/search tulpe")
+        assert "the password is Tulpe-4471" in typed(chat, "/keep")
+        assert "held in memory for 10 minutes" in typed(chat, "/keep")
         assert "home_city: Huế" in typed(chat, "/remember home_city Huế")
         assert "home_city" in (facts := typed(chat, "/facts hu")) and "apples" not in facts
         assert "forgotten: Huế" in typed(chat, "/forget home_city")

@@ -153,7 +153,10 @@ async def test_the_model_sees_what_the_log_has(client: Client, inference: Script
     name = await start(client)
     said = await say(client, name, "my key is sk-abcdefghijklmnopqrstuvwxyz123456")
     assert said["accepted"]["redactions"] == 1 and "[redacted]" in said["accepted"]["text"]
-    assert "sk-abc" not in text_of(replies(inference)[-1])
+    await say(client, name, "And now?")
+    assert ["sk-abc" in text_of(call) for call in replies(inference)] == [True, False], (
+        "it sees a secret once"
+    )
 
 
 async def test_events_of_a_reply(server: LiveServer, inference: ScriptedInference) -> None:

@@ -28,6 +28,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/conversations/{id}/messages/{message}": {"failed": True},
     "/v1/conversations/{id}/rounds/{round}": {"failed": True},
     "/v1/conversations/{id}/convert": {},
+    "/v1/conversations/{id}/keep": {"message": "x"},
     "/v1/facts/{id}": {"text": "Mallory's."},
     "/v1/tasks/{id}": {"title": "Mallory's", "state": "done"},
 }
