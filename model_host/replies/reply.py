@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from model_host.protocol import TokenLogprob
-from model_host.replies.markers import Markers
+from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
-from model_host.replies.text import StopMatcher
 
 DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply; people do not read faster
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from model_host.replies.markers import Markers
-from model_host.replies.text import overlap
+from model_host.replies.markers import Markers, overlap
 from model_host.replies.tool_forms import ToolForm
 
 MAX_NESTING = 64

@@ -11,7 +11,7 @@ from gateway.wiki.scripts import show_scripts
 
 # Noncharacters that mark TeX until the line is complete.
 TEX, TEX_END = "\ufdd2", "\ufdd3"
-MARKS = re.compile(f"[\ufdd0-{TEX_END}]")
+_MARKS = re.compile(f"[\ufdd0-{TEX_END}]")
 
 _TEX = re.compile(f"{TEX}([^{TEX}{TEX_END}]*){TEX_END}")
 _SOURCE_SPACE = re.compile(r"[ \t\r\n\f]+")
@@ -144,5 +144,5 @@ class Lines:
 def _tidy(line: str) -> str:
     if TEX in line:
         line = _TEX.sub(lambda match: math_source(match[1]), line)
-    line = MARKS.sub("", show_scripts(line))
+    line = _MARKS.sub("", show_scripts(line))
     return _AROUND_BREAK.sub("\n", _SPACES.sub(" ", line)).strip()
