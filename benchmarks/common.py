@@ -91,6 +91,5 @@ class BareHost:
         self.process.wait()
 
     def close(self) -> None:
-        """End the host now."""
         self.process.kill()
         self.process.wait()

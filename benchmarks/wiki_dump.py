@@ -67,7 +67,6 @@ class Wiki:
         self.titles = list(titles)
 
     def write(self, path: Path) -> None:
-        """Write the export."""
         text = ""
         with path.open("wb") as file, zstandard.ZstdCompressor(level=1).stream_writer(file) as out:
             out.write(HEAD.encode())

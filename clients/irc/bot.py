@@ -93,7 +93,6 @@ class Tasks:
             log.error("a task failed unexpectedly", exc_info=error)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until all tasks have ended, but no longer than this."""
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
 
@@ -161,7 +160,6 @@ class Bot:
                 raise error
 
     def handle(self, network: Network, event: Event) -> None:
-        """Handle an event of a network."""
         match event:
             case Message() if self._hears(network, event):
                 self._on_message(network, event)

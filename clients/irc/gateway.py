@@ -132,7 +132,6 @@ class Gateway:
         return await self._call("DELETE", "/v1/requests", lambda reply: int(reply["requests"]), params=params)
 
     async def erase(self, conversation: str) -> None:
-        """Erase a conversation."""
         await self._call("DELETE", f"/v1/conversations/{conversation}", dict)
 
     async def check(self) -> None:

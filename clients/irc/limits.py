@@ -70,7 +70,6 @@ class Backoff:
         self._attempts = 0
 
     def next(self) -> float:
-        """Return the seconds to wait now."""
         # The exponent is bounded because a larger power would overflow a float.
         full = min(self._most, self._first * 2.0 ** min(self._attempts, 32))
         self._attempts += 1

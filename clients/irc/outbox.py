@@ -72,7 +72,6 @@ class Outbox:
         return not self._lines and not self._pace.take("", least=2)
 
     async def run(self) -> None:
-        """Send until cancelled."""
         backoff = Backoff(_RETRY_FIRST_SECONDS, _RETRY_MOST_SECONDS)
         while True:
             self._changed.clear()

@@ -45,7 +45,6 @@ class Request(Struct, eq=False):
 
     @property
     def target(self) -> str:
-        """Where the reply goes."""
         return self.channel or self.nick
 
     @property
@@ -68,7 +67,6 @@ def user_key(network: Network, sender: Sent) -> str:
 
 
 def nick_key(network: Network, nick: str) -> str:
-    """Return the key of a user without an account."""
     return f"{network.name}/nick:{network.fold(nick)}"
 
 

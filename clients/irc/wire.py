@@ -130,7 +130,6 @@ def is_channel(name: str) -> bool:
 
 
 def is_target(name: str) -> bool:
-    """Tell whether ``name`` is exactly one channel or one nick."""
     return is_channel(name) or NICK.fullmatch(name) is not None
 
 

@@ -28,7 +28,6 @@ class Markers:
                 self._spellings[sign] = spelling
 
     def sign(self, spelling: str) -> str:
-        """The marker as it is in the stream."""
         return self.signs[self.tokens[spelling]] if spelling in self.tokens else spelling
 
     def spelled(self, text: str) -> str:
@@ -65,13 +64,11 @@ class StopMatcher:
         return shown
 
     def flush(self) -> str:
-        """Return the text that was held back."""
         shown, self._held = self._held, ""
         return shown
 
     @property
     def held(self) -> int:
-        """Characters that are held back."""
         return len(self._held)
 
 

@@ -39,7 +39,6 @@ class DeltaBuffer:
         return bool(self._texts)
 
     def add(self, piece: Text) -> None:
-        """Append text."""
         self._texts.append(piece.text)
         self._logprobs += piece.logprobs
 
@@ -68,7 +67,6 @@ class Reply:
 
     @property
     def stop_string(self) -> str | None:
-        """The stop string that was found."""
         return self._stop.matched
 
     @property
@@ -78,7 +76,6 @@ class Reply:
 
     @property
     def calls(self) -> int:
-        """Number of complete tool calls."""
         return self._parser.calls
 
     @property

@@ -176,7 +176,6 @@ def _busy() -> DownloadError:
 
 
 def _report_text(report: ImportReport, source: str, seconds: float) -> str:
-    """List the counts, and the failed pages by title."""
     counts = report.counts
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
     read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed

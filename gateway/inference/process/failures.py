@@ -68,7 +68,6 @@ class LifeEnd:
 
 
 def stopped(kind: Literal["asked", "idle"]) -> LifeEnd:
-    """The end of a healthy child."""
     error = ModelUnavailableError("the model host was stopped; try again", retry_after=RETRY_SECONDS)
     return LifeEnd(kind, error)
 

@@ -120,7 +120,6 @@ class HostLink:
         self._conclude(crashed(what, self.process.last_words, killed=stopped))
 
     def farewell(self) -> bytes:
-        """The line that asks the host to shut down."""
         return protocol.encode(protocol.Shutdown(id=self._control_id()))
 
     def _control_id(self) -> str:

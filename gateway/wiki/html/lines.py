@@ -56,7 +56,6 @@ class Lines:
         self._inline.append(mark)
 
     def end_line(self) -> None:
-        """End the current paragraph, item or heading."""
         text = self.take_line()
         if not text:
             return
@@ -69,7 +68,6 @@ class Lines:
             self._add("text", text)
 
     def take_line(self) -> str:
-        """Remove and return the current line."""
         text = _tidy("".join(self._inline)) if self._inline else ""
         self._inline.clear()
         return text

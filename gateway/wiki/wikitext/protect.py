@@ -74,7 +74,6 @@ def protect(text: str) -> tuple[str, list[ProtectedText]]:
 
 
 def restore(text: str, protected: list[ProtectedText]) -> str:
-    """Put back what :func:`protect` set aside."""
     return _PLACEHOLDER.sub(lambda match: protected[int(match[1])].text, text)
 
 
