@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,20 +50,16 @@ def new_server(model: Path | str, **settings: object) -> Iterator[Server]:
 
 
 class BareHost:
-    """A model host driven through its pipes, without a gateway.
+    """A model host driven through its pipes, without a gateway."""
 
-    It starts on construction; ``started`` is the time of that on the clock of ``time.perf_counter``.
-    """
-
-    def __init__(self, model: Path, *flags: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, model: Path, *flags: str) -> None:
         command = [sys.executable, "-m", "model_host", "--model", str(model), "--parent", str(os.getpid())]
-        self.started = time.perf_counter()
         self.process = subprocess.Popen(
             [*command, *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": str(ROOT)} | dict(env or {}),
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
         self._number = 0
 
@@ -95,6 +91,5 @@ class BareHost:
         self.process.wait()
 
     def close(self) -> None:
-        """End the host now."""
         self.process.kill()
         self.process.wait()

@@ -23,7 +23,6 @@ Prompts = list[tuple[int, int]]  # tokens of each prompt, and how many of them w
 
 
 def share(prompts: Prompts) -> float:
-    """Return the share of cached tokens."""
     return sum(cached for _, cached in prompts) / max(1, sum(tokens for tokens, _ in prompts))
 
 

@@ -17,15 +17,14 @@ import json
 import math
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 import zstandard
 
@@ -51,117 +50,82 @@ _MEDIAN_BYTES = 3000
 _SIGMA = 0.8
 
 
-class WikiPage(NamedTuple):
-    """``target`` is set for a redirect."""
-
-    title: str
-    text: str
-    target: str | None = None
-
-
 class Wiki:
-    """A wiki of ``pages`` pages, redirects included. The median page has ``median`` bytes."""
+    """A wiki of ``pages`` pages, redirects included."""
 
-    def __init__(self, pages: int, seed: int = 1, median: int = _MEDIAN_BYTES) -> None:
-        self._random = random.Random(seed)
-        self._median = median
-        self._words = self._vocabulary()
-        self._weights = list(accumulate(1.0 / (rank + 2.7) for rank in range(len(self._words))))
-        self.titles = self._make_titles(pages)
+    def __init__(self, pages: int) -> None:
+        chance = self._random = random.Random(1)
+        words = dict.fromkeys(_COMMON.split())
+        while len(words) < _VOCABULARY:
+            words["".join(chance.choices(_SYLLABLES, k=chance.choice((2, 2, 3, 3, 4))))] = None
+        self._words = list(words)
+        self._weights = list(accumulate(1.0 / (rank + 2.7) for rank in range(_VOCABULARY)))
+        titles: dict[str, None] = {}
+        while len(titles) < pages:
+            title = " ".join(chance.choices(self._words[200:], k=chance.choice((1, 2, 2, 3))))
+            titles[title[0].upper() + title[1:]] = None
+        self.titles = list(titles)
 
-    def pages(self) -> Iterator[WikiPage]:
-        """Yield all pages in the order of the export."""
-        previous = ""
-        for number, title in enumerate(self.titles):
-            choice = self._random.random()
-            if number > 10 and choice < _REDIRECT_SHARE:
-                target = self.titles[self._random.randrange(number)]
-                yield WikiPage(title, f"#REDIRECT [[{target}]]", target)
-            elif previous and choice > 1 - _COPY_SHARE:
-                yield WikiPage(title, previous)
-            else:
-                previous = self._page(title, number)
-                yield WikiPage(title, previous)
+    def write(self, path: Path) -> None:
+        text = ""
+        with path.open("wb") as file, zstandard.ZstdCompressor(level=1).stream_writer(file) as out:
+            out.write(HEAD.encode())
+            for number, title in enumerate(self.titles):
+                choice = self._random.random()
+                if number > 10 and choice < _REDIRECT_SHARE:
+                    target = self.titles[self._random.randrange(number)]
+                    redirect = page(title, f"#REDIRECT [[{target}]]", number + 1, redirect=target)
+                    out.write(redirect.encode())
+                    continue
+                text = text if text and choice > 1 - _COPY_SHARE else self._page(title, number)
+                out.write(page(title, text, number + 1).encode())
+            out.write(TAIL.encode())
 
     def words(self, count: int) -> list[str]:
         """Return random words, distributed as in texts."""
         return self._random.choices(self._words, cum_weights=self._weights, k=count)
 
-    def _vocabulary(self) -> list[str]:
-        made = dict.fromkeys(_COMMON.split())
-        while len(made) < _VOCABULARY:
-            made["".join(self._random.choices(_SYLLABLES, k=self._random.choice((2, 2, 3, 3, 4))))] = None
-        return list(made)
-
-    def _make_titles(self, count: int) -> list[str]:
-        made: dict[str, None] = {}
-        rare = self._words[200:]
-        while len(made) < count:
-            words = self._random.choices(rare, k=self._random.choice((1, 2, 2, 3)))
-            title = " ".join(words)
-            made[title[0].upper() + title[1:]] = None
-        return list(made)
+    def _line(self, count: int, joint: str = " ") -> str:
+        return joint.join(self.words(count))
 
     def _page(self, title: str, number: int) -> str:
-        size = min(200_000, int(self._random.lognormvariate(math.log(self._median), _SIGMA)))
-        parts = [
-            f"{{{{Infobox|name={title}|year={1960 + number % 60}}}}}\n'''{title}''' is ",
-            self._sentences(40),
-        ]
-        length = sum(map(len, parts))
-        make = (self._section, self._section, self._list, self._table, self._code)
-        while length < size:
-            parts.append(self._random.choice(make)())
-            length += len(parts[-1])
-        parts.append(f"\n\n[[Category:{self.words(1)[0]}]]\n")
-        return "".join(parts)
+        size = min(200_000, int(self._random.lognormvariate(math.log(_MEDIAN_BYTES), _SIGMA)))
+        text = (
+            f"{{{{Infobox|name={title}|year={1960 + number % 60}}}}}\n'''{title}''' is {self._sentences(40)}"
+        )
+        while len(text) < size:
+            text += self._block(self._random.randrange(5))
+        return f"{text}\n\n[[Category:{self.words(1)[0]}]]\n"
+
+    def _block(self, kind: int) -> str:
+        """A list, a table, code, or else a section."""
+        if kind == 0:
+            return "\n" + "\n".join(f"* {self._line(8)}" for _ in range(5)) + "\n"
+        if kind == 1:
+            rows = "\n".join(f"|-\n| {self._line(4, ' || ')}" for _ in range(5))
+            return f'\n{{| class="wikitable"\n! a !! b !! c !! d\n{rows}\n|}}\n'
+        if kind == 2:
+            return f'\n<syntaxhighlight lang="c">\n{self._line(12, " + ")};\n</syntaxhighlight>\n'
+        return f"\n\n== {self._line(2)} ==\n{self._sentences(60)}\n\n{self._sentences(40)}"
 
     def _sentences(self, count: int) -> str:
         words = self.words(count)
         for index in range(9, count, 13):
             words[index] += ".<ref>source</ref>"
-        if count > 20:
-            words[5] = f"[[{self._random.choice(self.titles)}|{words[5]}]]"
-            words[15] = f"''{words[15]}''"
+        words[5] = f"[[{self._random.choice(self.titles)}|{words[5]}]]"
+        words[15] = f"''{words[15]}''"
         return " ".join(words) + "."
-
-    def _section(self) -> str:
-        return f"\n\n== {' '.join(self.words(2))} ==\n{self._sentences(60)}\n\n{self._sentences(40)}"
-
-    def _list(self) -> str:
-        return "\n" + "\n".join("* " + " ".join(self.words(8)) for _ in range(5)) + "\n"
-
-    def _table(self) -> str:
-        rows = "\n".join("|-\n| " + " || ".join(self.words(4)) for _ in range(5))
-        return f'\n{{| class="wikitable"\n! a !! b !! c !! d\n{rows}\n|}}\n'
-
-    def _code(self) -> str:
-        return f'\n<syntaxhighlight lang="c">\n{" + ".join(self.words(12))};\n</syntaxhighlight>\n'
-
-
-def write_dump(path: Path, pages: int) -> None:
-    with path.open("wb") as file, zstandard.ZstdCompressor(level=1).stream_writer(file) as out:
-        out.write(HEAD.encode())
-        for number, each in enumerate(Wiki(pages).pages(), 1):
-            out.write(page(each.title, each.text, number, redirect=each.target).encode())
-        out.write(TAIL.encode())
 
 
 def import_dump(dump: Path, data_dir: Path) -> None:
     """Run the real command and print what it took."""
     command = [sys.executable, "-m", "gateway.cli.main", "import-wiki", "--json"]
-    command += ["--data-dir", str(data_dir), str(dump)]
     started = time.perf_counter()
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, cwd=ROOT)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        printed = out.read()
-    seconds = time.perf_counter() - started
-    if process.returncode:
-        sys.exit(f"the import ended with status {process.returncode}")
-    counts = json.loads(printed)["counts"]
+    done = subprocess.run(
+        [*command, "--data-dir", str(data_dir), str(dump)], cwd=ROOT, stdout=subprocess.PIPE, check=True
+    )
+    seconds, usage = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    counts = json.loads(done.stdout)["counts"]
     read = sum(counts[name] for name in ("added", "updated", "unchanged", "redirects", "failed"))
     print(f"{read} pages in {seconds:.1f} s: {read / seconds:.0f} pages/s; {counts}")
     print(
@@ -222,7 +186,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         dump, data_dir = folder / f"{arguments.pages}.xml.zst", folder / f"data-{arguments.pages}"
         if not dump.exists():
-            write_dump(dump, arguments.pages)
+            Wiki(arguments.pages).write(dump)
         print(f"dump: {dump.stat().st_size / 1e6:.0f} MB packed")
         import_dump(dump, data_dir)
         database = data_dir / "hearth.db"

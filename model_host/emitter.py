@@ -26,7 +26,6 @@ class EventEmitter:
         self._lines.append(protocol.encode(event))
 
     def flush(self) -> None:
-        """Write the collected lines."""
         if self._lines:
             lines, self._lines = self._lines, []
             self._output.write(lines)
@@ -43,7 +42,6 @@ class EventEmitter:
                 sequence.buffer.add(piece)
 
     def send(self, sequence: SequenceState) -> None:
-        """Emit the buffered text."""
         if sequence.buffer:
             text = sequence.buffer.take(time.monotonic())
             self.emit(protocol.Delta(sequence.id, text.text, sequence.unreported, text.logprobs))

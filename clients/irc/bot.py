@@ -14,11 +14,12 @@ from clients.irc import __version__
 from clients.irc.commands import COMMANDS, CommandContext, run_command
 from clients.irc.config import Config, api_key
 from clients.irc.gateway import Gateway, GatewayError
+from clients.irc.limits import Buckets
 from clients.irc.link import CtcpQuery, Event, Message, NickChange, Sent, Typing
 from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.network import Network
 from clients.irc.questions import Questions
-from clients.irc.requests import Buckets, Request, nick_key, user_key
+from clients.irc.requests import Request, nick_key, user_key
 from clients.irc.wire import clean
 
 _GRACE_SECONDS = 5.0  # for open questions when the program stops
@@ -92,7 +93,6 @@ class Tasks:
             log.error("a task failed unexpectedly", exc_info=error)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until all tasks have ended, but no longer than this."""
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
 
@@ -160,7 +160,6 @@ class Bot:
                 raise error
 
     def handle(self, network: Network, event: Event) -> None:
-        """Handle an event of a network."""
         match event:
             case Message() if self._hears(network, event):
                 self._on_message(network, event)

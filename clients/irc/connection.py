@@ -142,7 +142,6 @@ class NegotiatingClient(ISUPPORTSupport, TaggedMessageSupport):  # type: ignore[
     login: Login | None = None
 
     def fail(self, reason: str) -> None:
-        """End the connection for this reason."""
         raise NotImplementedError
 
     def _reset_attributes(self) -> None:

@@ -136,7 +136,6 @@ class Gateway:
         await self._call("PATCH", f"/v1/conversations/{conversation}", dict, {field: value})
 
     async def erase(self, conversation: str) -> None:
-        """Erase a conversation."""
         await self._call("DELETE", f"/v1/conversations/{conversation}", dict)
 
     async def check(self) -> None:

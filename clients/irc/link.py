@@ -190,7 +190,6 @@ class Link(NegotiatingClient):
 
     @property
     def knows_accounts(self) -> bool:
-        """Whether the server sends the services account with each message."""
         return "account-tag" in self.enabled
 
     @property

@@ -140,7 +140,6 @@ class Memory:
         return None if request.user in self._state.forgotten else request.user
 
     async def converse(self, request: Request, text: str, request_id: str, on_place: OnPlace) -> Answer:
-        """Answer within the place's conversation."""
         async with self._locks[request.place]:
             await self._keep_overheard(request)
             return await self._in_conversation(
@@ -172,7 +171,6 @@ class Memory:
         return len(lines) % _BATCH == 0
 
     async def keep_overheard(self, request: Request) -> None:
-        """Add the buffered lines of the place to its conversation."""
         async with self._locks[request.place]:
             await self._keep_overheard(request)
 

@@ -10,8 +10,9 @@ import structlog
 
 from clients.irc.config import BotConfig, ChannelConfig, NetworkConfig, ReplyConfig
 from clients.irc.connection import Endpoint
+from clients.irc.limits import Backoff
 from clients.irc.link import CtcpQuery, Event, Link, LinkError, MembershipChange, NickChange, Registered
-from clients.irc.outbox import Backoff, Line, Outbox
+from clients.irc.outbox import Line, Outbox
 from clients.irc.wire import Mask, clean, ctcp_reply, is_channel, is_target, message, room, with_link
 
 # After a connection that lasted this long, the next wait is the shortest one again.
@@ -129,11 +130,11 @@ class Network:
             clean(text),
             clean(link),
             characters=self._replies.characters,
-            room=room(mask, "PRIVMSG", target),
+            room=room(mask, target),
             lines=self._replies.lines,
         )
         until = asyncio.get_running_loop().time() + self._replies.keep_seconds
-        self.outbox.put([Line(command="PRIVMSG", target=target, text=piece, until=until) for piece in pieces])
+        self.outbox.put([Line(target=target, text=piece, until=until) for piece in pieces])
         return rest
 
     def answer_query(self, query: CtcpQuery, text: str) -> None:
@@ -168,7 +169,7 @@ class Network:
         if link is None:
             return False
         try:
-            await link.send(message(link.mask, line.command, line.target, line.text))
+            await link.send(message(link.mask, line.target, line.text))
         except LinkError:
             return False
         return True

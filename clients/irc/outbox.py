@@ -1,16 +1,16 @@
-"""The pace of a network: the queue of lines to send, in order and not faster than servers tolerate, and backoff."""
+"""The queue of lines to send to a network, in order and not faster than servers tolerate."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Awaitable, Callable
 
 import structlog
 from msgspec import Struct
 
-from clients.irc.wire import Command, UnsafeLineError
+from clients.irc.limits import Backoff, Buckets
+from clients.irc.wire import UnsafeLineError
 
 _MOST_LINES = 200
 # Between failed sends. A send may fail without ever suspending, when the connection is closed already.
@@ -23,7 +23,6 @@ log = structlog.get_logger(__name__)
 class Line(Struct, frozen=True, kw_only=True):
     """One message to one target. It expires at ``until`` on the loop's clock."""
 
-    command: Command
     target: str
     text: str
     until: float
@@ -46,12 +45,9 @@ class Outbox:
     ) -> None:
         self._send = send
         self._open_to = open_to
-        self._burst = burst
-        self._seconds = seconds_per_line
+        self._pace = Buckets(burst, seconds_per_line)
         self._lines: deque[Line] = deque()
         self._changed = asyncio.Event()
-        self._tokens = float(burst)
-        self._filled_at = 0.0
         self.dropped = 0
 
     @property
@@ -73,14 +69,9 @@ class Outbox:
 
     def take_idle(self) -> bool:
         """Return whether an unimportant line may be sent now: nothing waits and the pace has room. Count it as sent."""
-        self._fill()
-        if self._lines or self._tokens < 2:
-            return False
-        self._tokens -= 1
-        return True
+        return not self._lines and not self._pace.take("", least=2)
 
     async def run(self) -> None:
-        """Send until cancelled."""
         backoff = Backoff(_RETRY_FIRST_SECONDS, _RETRY_MOST_SECONDS)
         while True:
             self._changed.clear()
@@ -89,11 +80,9 @@ class Outbox:
             if line is None:
                 await self._wait_for_change()
                 continue
-            self._fill()
-            if self._tokens < 1:
-                await asyncio.sleep((1 - self._tokens) * self._seconds)
+            if wait := self._pace.take(""):
+                await asyncio.sleep(wait)
                 continue
-            self._tokens -= 1
             try:
                 gone = await self._send(line)
             except UnsafeLineError as error:
@@ -120,36 +109,3 @@ class Outbox:
             log.warning("a line could not be sent in time and is dropped", target=line.target)
             self.dropped += 1
             self._lines.remove(line)
-
-    def _fill(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._seconds == 0:
-            self._tokens = float(self._burst)
-        else:
-            earned = (now - self._filled_at) / self._seconds
-            self._tokens = min(float(self._burst), self._tokens + earned)
-        self._filled_at = now
-
-
-class Backoff:
-    """Waits that double from ``first`` to at most ``most`` seconds; each is between half of that and all of it.
-
-    The jitter keeps many clients of one server from coming back in the same second.
-    """
-
-    def __init__(self, first: float, most: float, rng: random.Random | None = None) -> None:
-        self._first = first
-        self._most = most
-        self._rng = rng or random.Random()
-        self._attempts = 0
-
-    def next(self) -> float:
-        """Return the seconds to wait now."""
-        # The exponent is bounded because a larger power would overflow a float.
-        full = min(self._most, self._first * 2.0 ** min(self._attempts, 32))
-        self._attempts += 1
-        return full * self._rng.uniform(0.5, 1.0)
-
-    def reset(self) -> None:
-        """Begin with the shortest wait again."""
-        self._attempts = 0

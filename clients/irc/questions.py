@@ -17,10 +17,11 @@ import structlog
 
 from clients.irc.config import Config, Mode
 from clients.irc.gateway import Answer, Citation, Gateway, GatewayError
+from clients.irc.limits import Buckets, LatestDict
 from clients.irc.memory import Memory, StateError, instructions
 from clients.irc.network import Network
 from clients.irc.replies import failure, shaped, wait_messages
-from clients.irc.requests import Buckets, LatestDict, Queue, Request, Ticket, nick_key
+from clients.irc.requests import Queue, Request, Ticket, nick_key
 
 _WAIT_MESSAGES = 2  # during one question
 _REFUSAL_SECONDS = 60.0  # between two messages to a user who is over a limit

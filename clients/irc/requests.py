@@ -1,13 +1,10 @@
-"""Requests with their users and places, token buckets, and the queue of questions."""
+"""Requests with their users and places, and the queue of questions."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -15,11 +12,6 @@ from clients.irc.config import ChannelConfig
 from clients.irc.gateway import QueuePlace
 from clients.irc.link import Message, Sent
 from clients.irc.network import Network
-
-_MAX_BUCKETS = 4096
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Request(Struct, eq=False):
@@ -53,7 +45,6 @@ class Request(Struct, eq=False):
 
     @property
     def target(self) -> str:
-        """Where the reply goes."""
         return self.channel or self.nick
 
     @property
@@ -76,51 +67,7 @@ def user_key(network: Network, sender: Sent) -> str:
 
 
 def nick_key(network: Network, nick: str) -> str:
-    """Return the key of a user without an account."""
     return f"{network.name}/nick:{network.fold(nick)}"
-
-
-class LatestDict(OrderedDict[K, V]):
-    """Keeps the ``limit`` entries that were set last."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__()
-        self._limit = limit
-
-    def __setitem__(self, key: K, value: V) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > self._limit:
-            self.popitem(last=False)
-
-
-class Buckets:
-    """Token buckets by name: ``burst`` at once, then one every ``seconds``. ``clock`` is in seconds."""
-
-    def __init__(self, burst: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._burst = float(burst)
-        self._seconds = seconds
-        self._clock = clock
-        # Tokens, and when they were counted. A bucket that is evicted has usually been refilled by then.
-        self._buckets: LatestDict[str, tuple[float, float]] = LatestDict(_MAX_BUCKETS)
-
-    def take(self, name: str) -> float:
-        """Take a token and return 0; without one, return the seconds until there is one."""
-        tokens = self._tokens(name)
-        taken = tokens >= 1
-        self._buckets[name] = (tokens - taken, self._clock())
-        return 0.0 if taken else (1 - tokens) * self._seconds
-
-    def rename(self, old: str, new: str) -> None:
-        """Carry what ``old`` has used up over to ``new``; the emptier bucket counts."""
-        if old in self._buckets:
-            self._buckets[new] = (min(self._tokens(old), self._tokens(new)), self._clock())
-
-    def _tokens(self, name: str) -> float:
-        if name not in self._buckets:
-            return self._burst
-        tokens, counted = self._buckets[name]
-        return min(self._burst, tokens + (self._clock() - counted) / self._seconds)
 
 
 class Ticket(Struct, eq=False):

@@ -9,11 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import partial
-from typing import Literal
 
 from msgspec import Struct
-
-Command = Literal["PRIVMSG", "NOTICE"]
 
 CONTINUED = " ..."
 LINE_BYTES = 512  # RFC 2812, section 2.3: a whole line with its prefix and CR LF
@@ -133,33 +130,32 @@ def is_channel(name: str) -> bool:
 
 
 def is_target(name: str) -> bool:
-    """Tell whether ``name`` is exactly one channel or one nick."""
     return is_channel(name) or NICK.fullmatch(name) is not None
 
 
-def room(mask: Mask, command: Command, target: str) -> int:
-    """Return how many bytes of UTF-8 the text of one message may have."""
-    return LINE_BYTES - 2 - mask.bytes - len(f"{command} {target} :".encode())
+def room(mask: Mask, target: str) -> int:
+    """Return how many bytes of UTF-8 the text of one message (or notice, whose command is shorter) may have."""
+    return LINE_BYTES - 2 - mask.bytes - len(f"PRIVMSG {target} :".encode())
 
 
-def message(mask: Mask, command: Command, target: str, text: str) -> bytes:
+def message(mask: Mask, target: str, text: str) -> bytes:
     """Frame one message; ``text`` is cleaned, and cut where the line would be too long.
 
     Raises UnsafeLineError when the text is empty or the target is neither a channel nor a nick.
     """
-    plain = fitting(clean(text), room(mask, command, target))
+    plain = fitting(clean(text), room(mask, target))
     if not plain:
         raise UnsafeLineError("the message is empty")
-    return _framed(command, target, plain)
+    return _framed("PRIVMSG", target, plain)
 
 
 def ctcp_reply(mask: Mask, target: str, kind: str, text: str) -> bytes:
     """Frame the reply to a CTCP query: the only line with a control character in it, the delimiter ^A."""
-    plain = fitting(clean(f"{kind} {text}"), room(mask, "NOTICE", target) - 2)
+    plain = fitting(clean(f"{kind} {text}"), room(mask, target) - 2)
     return _framed("NOTICE", target, f"\x01{plain}\x01")
 
 
-def _framed(command: Command, target: str, text: str) -> bytes:
+def _framed(command: str, target: str, text: str) -> bytes:
     if not is_target(target):
         raise UnsafeLineError(f"{target!r} is neither a channel nor a nick")
     return checked(f"{command} {target} :{text}\r\n".encode())

@@ -46,7 +46,6 @@ def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedi
 
 
 def put(connection: apsw.Connection, item: Item, origin: str) -> None:
-    """Store or remove a page."""
     if isinstance(item, Gone):
         store.delete_title(connection, item.title)
     elif isinstance(item, NewRedirect):

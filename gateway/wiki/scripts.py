@@ -8,6 +8,8 @@ import re
 RAISED, RAISED_END, LOWERED, LOWERED_END = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
 
 _MARKS = re.compile(f"[{RAISED}-{LOWERED_END}]")
+# All marks of the readers: protect.py, infobox.py, lines.py and these.
+_RESERVED = re.compile("[\ufdd0-\ufdd7]")
 _ORDINAL = re.compile(f"{RAISED}(st|nd|rd|th){RAISED_END}", re.IGNORECASE)
 _INNERMOST = re.compile(
     f"{RAISED}([^{RAISED}-{LOWERED_END}]*){RAISED_END}|{LOWERED}([^{RAISED}-{LOWERED_END}]*){LOWERED_END}"
@@ -32,8 +34,8 @@ def show_scripts(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """Replace marks in the source, which have no meaning there."""
-    return _MARKS.sub("\ufffd", text)
+    """Drop NUL, and replace the noncharacters that the readers use as marks: they have no meaning in a source."""
+    return _RESERVED.sub("\ufffd", text.replace("\0", ""))
 
 
 def _shown(match: re.Match[str]) -> str:

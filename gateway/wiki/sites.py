@@ -18,7 +18,6 @@ _LONGEST_NAME = 100
 
 
 def named_site(name: str, base: str) -> Site:
-    """The site of an export with this name and main page."""
     return Site(site_name(name), page_address(base))
 
 

@@ -83,7 +83,6 @@ class SequenceState:
 
     @property
     def generated(self) -> int:
-        """Tokens sampled so far."""
         return len(self.tokens) - self.prompt_length
 
     @property

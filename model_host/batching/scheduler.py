@@ -50,7 +50,6 @@ class Scheduler:
 
     @property
     def full(self) -> bool:
-        """Whether no further request may wait."""
         return len(self.waiting) >= self._max_waiting
 
     @property
@@ -118,7 +117,6 @@ class Scheduler:
         self.waiting.append(sequence)
 
     def remove(self, sequence: SequenceState) -> None:
-        """Take out a sequence that has ended."""
         if sequence in self.waiting:
             self.waiting.remove(sequence)
         else:

@@ -106,7 +106,6 @@ class SlotTable:
 
     @property
     def free(self) -> int:
-        """Cells that nobody uses."""
         return self.size - self.used
 
     def find(self, tokens: Sequence[int], shared: int, owner: str) -> tuple[Slot | None, int]:
@@ -227,7 +226,6 @@ class SlotTable:
         return sorted(idle, key=lambda slot: -slot.used_at)
 
     def forget(self, owner: str) -> None:
-        """Drop what is cached of an owner."""
         for slot in self.cached():
             if slot.owner == owner:
                 self._clear(slot)

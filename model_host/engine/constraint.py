@@ -34,7 +34,6 @@ class Constraint:
         return self._matcher.allows(token, self._vocabulary.piece(token))
 
     def accept(self, token: int) -> None:
-        """Append an allowed token to the text."""
         if token not in self._endings:
             self._matcher.accept(token, self._vocabulary.piece(token))
 

@@ -257,7 +257,6 @@ class Engine:
         return f"{self.weights.fingerprint} {self.weights.build} f16 window-full"
 
     def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
-        """The event that reports the loaded model."""
         ready = self.weights.ready(
             pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads
         )

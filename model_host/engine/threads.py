@@ -59,7 +59,6 @@ def _seconds(batch: Callable[[], None], clock: Callable[[], float]) -> float:
 
 
 def fastest(speeds: Speeds) -> Plan:
-    """The best number of threads for each measured size."""
     return {size: max(known, key=known.__getitem__) for size, known in speeds.items()}
 
 

@@ -132,7 +132,6 @@ class Vocabulary:
 
     @cached_property
     def control_pattern(self) -> re.Pattern[str]:
-        """Matches the spelling of any control token."""
         spellings = sorted({self.text(token) for token in self._reserved} - {""}, key=len, reverse=True)
         first = "".join(sorted({re.escape(spelling[0]) for spelling in spellings}))
         # The look-ahead is for speed: there may be thousands of spellings, and few places where one begins.
@@ -151,12 +150,10 @@ class Vocabulary:
 
     @property
     def eos(self) -> str:
-        """Text of the end-of-text token."""
         return self.text(llama_cpp.llama_vocab_eos(self.handle))
 
     @property
     def ending_ids(self) -> list[int]:
-        """Every token that ends a generation."""
         self._scan.join()
         return self._endings
 

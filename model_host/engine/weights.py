@@ -42,7 +42,6 @@ class Weights:
 
     @property
     def architecture(self) -> str:
-        """The architecture, such as ``gemma3``."""
         return self.meta("general.architecture") or "unknown"
 
     @property
@@ -53,7 +52,6 @@ class Weights:
     def ready(
         self, *, pid: int, n_ctx: int, n_parallel: int, threads: int, dimensions: int = 0
     ) -> protocol.Ready:
-        """The event that reports the loaded model."""
         return protocol.Ready(
             protocol=protocol.PROTOCOL_VERSION,
             pid=pid,
@@ -74,7 +72,6 @@ class Weights:
         )
 
     def meta(self, key: str) -> str | None:
-        """A metadata value as text."""
         buffer = ctypes.create_string_buffer(1024)
         length = llama_cpp.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
         return buffer.value.decode("utf-8", "replace") if length >= 0 else None
@@ -104,7 +101,6 @@ class AbortSwitch:
         return self._flag[0] == b"\1"
 
     def install(self, context: llama_cpp.llama_context_p) -> None:
-        """Attach the switch to a context."""
         llama_cpp.llama_set_abort_callback(context, self._callback, ctypes.cast(self._flag, ctypes.c_void_p))
 
     def throw(self) -> None:
@@ -112,7 +108,6 @@ class AbortSwitch:
         self._flag[0] = b"\1"
 
     def reset(self) -> None:
-        """Undo an earlier :meth:`throw`."""
         self._flag[0] = b"\0"
 
 

@@ -87,7 +87,6 @@ class Placeholders:
         return f"{OPEN}{self._nonce}.0.{self._numbers[text]:05d}{CLOSE}" if text else text
 
     def number(self, text: str) -> int:
-        """The index of a field."""
         return self._numbers[text]
 
 

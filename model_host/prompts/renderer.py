@@ -50,7 +50,6 @@ class TemplateWorker:
         return answer["text"]
 
     def close(self) -> None:
-        """End the process."""
         with self._lock:
             self._kill()
 

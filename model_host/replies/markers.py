@@ -1,13 +1,13 @@
-"""Control tokens in a stream of text: each is one character that no text can contain. Pure.
+"""Markers in a stream of text: control tokens, stop strings, and text that may begin one. Pure.
 
-Decoded UTF-8 has no lone surrogates, so each lone surrogate in the stream is a control token. A marker that is a token
-of the vocabulary counts only as that token; spelled out by other tokens it is text. Any other marker is looked for in
-the text.
+A control token is one character that no text can contain: decoded UTF-8 has no lone surrogates, so each lone surrogate
+in the stream is a control token. A marker that is a token of the vocabulary counts only as that token; spelled out by
+other tokens it is text. Any other marker is looked for in the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 _FIRST = 0xDC00
 
@@ -28,7 +28,6 @@ class Markers:
                 self._spellings[sign] = spelling
 
     def sign(self, spelling: str) -> str:
-        """The marker as it is in the stream."""
         return self.signs[self.tokens[spelling]] if spelling in self.tokens else spelling
 
     def spelled(self, text: str) -> str:
@@ -38,3 +37,44 @@ class Markers:
     def hidden(self, text: str) -> str:
         """``text`` without its control tokens."""
         return "".join(character for character in text if character not in self._spellings)
+
+
+class StopMatcher:
+    """Cuts a stream of text at the first stop string, and holds back text that may begin one."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = tuple(stops)
+        self._held = ""
+        self.matched: str | None = None
+
+    def push(self, text: str) -> str:
+        """Add text; return what is safe to show. After a match, in :attr:`matched`, the rest is dropped."""
+        if self.matched is not None:
+            return ""
+        self._held += text
+        hits = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
+        if hits:
+            # The earliest match wins, then the longest, so that the order of the stop strings does not matter.
+            at, self.matched = min(hits, key=lambda hit: (hit[0], -len(hit[1])))
+            shown, self._held = self._held[:at], ""
+            return shown
+        keep = max((overlap(self._held, stop) for stop in self._stops), default=0)
+        cut = len(self._held) - keep
+        shown, self._held = self._held[:cut], self._held[cut:]
+        return shown
+
+    def flush(self) -> str:
+        shown, self._held = self._held, ""
+        return shown
+
+    @property
+    def held(self) -> int:
+        return len(self._held)
+
+
+def overlap(text: str, marker: str) -> int:
+    """Length of the longest proper prefix of ``marker`` that ends ``text``, and may grow to the marker."""
+    for length in range(min(len(marker) - 1, len(text)), 0, -1):
+        if text.endswith(marker[:length]):
+            return length
+    return 0

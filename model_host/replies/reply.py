@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from model_host.protocol import TokenLogprob
-from model_host.replies.markers import Markers
+from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
-from model_host.replies.text import StopMatcher
 
 DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply; people do not read faster
 
@@ -40,7 +39,6 @@ class DeltaBuffer:
         return bool(self._texts)
 
     def add(self, piece: Text) -> None:
-        """Append text."""
         self._texts.append(piece.text)
         self._logprobs += piece.logprobs
 
@@ -69,7 +67,6 @@ class Reply:
 
     @property
     def stop_string(self) -> str | None:
-        """The stop string that was found."""
         return self._stop.matched
 
     @property
@@ -79,7 +76,6 @@ class Reply:
 
     @property
     def calls(self) -> int:
-        """Number of complete tool calls."""
         return self._parser.calls
 
     @property

@@ -12,8 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from model_host.replies.markers import Markers
-from model_host.replies.text import overlap
+from model_host.replies.markers import Markers, overlap
 from model_host.replies.tool_forms import THOUGHTS, ToolForm
 from model_host.replies.tool_readers import CallReader, MalformedCallError
 

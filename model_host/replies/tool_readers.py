@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from model_host.replies.markers import Markers
-from model_host.replies.text import overlap
+from model_host.replies.markers import Markers, overlap
 from model_host.replies.tool_forms import ToolForm
 
 MAX_NESTING = 64
@@ -134,7 +133,6 @@ class CallReader:
         self._name = name
 
     def _check(self) -> None:
-        """Check the arguments as a whole."""
         _decoded("".join(self._arguments), dict[str, Any], "its arguments are not a valid JSON object")
         self._complete = True
 
@@ -213,7 +211,6 @@ class CallReader:
         self._emit(value)
 
     def _gemma_string(self) -> TextParser:
-        """Text between two quote markers."""
         self.rest = self.rest[len(self._quote) :]
         text = self._emit('"')
         while self._quote not in self.rest:

@@ -45,11 +45,9 @@ class Output:
             return True
 
     def ticket(self, request_id: str) -> Ticket | None:
-        """The open request with that id, if there is one that has a ticket."""
         return self._open.get(request_id)
 
     def mark_forgotten(self, owner: str) -> None:
-        """Mark the open requests of an owner as forgotten."""
         with self._table_lock:
             for ticket in self._open.values():
                 if ticket is not None and getattr(ticket.request, "owner", None) == owner:

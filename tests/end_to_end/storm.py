@@ -1,4 +1,4 @@
-"""Clients that ask without a pause while their model host is killed or stopped, for tests and benchmarks."""
+"""Clients that ask without a pause while their model host is killed or stopped."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ class Storm:
         self._heard_at = 0.0  # when the last text came
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._client, args=(n,)) for n in range(clients)]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.replies} replies, {self.retriable} retriable errors, {len(self.wrong)} others, "
+            f"longest gap {self.longest_gap:.1f} s"
+        )
 
     def __enter__(self) -> Self:
         for thread in self._threads:

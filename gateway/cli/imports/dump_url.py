@@ -105,7 +105,6 @@ class Download:
         return self.path
 
     def remove(self) -> None:
-        """Delete the file: it was imported, or is unusable."""
         self.path.unlink(missing_ok=True)
         self._version_file.unlink(missing_ok=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
@@ -15,15 +16,15 @@ from gateway.base.private import make_private
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.files import locked
 from gateway.cli.common.options import json_option, local_options, settings_of
-from gateway.cli.common.text import say
+from gateway.cli.common.text import say, table
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
-from gateway.cli.imports.report import notices, report_text
-from gateway.config.settings import Settings
+from gateway.config.settings import Settings, WikiSettings
 from gateway.store.db import Database
 from gateway.store.wiki.imports import other_origins
 from gateway.wiki.dumps.compressed import open_dump
 from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport, origin_of
+from gateway.wiki.sites import UNKNOWN_ADDRESS, page_address
 
 _FOLDER = "imports"
 
@@ -71,8 +72,8 @@ def import_wiki(
     if as_json:
         say(msgspec.json.encode({**msgspec.to_builtins(report), "seconds": round(seconds, 3)}))
     elif not quiet:
-        say(report_text(report, source, seconds))
-    for notice in notices(report, settings.wiki, others):
+        say(_report_text(report, source, seconds))
+    for notice in _notices(report, settings.wiki, others):
         bar.say(notice)
 
 
@@ -172,3 +173,57 @@ def _busy() -> DownloadError:
         code="import_running",
         status=503,
     )
+
+
+def _report_text(report: ImportReport, source: str, seconds: float) -> str:
+    counts = report.counts
+    read = counts.added + counts.updated + counts.unchanged + counts.redirects
+    read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed
+    name = report.site.sitename or report.site.dbname
+    rows = [
+        ["added", str(counts.added)],
+        ["updated", str(counts.updated)],
+        ["unchanged", str(counts.unchanged)],
+        ["redirects", f"{counts.redirects}, {counts.redirects_changed} of them new or changed"],
+        ["in other namespaces", str(counts.other_namespaces)],
+        ["not wikitext", str(counts.not_wikitext)],
+        ["text deleted", str(counts.deleted)],
+        ["failed", str(counts.failed)],
+        ["removed", str(counts.removed)],
+    ]
+    lines = [
+        f"{name or source}: {read} pages read in {seconds:.1f} s"
+        + (f", {report.resumed_after} of them by an earlier run" if report.resumed_after else ""),
+        table(rows),
+    ]
+    lines += [f"failed: {failure.title}: {failure.reason}" for failure in counts.failures]
+    if counts.failed > len(counts.failures):
+        lines.append(f"and {counts.failed - len(counts.failures)} more that failed")
+    return "\n".join(lines)
+
+
+def _notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
+    """Notices: the sample was removed, links lead elsewhere, or two wikis are mixed."""
+    found = []
+    if report.counts.sample_removed:
+        found.append(
+            f"the import replaced the built-in sample wiki ({report.counts.sample_removed} pages and redirects), "
+            "which is not loaded again"
+        )
+    address = page_address(report.site.base)
+    if settings.page_url and address and address != settings.page_url:
+        found.append(
+            f"citations link to {settings.page_url}, as wiki.page_url says, but this wiki's pages are at {address}: "
+            "remove the setting"
+        )
+    if not settings.page_url and not address:
+        found.append(
+            f"citations link to {UNKNOWN_ADDRESS}, because the export does not say where the wiki is: "
+            "set wiki.page_url"
+        )
+    for origin, count in others.items():
+        found.append(
+            f"the store also has {count} pages and redirects of `{origin}`; where titles are the same, the page "
+            "imported last replaces the other"
+        )
+    return found

@@ -69,7 +69,6 @@ class Breaker:
         return left if left > 0 else None
 
     def refusal(self) -> ModelUnavailableError | None:
-        """The error while starts are rejected."""
         left = self.retry_after()
         if left is None:
             return None

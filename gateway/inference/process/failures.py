@@ -67,21 +67,18 @@ class LifeEnd:
 
 
 def stopped(kind: Literal["asked", "idle"]) -> LifeEnd:
-    """The end of a healthy child."""
     error = ModelUnavailableError("the model host was stopped; try again", retry_after=RETRY_SECONDS)
     return LifeEnd(kind, error)
 
 
-def crashed(what: str, last_words: str | None = None) -> LifeEnd:
-    """The end of a child that ``what`` (died, hung, or broke the protocol); ``last_words`` is its last stderr line."""
-    return LifeEnd("crashed", _sudden_end(what, last_words))
+def crashed(what: str, last_words: str | None = None, *, killed: bool = False) -> LifeEnd:
+    """The end of a child that ``what`` (died, hung, or broke the protocol); ``last_words`` is its last stderr line.
 
-
-def hung(what: str, last_words: str | None, *, stopped: bool) -> LifeEnd:
-    """The end of a child without signs of life; ``stopped``: another program has suspended it."""
-    if stopped:
-        return LifeEnd("killed", _sudden_end(f"was stopped by another program and {what}", last_words))
-    return crashed(what, last_words)
+    ``killed``: another program has ended or suspended it.
+    """
+    said = f"; its last line was: {last_words}" if last_words else ""
+    error = ModelUnavailableError(f"the model host {what}{said}", retry_after=RETRY_SECONDS)
+    return LifeEnd("killed" if killed else "crashed", error)
 
 
 def died(code: int, last_words: str | None, *, out_of_memory: bool) -> LifeEnd:
@@ -91,8 +88,7 @@ def died(code: int, last_words: str | None, *, out_of_memory: bool) -> LifeEnd:
     """
     # A host ends with 0 only when asked to.
     killed = code == 0 or (-code in _FROM_OUTSIDE and not (-code == signal.SIGKILL and out_of_memory))
-    error = _sudden_end(describe_exit(code, out_of_memory=out_of_memory), last_words)
-    return LifeEnd("killed" if killed else "crashed", error)
+    return crashed(describe_exit(code, out_of_memory=out_of_memory), last_words, killed=killed)
 
 
 def describe_exit(code: int, *, out_of_memory: bool = False) -> str:
@@ -107,11 +103,6 @@ def describe_exit(code: int, *, out_of_memory: bool = False) -> str:
         name = f"signal {-code}"
     hint = " because memory ran out" if out_of_memory and -code == signal.SIGKILL else ""
     return f"was killed by {name}{hint}"
-
-
-def _sudden_end(what: str, last_words: str | None) -> ModelUnavailableError:
-    said = f"; its last line was: {last_words}" if last_words else ""
-    return ModelUnavailableError(f"the model host {what}{said}", retry_after=RETRY_SECONDS)
 
 
 def load_failure(event: Failed) -> ModelUnavailableError:

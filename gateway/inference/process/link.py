@@ -17,7 +17,6 @@ from gateway.inference.process.failures import (
     LifeEnd,
     crashed,
     died,
-    hung,
     load_failure,
 )
 from gateway.inference.process.heartbeat import Heartbeat
@@ -116,10 +115,11 @@ class HostLink:
 
     async def _watch(self) -> None:
         what = await self.heartbeat.watch()
-        self._conclude(hung(what, self.process.last_words, stopped=self.process.stopped))
+        stopped = self.process.stopped
+        what = f"was stopped by another program and {what}" if stopped else what
+        self._conclude(crashed(what, self.process.last_words, killed=stopped))
 
     def farewell(self) -> bytes:
-        """The line that asks the host to shut down."""
         return protocol.encode(protocol.Shutdown(id=self._control_id()))
 
     def _control_id(self) -> str:

@@ -97,7 +97,6 @@ class OpenRequests:
         self._closed = error
 
     def fail_all(self, error: HearthError) -> None:
-        """End every open request with ``error``."""
         for request_id in list(self._open):
             self.drop(request_id, fresh(error))
 

@@ -76,7 +76,6 @@ class ThreadPlans:
             log.warning("thread_plan_not_kept", problem=str(error))
 
     def all(self) -> list[ThreadPlan]:
-        """All plans, sorted by model."""
         plans = [_read(path) for path in self._folder.glob("*.json")]
         return sorted((plan for plan in plans if plan is not None), key=lambda plan: plan.model)
 

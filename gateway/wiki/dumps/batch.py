@@ -51,7 +51,6 @@ class Counts(Struct):
             self.failures.append(PageFailure(title, reason))
 
     def add(self, other: Counts) -> None:
-        """Add the counts of another batch."""
         for name in self.__struct_fields__:
             if name != "failures":
                 setattr(self, name, getattr(self, name) + getattr(other, name))

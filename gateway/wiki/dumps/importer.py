@@ -227,7 +227,6 @@ class Importer:
             self._counts.removed += count
 
     def _forget(self) -> None:
-        """Delete the stored progress."""
         while self._write(sql.forget_seen):
             pass
         self._database.write_sync(lambda connection: store.drop_state(connection, _STATE))

@@ -11,7 +11,7 @@ from gateway.wiki.scripts import show_scripts
 
 # Noncharacters that mark TeX until the line is complete.
 TEX, TEX_END = "\ufdd2", "\ufdd3"
-MARKS = re.compile(f"[\ufdd0-{TEX_END}]")
+_MARKS = re.compile(f"[\ufdd0-{TEX_END}]")
 
 _TEX = re.compile(f"{TEX}([^{TEX}{TEX_END}]*){TEX_END}")
 _SOURCE_SPACE = re.compile(r"[ \t\r\n\f]+")
@@ -56,7 +56,6 @@ class Lines:
         self._inline.append(mark)
 
     def end_line(self) -> None:
-        """End the current paragraph, item or heading."""
         text = self.take_line()
         if not text:
             return
@@ -69,7 +68,6 @@ class Lines:
             self._add("text", text)
 
     def take_line(self) -> str:
-        """Remove and return the current line."""
         text = _tidy("".join(self._inline)) if self._inline else ""
         self._inline.clear()
         return text
@@ -144,5 +142,5 @@ class Lines:
 def _tidy(line: str) -> str:
     if TEX in line:
         line = _TEX.sub(lambda match: math_source(match[1]), line)
-    line = MARKS.sub("", show_scripts(line))
+    line = _MARKS.sub("", show_scripts(line))
     return _AROUND_BREAK.sub("\n", _SPACES.sub(" ", line)).strip()

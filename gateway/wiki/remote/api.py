@@ -67,7 +67,6 @@ class Api:
         return reply.parse
 
     async def name(self) -> str:
-        """The wiki's name."""
         query = (await self._ask(action="query", meta="siteinfo", siprop="general")).query
         return query.general.sitename if query.general else ""
 

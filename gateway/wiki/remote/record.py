@@ -28,7 +28,6 @@ class Record:
         self._replied_at: float | None = None
 
     def add(self, seconds: float, error: WikiUnavailableError | WikiReplyError | None = None) -> None:
-        """Count a finished request."""
         self.requests += 1
         self.seconds += seconds
         self.problem = None
@@ -40,7 +39,6 @@ class Record:
 
     @property
     def last_reply_seconds(self) -> float | None:
-        """Seconds since the last successful request."""
         return None if self._replied_at is None else time.monotonic() - self._replied_at
 
 

@@ -87,7 +87,6 @@ class CheckedTransport(httpx2.BaseTransport):
         raise failure
 
     def rule(self, url: httpx2.URL) -> Rule:
-        """The rule for the host of a hop."""
         meant = url.raw_host == self._meant
         private = self._private or (meant and self._own)
         return Rule(url.raw_host.decode("ascii"), private=private, meant=meant, remedy=self._remedy)

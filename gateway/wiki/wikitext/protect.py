@@ -12,7 +12,6 @@ import re
 from msgspec import Struct
 
 from gateway.wiki.scripts import without_marks
-from gateway.wiki.wikitext.infobox import ROW
 
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 _PLACEHOLDER = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
@@ -47,8 +46,8 @@ def decode_entities(text: str) -> str:
 
 def protect(text: str) -> tuple[str, list[ProtectedText]]:
     """The text with placeholders, and the texts they replace. Linear in the length of the text."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    text = without_marks(text).replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd").replace(ROW, "\ufffd")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = without_marks(text)
     out: list[str] = []
     protected: list[ProtectedText] = []
     unclosed: set[str] = set()  # tags without a further end: searching again would be quadratic
@@ -75,7 +74,6 @@ def protect(text: str) -> tuple[str, list[ProtectedText]]:
 
 
 def restore(text: str, protected: list[ProtectedText]) -> str:
-    """Put back what :func:`protect` set aside."""
     return _PLACEHOLDER.sub(lambda match: protected[int(match[1])].text, text)
 
 

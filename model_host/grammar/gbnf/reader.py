@@ -49,7 +49,6 @@ class Reader:
         return found
 
     def alternatives(self, depth: int) -> Node:
-        """Read up to the end of the group."""
         if depth > MAX_NESTING:
             raise self.error(f"is nested deeper than {MAX_NESTING} groups")
         ways = [self.alternative(depth)]
@@ -99,7 +98,6 @@ class Reader:
         return Characters(found)
 
     def member(self) -> tuple[Range, ...]:
-        """Read one character or escape."""
         begin = self.at
         if not self.take("\\"):
             self.at += 1

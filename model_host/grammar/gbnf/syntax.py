@@ -75,7 +75,6 @@ def row(*items: Node | str) -> Node:
 
 
 def either(items: Iterable[Node]) -> Node:
-    """Any one of the items."""
     nodes = tuple(items)
     return nodes[0] if len(nodes) == 1 else Alternatives(nodes)
 

@@ -8,7 +8,6 @@ from model_host.grammar.schema.parts import Part, RuleBuilder
 
 
 def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
-    """An array that satisfies all ``parts``."""
     prefixes = [_prefix(part) for part in parts]
     fewest, most = greatest(parts, "minItems"), least(parts, "maxItems")
     listed = max(map(len, prefixes), default=0)

@@ -54,7 +54,6 @@ def schema_to_grammar(
 
 
 def _expression(builder: RuleBuilder, parts: tuple[Part, ...]) -> Node:
-    """A value that satisfies all ``parts``."""
     unfolded, choices = builder.document.unfold(parts)
     plain = []
     for part in unfolded:

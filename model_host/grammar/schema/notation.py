@@ -65,7 +65,6 @@ class JsonNotation:
         self.comma, self.colon = rules["comma"], rules["colon"]
 
     def string(self, inside: Node) -> Node:
-        """A string with the content ``inside``."""
         return row(self.quote, inside, self.quote)
 
     def characters(self, ranges: Sequence[Range]) -> Node:
@@ -92,7 +91,6 @@ class JsonNotation:
                 raise AssertionError("patterns consist of characters")
 
     def name(self, name: str) -> Node:
-        """The name of a property."""
         return self.constant(name)
 
     def constant(self, value: Any) -> Node:

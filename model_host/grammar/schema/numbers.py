@@ -37,7 +37,6 @@ def _limits(parts: list[Part]) -> Iterator[tuple[Part, str, Fraction]]:
 
 
 def allowed(value: int | float, parts: list[Part]) -> bool:
-    """Whether a number is within the bounds of all ``parts``."""
     return all(_LIMITS[key](Fraction(value), limit) for _, key, limit in _limits(parts))
 
 

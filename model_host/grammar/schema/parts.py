@@ -32,7 +32,6 @@ class Part(Struct, frozen=True):
         return (self.path, *self.without, "", *self.sealed_by)
 
     def less(self, *keys: str) -> Part:
-        """The part without some keywords."""
         removed = self.schema.keys() & set(keys)
         schema = {key: value for key, value in self.schema.items() if key not in removed}
         return Part(schema, self.path, tuple(sorted({*self.without, *removed})), self.sealed_by)
@@ -68,7 +67,6 @@ class Document:
         self.root = Part(schema, "#")
 
     def target(self, part: Part) -> Part:
-        """Resolve the `$ref` of ``part``."""
         reference = part.schema["$ref"]
         if not isinstance(reference, str) or reference[:1] != "#" or reference[1:2] not in ("", "/"):
             raise part.error("can only refer to its own parts, as in `#/$defs/name`", "$ref")
@@ -148,7 +146,6 @@ class RuleBuilder:
         return known
 
     def rule(self, node: Node, name: str | None = None) -> Reference:
-        """Add a rule."""
         name = f"{self._prefix}{name or len(self.rules)}"
         self.rules[name] = node
         self._size += 1

@@ -44,7 +44,6 @@ _FORMATS = {
 
 
 def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
-    """A string that satisfies all ``parts``."""
     shortest, longest = greatest(parts, "minLength"), least(parts, "maxLength")
     shapes = _shapes(builder, parts)
     limited = [part for part in parts if {"minLength", "maxLength"} & part.schema.keys()]

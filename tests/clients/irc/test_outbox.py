@@ -26,7 +26,7 @@ async def test_a_failing_sender_does_not_stop_the_program(seconds_per_line: floa
 
     outbox = Outbox(send, lambda _: True, burst=5, seconds_per_line=seconds_per_line)
     later = asyncio.get_running_loop().time() + 1000
-    outbox.put([Line(command="PRIVMSG", target="bob", text=text, until=later) for text in ("one", "two")])
+    outbox.put([Line(target="bob", text=text, until=later) for text in ("one", "two")])
     running = asyncio.create_task(outbox.run())
     try:
         await until(lambda: len(attempts) >= 3 or running.done())

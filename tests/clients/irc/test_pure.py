@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from clients.irc.bot import CommandLine, Question, addressed
 from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
+from clients.irc.limits import Backoff, Buckets
 from clients.irc.memory import StateError, StateFile
-from clients.irc.outbox import Backoff
 from clients.irc.replies import WAIT_MESSAGES, failure, shaped, source_line, wait_messages
-from clients.irc.requests import Buckets, Queue, Ticket
+from clients.irc.requests import Queue, Ticket
 
 BEFUNGE = Citation(1, "Befunge", "History", "https://wiki.example/Befunge#History")
 CHEF = Citation(2, "Chef", "", "https://wiki.example/Chef")

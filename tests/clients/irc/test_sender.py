@@ -64,7 +64,7 @@ async def test_no_output_becomes_more_than_its_lines(outputs: int, tmp_path: Pat
                 target = rng.choice(["#test", "bob", "b[é]b"])
                 start = "bob: " if target == "#test" else ""
                 network.say(target, start + text, link=link)
-                space = room(Mask("hearth", "~h", "host"), "PRIVMSG", target)
+                space = room(Mask("hearth", "~h", "host"), target)
                 pieces, _ = with_link(clean(start + text), link, characters=350, room=space, lines=3)
                 meant += [f"PRIVMSG {target} :{piece}".encode() for piece in pieces]
                 if number % 20 == 19:  # the outbox refuses more than 200 lines

@@ -15,6 +15,7 @@ from clients.irc.wire import (
     UnsafeLineError,
     checked,
     clean,
+    ctcp_reply,
     is_target,
     message,
     room,
@@ -105,22 +106,29 @@ def test_a_link_is_shown_whole_or_not_at_all() -> None:
 @given(
     HOSTILE,
     MASKS,
-    st.sampled_from(["PRIVMSG", "NOTICE"]),
     st.sampled_from(["#test", "bob", "é", "#" + "c" * 63]),
 )
-def test_a_message_is_one_line_of_at_most_512_bytes(text: str, mask: Mask, command: str, target: str) -> None:
+def test_a_message_is_one_line_of_at_most_512_bytes(text: str, mask: Mask, target: str) -> None:
     try:
-        line = message(mask, command, target, text)  # type: ignore[arg-type]
+        line = message(mask, target, text)
     except UnsafeLineError:
-        assert not clean(text) or room(mask, "PRIVMSG", target) < 4
+        assert not clean(text) or room(mask, target) < 4
         return
-    head = f"{command} {target} :".encode()
+    head = f"PRIVMSG {target} :".encode()
     assert line.startswith(head) and line.endswith(b"\r\n")
     body = line[len(head) : -2]
     assert not any(byte < 32 or byte == 127 for byte in body)
     assert clean(text).startswith(body.decode())
     shown = f":{mask.nick}!{mask.user}@{mask.host} ".encode()
     assert len(shown + line) <= LINE_BYTES
+
+
+@given(HOSTILE, MASKS)
+def test_a_ctcp_reply_is_one_line_of_at_most_512_bytes(text: str, mask: Mask) -> None:
+    line = ctcp_reply(mask, "bob", "PING", text)
+    assert line.startswith(b"NOTICE bob :\x01PING") and line.endswith(b"\x01\r\n")
+    assert not any(byte < 32 or byte == 127 for byte in line[len(b"NOTICE bob :\x01") : -3])
+    assert len(f":{mask.nick}!{mask.user}@{mask.host} ".encode() + line) <= LINE_BYTES
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,7 @@ def test_a_message_is_one_line_of_at_most_512_bytes(text: str, mask: Mask, comma
 def test_odd_targets_get_nothing(target: str) -> None:
     assert not is_target(target)
     with pytest.raises(UnsafeLineError):
-        message(Mask("hearth"), "PRIVMSG", target, "hello")
+        message(Mask("hearth"), target, "hello")
 
 
 @pytest.mark.parametrize(

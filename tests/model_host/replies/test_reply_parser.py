@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.protocol import TokenLogprob
-from model_host.replies.markers import Markers
+from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply import Reply, Text
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
-from model_host.replies.text import StopMatcher
 from model_host.replies.tool_forms import THOUGHTS, ToolForm, find_form
 from model_host.replies.tool_readers import MalformedCallError
 

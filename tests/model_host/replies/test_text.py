@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model_host.replies.markers import StopMatcher
 from model_host.replies.reply import Reply, Text
-from model_host.replies.text import StopMatcher
 
 
 @given(st.text(), st.lists(st.integers(1, 5), min_size=1))
