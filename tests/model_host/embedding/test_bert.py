@@ -147,6 +147,16 @@ def test_scores_are_those_of_the_weights(reranker: HostProcess, tiny_reranker: P
     assert event["tokens"] == [11, 8]
 
 
+def test_pairs_of_xlm_roberta(start_host: StartHost, tiny_xlm_reranker: Path) -> None:
+    """As bge-reranker was trained on them: an end, a separator, and an end behind the document."""
+    host = start_host("--rerank", model=tiny_xlm_reranker)
+    event = ask(host, query="who", texts=["</s>a b"])
+    pieces = ["\u2581", *"who", "</s>", "</s>", "\u2581", *"</s>a", "\u2581", "b"]
+    expected = reference_score(tiny_xlm_reranker, ["<s>", *pieces, "</s>"])
+    assert event["tokens"] == [len(pieces) + 2]
+    assert abs(float(vectors(event)[0, 0]) - expected) < 5e-3
+
+
 def test_documents_do_not_see_each_other(reranker: HostProcess) -> None:
     texts = ["ab " * 70, "c", "[SEP] x", "a\0b", *(f"text {number}" for number in range(20))]
     together = vectors(ask(reranker, query="what?", texts=texts))
