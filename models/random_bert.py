@@ -20,7 +20,7 @@ import gguf
 import numpy as np
 
 CONFIG = {
-    "max_position_embeddings": 256,
+    "max_position_embeddings": 512,
     "hidden_size": 32,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
@@ -39,7 +39,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
     square = {"weight": (width, width), "bias": (width,)}
     found: dict[str, tuple[int, ...]] = {
         "bert.embeddings.word_embeddings.weight": (len(VOCABULARY), width),
-        "bert.embeddings.position_embeddings.weight": (256, width),
+        "bert.embeddings.position_embeddings.weight": (512, width),
         "bert.embeddings.token_type_embeddings.weight": (1, width),
         **{f"bert.embeddings.{name}": shape for name, shape in norm.items()},
         **{f"bert.pooler.dense.{name}": shape for name, shape in square.items()},

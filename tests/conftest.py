@@ -119,7 +119,7 @@ def tiny_embedding_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT cross encoder of 0.1 megabytes with random weights, which reads 256 tokens."""
+    """A BERT cross encoder of 0.1 megabytes with random weights, which reads 512 tokens."""
     return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-reranker.gguf")
 
 
