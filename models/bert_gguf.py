@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gguf
@@ -60,7 +60,13 @@ def add_vocabulary(writer: gguf.GGUFWriter, path: Path) -> None:
         getattr(writer, f"add_{name}_token_id")(words.index(word))
 
 
-def write(folder: Path, target: Path, *, pooling: gguf.PoolingType = gguf.PoolingType.MEAN) -> None:
+def write(
+    folder: Path,
+    target: Path,
+    *,
+    pooling: gguf.PoolingType = gguf.PoolingType.MEAN,
+    add_vocabulary: Callable[[gguf.GGUFWriter, Path], None] = add_vocabulary,
+) -> None:
     """Write the model to ``target``: matrices in F16, all else in F32. ``pooling`` is that of a sentence encoder."""
     config = json.loads((folder / "config.json").read_text())
     scores = "BertForSequenceClassification" in config.get("architectures", ())

@@ -1,6 +1,7 @@
 """Write a BERT GGUF with random weights: a tiny encoder, real architecture, meaningless scores or vectors.
 
     python models/random_bert.py OUT.gguf                 # a reranker
+    python models/random_bert.py OUT.gguf --pieces        # a reranker with XLM-RoBERTa's kind of vocabulary
     python models/random_bert.py OUT.gguf --pooling cls   # a sentence encoder
 
 It is made in the published form and converted by ``models/bert_gguf.py``.
@@ -19,7 +20,7 @@ import gguf
 import numpy as np
 
 CONFIG = {
-    "max_position_embeddings": 256,
+    "max_position_embeddings": 512,
     "hidden_size": 32,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
@@ -38,7 +39,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
     square = {"weight": (width, width), "bias": (width,)}
     found: dict[str, tuple[int, ...]] = {
         "bert.embeddings.word_embeddings.weight": (len(VOCABULARY), width),
-        "bert.embeddings.position_embeddings.weight": (256, width),
+        "bert.embeddings.position_embeddings.weight": (512, width),
         "bert.embeddings.token_type_embeddings.weight": (1, width),
         **{f"bert.embeddings.{name}": shape for name, shape in norm.items()},
         **{f"bert.pooler.dense.{name}": shape for name, shape in square.items()},
@@ -64,7 +65,28 @@ def shapes() -> dict[str, tuple[int, ...]]:
     return found
 
 
-def write(target: Path, *, pooling: str = "rank", seed: int = 1) -> None:
+def add_pieces(writer: gguf.GGUFWriter, path: Path) -> None:
+    """A SentencePiece vocabulary with the control tokens of XLM-RoBERTa, in the place of the WordPiece one."""
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *_SIGNS]
+    tokens += [f"<extra{number}>" for number in range(len(VOCABULARY) - len(tokens))]
+    kinds = [gguf.TokenType.CONTROL] * 3 + [gguf.TokenType.UNKNOWN]
+    kinds += [gguf.TokenType.NORMAL] * (len(tokens) - len(kinds))
+    writer.add_tokenizer_model("t5")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-1.0] * len(tokens))
+    writer.add_token_types(kinds)
+    writer.add_add_space_prefix(True)
+    writer.add_bos_token_id(0)
+    writer.add_pad_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_sep_token_id(2)
+    writer.add_unk_token_id(3)
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(True)
+
+
+def write(target: Path, *, pooling: str = "rank", pieces: bool = False, seed: int = 1) -> None:
     """Write the model to ``target``; its ``pooling`` is rank, cls or mean."""
     architecture = "BertForSequenceClassification" if pooling == "rank" else "BertModel"
     chance = np.random.default_rng(seed)
@@ -80,7 +102,8 @@ def write(target: Path, *, pooling: str = "rank", seed: int = 1) -> None:
         (folder / "config.json").write_text(json.dumps({**CONFIG, "architectures": [architecture]}))
         (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
         (folder / "model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + b"".join(data))
-        bert_gguf.write(folder, target, pooling=gguf.PoolingType[pooling.upper()])
+        vocabulary = add_pieces if pieces else bert_gguf.add_vocabulary
+        bert_gguf.write(folder, target, pooling=gguf.PoolingType[pooling.upper()], add_vocabulary=vocabulary)
 
 
 def main() -> None:
@@ -90,9 +113,10 @@ def main() -> None:
     )
     parser.add_argument("target", type=Path)
     parser.add_argument("--pooling", choices=("rank", "cls", "mean"), default="rank")
+    parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    write(arguments.target, pooling=arguments.pooling, seed=arguments.seed)
+    write(arguments.target, pooling=arguments.pooling, pieces=arguments.pieces, seed=arguments.seed)
     print(f"{arguments.target}: {arguments.target.stat().st_size:,} bytes")
 
 

@@ -23,6 +23,7 @@ MODELS = frozenset(
         "tiny_embedding_model",
         "tiny_bert",
         "tiny_reranker",
+        "tiny_xlm_reranker",
         "tool_models",
         "smollm2",
         "minilm",
@@ -118,8 +119,14 @@ def tiny_embedding_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT cross encoder of 0.1 megabytes with random weights, which reads 256 tokens."""
+    """A BERT cross encoder of 0.1 megabytes with random weights, which reads 512 tokens."""
     return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-reranker.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_xlm_reranker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As ``tiny_reranker``, with the kind of vocabulary that XLM-RoBERTa has."""
+    return _random("random_bert.py", tmp_path_factory.mktemp("models") / "tiny-xlm.gguf", "--pieces")
 
 
 @pytest.fixture(scope="session")

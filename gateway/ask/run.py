@@ -141,14 +141,18 @@ class QuestionRun:
         return bare, asking
 
     async def _found(self, limits: Limits, asking: int) -> Found:
-        """Search with the question while the model writes its terms, for which it reads ``asking`` tokens."""
+        """Search with the question while the model writes its terms, for which it reads ``asking`` tokens.
+
+        The reranker loads meanwhile, if there is one; its failure shows where it is used.
+        """
         parts, journal = self._parts, self._journal
         retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
         terms = asyncio.create_task(self._terms(asking))
+        warming = asyncio.create_task(parts.reranker.warm())
         try:
             return await retrieval.run(journal.call.question, terms)
         finally:
-            await stop([terms])
+            await stop([terms, warming])
 
     async def _terms(self, asking: int) -> list[str]:
         """The model's terms; none where asking it would leave no time for an answer."""

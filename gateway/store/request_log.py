@@ -29,7 +29,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     step: str  # terms, compact, answer, …
     messages: list[
         dict[str, Any]
-    ]  # role and content of the whole prompt; each text of embeddings, or its tokens
+    ]  # role and content of the whole prompt; each text of embeddings, or its tokens; query and documents
     output: str
     prompt_name: str = ""
     prompt_version: str = ""
@@ -43,7 +43,7 @@ class GenerationRecord(Struct, frozen=True, kw_only=True):
     finish_reason: str = ""
     sampling: dict[str, Any] = {}
     variables: dict[str, str] = {}  # of the prompt
-    # Parameters: json_schema, grammar, stop, ignore_eos, tools and their choice; dimensions, task.
+    # Parameters: json_schema, grammar, stop, ignore_eos, tools and their choice; dimensions, task, ….
     obeyed: dict[str, Any] = {}
 
 

@@ -34,7 +34,7 @@ class EmbeddingEngine:
 
     Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` it is a reranker: a text is a pair of a
     query and a document, and its vector is a score.
-    Not thread-safe, except :meth:`abort`, :meth:`tokenize`, :meth:`whole` and :meth:`pair`. Raises LoadError.
+    Not thread-safe, except :meth:`abort` and what makes tokens. Raises LoadError.
     """
 
     def __init__(
@@ -82,21 +82,23 @@ class EmbeddingEngine:
         """Tokens of a text with those that the model wants at its ends. Raises ValueError for one that is no text."""
         return self.weights.vocabulary.whole(tokens)
 
-    def pair(self, query: str, text: str, most: int | None) -> list[int]:
-        """Tokens of a query with those of a text, of which ``most`` are kept, as a cross encoder was trained on them.
+    def plain(self, text: str) -> list[int]:
+        """Tokens of a text without those at its ends."""
+        return self.weights.vocabulary.tokenize(text, special=False)
+
+    def pair(self, query: Sequence[int], text: Sequence[int]) -> list[int]:
+        """Tokens of a query and a text as a cross encoder was trained on them.
 
         BERT has one separator between the two, the others an end and a beginning.
         """
-        vocabulary = self.weights.vocabulary
-        first, second = (vocabulary.tokenize(each, special=False) for each in (query, text))
-        handle = vocabulary.handle
+        handle = self.weights.vocabulary.handle
         bos, eos, sep = (
             int(of(handle))
             for of in (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
         )
         if llama_cpp.llama_vocab_type(handle) == llama_cpp.LLAMA_VOCAB_TYPE_WPM:
-            return [bos, *first, sep, *second[:most], sep]
-        return [bos, *first, eos, eos if sep < 0 else sep, *second[:most], eos]
+            return [bos, *query, sep, *text, sep]
+        return [bos, *query, eos, eos if sep < 0 else sep, *text, eos]
 
     def embed(self, texts: Sequence[Sequence[int]]) -> list[Vector] | None:
         """One float32 vector for each text, as the model gives it; None when :meth:`abort` ended the computation.

@@ -72,13 +72,14 @@ class JobMaker:
         wanted = request.dimensions or self._engine.dimensions
         if failure := self._too_much(request, wanted):
             return failure
+        query = None if request.query is None else self._engine.plain(request.query)
         texts = []
         given: list[str | list[int]] = [*request.texts, *request.tokens]
         for index, text in enumerate(given):
             if ticket.cancelled:
                 return protocol.Failed(request.id, "cancelled", "the request was cancelled")
             try:
-                tokens = self._tokens(request, text)
+                tokens = self._tokens(text, query, request.max_tokens)
             except ValueError as error:
                 return _bad(request.id, f"text {index}: {error}", "tokens", index=index)
             if failure := self._refusal(request.id, index, len(tokens)):
@@ -86,11 +87,11 @@ class JobMaker:
             texts.append(tokens)
         return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
 
-    def _tokens(self, request: protocol.Embed, text: str | list[int]) -> list[int]:
+    def _tokens(self, text: str | list[int], query: list[int] | None, most: int | None) -> list[int]:
         if not isinstance(text, str):
             return self._engine.whole(text)
-        if request.query is not None:
-            return self._engine.pair(request.query, text, request.max_tokens)
+        if query is not None:
+            return self._engine.pair(query, self._engine.plain(text)[:most])
         return self._engine.tokenize(text)
 
     def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:

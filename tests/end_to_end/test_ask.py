@@ -185,3 +185,22 @@ def test_the_readme_shows_what_happens(server: Server) -> None:
     assert told_by(shown) == told_by(told)
     for name in ("answer", "citations", "search_terms", "skipped", "model", "notice"):
         assert shown[-1][1][name] == told[-1][1][name]
+
+
+def test_a_reranker_scores_the_passages(tmp_path: Path, demo_model: str, tiny_reranker: Path) -> None:
+    env = {
+        "HEARTH_RERANK__MODEL": str(tiny_reranker),
+        "HEARTH_RERANK__THREADS": "1",
+        "HEARTH_ASK__TARGET_SECONDS": "0",  # no limit for the scores
+        "HEARTH_ASK__PASSAGE_TOKENS": "20",
+    }
+    server = Server(tmp_path / "data", demo_model, env=env)
+    told = events(server, "Who created Befunge?")
+    stages = [data["stage"] for kind, data in told if kind == "stage"]
+    assert stages.index("search") < stages.index("rerank") < stages.index("answer")
+    kind, result = told[-1]
+    assert kind == "done"
+    assert "the reranker" not in [skipped["title"] for skipped in result["skipped"]]
+    assert result["timings"]["rerank"] > 0
+    assert server.health()["rerank"]["host"]["state"] == "ready"
+    assert server.stop() == 0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gateway.ask.background.draft import PageDraft, heading_text
 from gateway.ask.background.rank import Ranked
 from gateway.ask.journal import Journal
-from gateway.base.errors import HearthError
+from gateway.base.errors import HearthError, PromptTooLongError
 from gateway.inference.reranker import Reranker
 
 _MOST = 32  # passages
@@ -46,6 +46,9 @@ async def rerank(
         except TimeoutError:
             done = f"{len(scores)} of {min(len(ranked), _MOST)} passages were scored in {_SHARE * target:g} s"
             journal.skip("the reranker", done)
+        except PromptTooLongError as error:
+            tokens, limit = error.details.get("tokens"), error.details.get("limit")
+            journal.skip("the reranker", f"it takes {limit} tokens, a passage and the question have {tokens}")
         except HearthError as error:
             journal.skip("the reranker", error.message)
     journal.details["rerank"] = {"passages": len(scores)}
