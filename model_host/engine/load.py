@@ -122,21 +122,15 @@ class LogTail:
         return "; ".join(self._errors[-3:]) or "llama.cpp gave no reason"
 
     def failure(self, path: Path) -> LoadError:
-        """The reason that a model did not load, from llama.cpp's messages."""
+        """The reason that a model did not load, from llama.cpp's messages. The gateway adds the remedy."""
         reason = self.last()
         everything = " ".join(self._errors).lower()
         if "unknown model architecture" in everything:
-            return LoadError(
-                "model_unsupported",
-                f"{path} has an architecture that this llama.cpp does not know ({reason}); choose another model",
-            )
+            what = f"{path} has an architecture that this llama.cpp does not know ({reason})"
+            return LoadError("model_unsupported", what)
         if "alloc" in everything or "out of memory" in everything:
-            return LoadError(
-                "out_of_memory", f"{path} does not fit into memory ({reason}); choose a smaller model"
-            )
-        return LoadError(
-            "model_corrupt", f"{path} cannot be loaded ({reason}); it may be damaged: pull it again"
-        )
+            return LoadError("out_of_memory", f"{path} does not fit into memory ({reason})")
+        return LoadError("model_corrupt", f"{path} cannot be loaded and may be damaged ({reason})")
 
     def _receive(self, level: int, text: bytes, _: Any) -> None:
         line = text.decode("utf-8", "replace").rstrip()
@@ -151,13 +145,11 @@ def _check_file(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise LoadError(
-            "model_missing", f"there is no model file at {path}; `hearth pull` gets one"
-        ) from None
+        raise LoadError("model_missing", f"there is no model file at {path}") from None
     except OSError as error:
         raise LoadError("model_missing", f"{path} cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
-        raise LoadError("model_corrupt", f"{path} is no GGUF file; pull the model again")
+        raise LoadError("model_corrupt", f"{path} is not a GGUF file")
 
 
 def _load_cpu_code(libraries: Path) -> None:

@@ -22,9 +22,6 @@ from model_host.protocol import Failed
 RETRY_SECONDS = 1.0
 LONGEST_RETRY = 300.0  # longer estimates are unreliable
 
-# What a host reports when it cannot load the model. Another start with the same file would fail, too.
-LOAD_FAILURES = frozenset({"model_missing", "model_corrupt", "model_unsupported", "out_of_memory"})
-
 # Signals that other programs send to end a process. A crash has another signal, or an exit code.
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
@@ -37,7 +34,8 @@ _INVALID = {
     "reply_too_long": None,
 }
 
-_REMEDY = {
+# What a host reports when it cannot load the model. Another start with the same file would fail, too.
+LOAD_FAILURES = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name`, `embedding.model` or `rerank.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
     "model_unsupported": "choose another model: `hearth models` lists supported ones",
@@ -108,7 +106,7 @@ def describe_exit(code: int, *, out_of_memory: bool = False) -> str:
 def load_failure(event: Failed) -> ModelUnavailableError:
     """The error for a host's report that it cannot load the model. Not retriable: the same file fails again."""
     return ModelUnavailableError(
-        f"the model cannot be loaded: {event.message}; {_REMEDY[event.code]}",
+        f"the model cannot be loaded: {event.message}; {LOAD_FAILURES[event.code]}",
         code=event.code,
         details=dict(event.details),
     )
@@ -141,7 +139,7 @@ def request_failure(event: Failed, names: Mapping[str, str] | None = None) -> He
             return OverloadedError(message, code=code, retry_after=seconds or RETRY_SECONDS, details=details)
     retry_after = RETRY_SECONDS if event.retriable else None
     if code in LOAD_FAILURES:
-        message = f"{message}; {_REMEDY[code]}"
+        message = f"{message}; {LOAD_FAILURES[code]}"
         return ModelUnavailableError(message, code=code, retry_after=retry_after, details=details)
     message = f"the model host failed: {message}"
     if event.retriable:

@@ -33,7 +33,7 @@ def schema_to_grammar(
         if size > MAX_SCHEMA_BYTES:
             raise GrammarError(f"the JSON schema has {size} bytes, over the limit of {MAX_SCHEMA_BYTES}")
         builder = RuleBuilder(schema, notation or JsonNotation(), lenient=lenient, prefix=prefix)
-        builder.place((builder.document.root,), "root")
+        builder.place((builder.root,), "root")
         while builder.to_do:
             rule, parts = builder.to_do.pop()
             builder.rules[rule] = _expression(builder, parts)
@@ -54,7 +54,7 @@ def schema_to_grammar(
 
 
 def _expression(builder: RuleBuilder, parts: tuple[Part, ...]) -> Node:
-    unfolded, choices = builder.document.unfold(parts)
+    unfolded, choices = builder.unfold(parts)
     plain = []
     for part in unfolded:
         if part.schema is False:
@@ -79,7 +79,7 @@ def _choose(builder: RuleBuilder, plain: list[Part], choice: SchemaBranches) -> 
     if not branches:
         raise choice.owner.error(f"leaves no branch of `{choice.key}`", choice.key)
     if choice.key == "oneOf" and not builder.lenient:
-        oneof.check(builder.document, plain, branches, choice.owner)
+        oneof.check(builder, plain, branches, choice.owner)
     beside = [part.less("$ref", "allOf", *[choice.key] * (part.path == choice.owner.path)) for part in plain]
     return either(builder.place((*beside, branch)) for branch in branches)
 

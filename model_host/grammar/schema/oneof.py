@@ -6,19 +6,19 @@ from itertools import combinations
 
 from model_host.grammar.schema.constants import canonical, kinds_of, listed
 from model_host.grammar.schema.keywords import TYPES, types_of
-from model_host.grammar.schema.parts import Document, Part
+from model_host.grammar.schema.parts import Part, RuleBuilder
 
 MAX_BRANCHES = 200
 _DEPTH = 3  # levels of properties that are compared
 
 
-def check(document: Document, beside: list[Part], branches: list[Part], owner: Part) -> None:
+def check(builder: RuleBuilder, beside: list[Part], branches: list[Part], owner: Part) -> None:
     """Raise GrammarError unless no value satisfies two of the branches."""
     if len(branches) > MAX_BRANCHES:
         raise owner.error(f"has more than {MAX_BRANCHES} branches of `oneOf`; use `anyOf`", "oneOf")
-    unfolded = [[*beside, *document.unfold((branch,))[0]] for branch in branches]
+    unfolded = [[*beside, *builder.unfold((branch,))[0]] for branch in branches]
     for (first, ones), (second, others) in combinations(zip(branches, unfolded, strict=True), 2):
-        if not _apart(document, ones, others, _DEPTH):
+        if not _apart(builder, ones, others, _DEPTH):
             raise owner.error(
                 f"has a `oneOf` in which a value might satisfy both {first.path[-60:]} and {second.path[-60:]}; use "
                 "`anyOf`, or give both a required property with different values of `const`",
@@ -26,7 +26,7 @@ def check(document: Document, beside: list[Part], branches: list[Part], owner: P
             )
 
 
-def _apart(document: Document, ones: list[Part], others: list[Part], depth: int) -> bool:
+def _apart(builder: RuleBuilder, ones: list[Part], others: list[Part], depth: int) -> bool:
     """Whether it is easy to see that no value satisfies both ``ones`` and ``others``."""
     if any(part.schema is False for part in (*ones, *others)):
         return True
@@ -40,8 +40,8 @@ def _apart(document: Document, ones: list[Part], others: list[Part], depth: int)
     if _barred(ones, others) or _barred(others, ones):
         return True
     for name in _required(ones) & _required(others):
-        inner = [document.unfold(tuple(_property(parts, name)))[0] for parts in (ones, others)]
-        if _apart(document, inner[0], inner[1], depth - 1):
+        inner = [builder.unfold(tuple(_property(parts, name)))[0] for parts in (ones, others)]
+        if _apart(builder, inner[0], inner[1], depth - 1):
             return True
     return False
 

@@ -60,11 +60,21 @@ class SchemaBranches(Struct, frozen=True):
     owner: Part
 
 
-class Document:
-    """A whole schema."""
+class RuleBuilder:
+    """The rules of one schema: one for each set of parts that hold at the same place.
 
-    def __init__(self, schema: Any) -> None:
+    ``to_do`` has the names of rules that are used but not made yet, with their parts.
+    """
+
+    def __init__(self, schema: Any, notation: JsonNotation, *, lenient: bool, prefix: str) -> None:
+        self.notation = notation
+        self.lenient = lenient
         self.root = Part(schema, "#")
+        self.rules: Rules = dict(notation.rules)
+        self.to_do: list[tuple[str, tuple[Part, ...]]] = []
+        self._prefix = prefix
+        self._size = 0
+        self._places: dict[frozenset[tuple[str, ...]], Reference] = {}
 
     def target(self, part: Part) -> Part:
         reference = part.schema["$ref"]
@@ -118,23 +128,6 @@ class Document:
             if branches := [_sealed(branch, part) for branch in _schemas(part, key)]:
                 choices[(key, *part.identity)] = SchemaBranches(key, branches, part)
 
-
-class RuleBuilder:
-    """The rules of one schema: one for each set of parts that hold at the same place.
-
-    ``to_do`` has the names of rules that are used but not made yet, with their parts.
-    """
-
-    def __init__(self, schema: Any, notation: JsonNotation, *, lenient: bool, prefix: str) -> None:
-        self.notation = notation
-        self.lenient = lenient
-        self.document = Document(schema)
-        self.rules: Rules = dict(notation.rules)
-        self.to_do: list[tuple[str, tuple[Part, ...]]] = []
-        self._prefix = prefix
-        self._size = 0
-        self._places: dict[frozenset[tuple[str, ...]], Reference] = {}
-
     def place(self, parts: tuple[Part, ...], name: str | None = None) -> Reference:
         """The rule for a value that satisfies all ``parts``."""
         key = frozenset(self._without_detours(part).identity for part in parts)
@@ -163,7 +156,7 @@ class RuleBuilder:
         for _ in range(MAX_CHAIN):
             if not isinstance(part.schema, dict) or part.schema.keys() != {"$ref"} or part.sealed_by:
                 break
-            part = self.document.target(part)
+            part = self.target(part)
         return part
 
 
