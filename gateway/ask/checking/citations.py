@@ -127,7 +127,13 @@ class AnswerChecker:
     def _quotation(self, quote: Quote) -> str:
         """Words of a page, marked as such."""
         said = (f"{_plain(_without_cells(each))} [{quote.n}]" for each in quote.statements)
-        return f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
+        text = f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
+        lines = [
+            without_links(without_markup(visible(each.text), True), (), True) for each in quote.introduced
+        ]
+        if lines and quote.introduced[0].kind == "code":
+            lines = ["```", *lines, "```"]
+        return "\n".join([text, *lines])
 
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:

@@ -17,7 +17,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from gateway.ask.text.passages import CELLS, Passage, text_units
+from gateway.ask.text.passages import CELLS, Passage, TextKind, text_units
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
     Features,
@@ -44,6 +44,8 @@ _PARENTHESES = re.compile(r"\([^()]*\)")
 _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
 _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
+_WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
+_CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
 # Words about answering, not about the subject.
 _ABOUT_ANSWERS = frozenset(
     map(stem, ("answer", "question", "correct", "according", "background", "wiki", "many"))
@@ -69,7 +71,7 @@ class Statement(Struct, frozen=True):
     words: frozenset[str]
     context: frozenset[str]
     text: str
-    prose: bool
+    kind: TextKind
 
 
 class EvidencePassage(Struct, frozen=True):
@@ -185,7 +187,7 @@ def _literally(text: str, found: dict[int, Support], evidence: Evidence) -> dict
 
 
 def _claim(text: str, evidence: Evidence) -> Features:
-    found = features(text, evidence.ordinary)
+    found = features(as_meant(text), evidence.ordinary)
     return Features(found.words | _authorship(text), found.names, found.numbers)
 
 
@@ -240,15 +242,20 @@ def _statements(n: int, part: Passage, context: frozenset[str]) -> Iterator[Stat
     """The statements of a passage; one that begins with a pronoun takes the names of the one before."""
     before: frozenset[str] = frozenset()
     for unit in text_units(part.text):
-        found = features(unit.text)
+        found = features(as_meant(unit.text))
         words = meaning(found.words | _authorship(unit.text))
         above = context | before if _REFERS.match(unit.text) else context
-        yield Statement(n, part.section, words, above, unit.text, unit.kind == "prose")
+        yield Statement(n, part.section, words, above, unit.text, unit.kind)
         before = found.names
 
 
 def _authorship(text: str) -> frozenset[str]:
     return frozenset({stem("created")} if _BY.search(text) else ())
+
+
+def as_meant(text: str) -> str:
+    """Tell apart what sounds alike: a book is written by its author, and in a language."""
+    return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 
 def meaning(words: Iterable[str]) -> frozenset[str]:
