@@ -139,7 +139,11 @@ class AnswerChecker:
         if self._doubtful:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         return any(
-            not support.statement or self._relevance.score(n, support.statement) >= self._least
+            not support.statement
+            or (
+                self._relevance.score(n, support.statement) >= self._least
+                and (not self.quotes or self._relevance.has_kind(support.statement, n))
+            )
             for n, support in checked.pages.items()
         )
 
@@ -209,7 +213,7 @@ class AnswerChecker:
     def _claims(self, text: str) -> bool:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
         found = features(bare_claim(text), self._evidence.ordinary)
-        fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…:"
+        fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…"
         return bool(found.names or found.numbers or CELLS in text or fragment)
 
     def _repeats(self, unit: Unit) -> bool:
@@ -250,13 +254,14 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
         return Checked("", "neutral", changed=bool(marked))
     if is_refusal(bare):
         return Checked(bare, "refusal", changed=bool(marked))
-    found = supporting(bare, evidence, question)
+    heading = bare.endswith(":") and len(bare.split()) < _LEAST_REMARK
+    found = Backing() if heading else supporting(bare, evidence, question)
     if not found.pages:
         verdict: Verdict = "unsupported" if content_words(bare) else "neutral"
         return Checked(bare, verdict, changed=bool(marked))
     chosen = _citable(found, marked)
     pages = {n: found.pages[n] for n in chosen}
-    if set(chosen) == set(marked):
+    if set(chosen) == set(marked) and not MARKER.match(unit.body):
         return Checked(unit.body, "supported", pages, bare=found.bare)
     marked_text = bare + " " + "".join(f"[{n}]" for n in chosen)
     return Checked(marked_text, "supported", pages, changed=True, bare=found.bare)

@@ -1,7 +1,7 @@
 """Evidence: the wiki's pages in a form that claims can be compared with.
 
 A page supports a claim if one statement of it, a sentence or a line, holds together what the claim says: every number,
-every name, every quoted phrase, and at least four fifths of the other words (two of three, one of two). The page's
+every name, every quoted phrase, and at least four fifths of the other words (two of three, all of two). The page's
 title, the headings and a table's header may supply names and words, but not everything, and nothing of a row. A claim
 that is only a name or a number ("In 1993.") is read with the question's words. A claim of several clauses may have a
 statement for each. This finds invented names, dates and
@@ -31,7 +31,8 @@ from gateway.ask.text.words import (
 from gateway.base.stems import stem
 from gateway.wiki.source import Page
 
-_LEAST_SHARE, _LEAST_SHARE_OF_THREE, _LEAST_SHARE_OF_TWO = 0.8, 0.66, 0.5
+# Of the other words, by their number; the last one for more.
+_LEAST_SHARES = (1.0, 1.0, 1.0, 0.66, 0.75, 0.8)
 # Of the question's words, for a claim that has only names and numbers; and to see that a claim repeats the question.
 _LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
@@ -201,14 +202,14 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
     said, wanted = (meaning(each.words) - _ABOUT_ANSWERS for each in (claimed, asked))
     if said <= wanted and len(said) >= _LEAST_SHARE_ASKED * len(wanted):
         return {}  # it repeats the question
-    relation = _relation(claimed)
-    least = {0: 0.0, 1: _LEAST_SHARE_OF_TWO, 2: _LEAST_SHARE_OF_TWO, 3: _LEAST_SHARE_OF_THREE}.get(
-        len(relation), _LEAST_SHARE
-    )
+    # A page's title is a name, even in lower case.
+    relation = frozenset() if said in evidence.titles.values() else _relation(claimed)
+    least = _LEAST_SHARES[min(len(relation), len(_LEAST_SHARES) - 1)]
     required = claimed.names | claimed.numbers
     words = meaning(claimed.words)
     if not relation:
-        if not required or not (claimed.names or asked.words):
+        required |= said
+        if not required or not (claimed.names or asked.words) or (asked.words and required <= wanted):
             return {}
         relation, least = _relation(asked) - words, _LEAST_SHARE_ASKED
         if asked.words and not relation:

@@ -150,7 +150,7 @@ class Relevance:
         about = bool(self._shared(question.words & (question.names.keys() | title), every))
         if not sought or (about and not question.english):
             return 1.0
-        if sought <= _VERBS and question.kind is not None and self._has_kind(passage.text, passage.n):
+        if sought <= _VERBS and question.kind is not None and self.has_kind(passage.text, passage.n):
             return 1.0
         found = self._shared(sought, every)
         share = len(found) / len(sought)
@@ -164,7 +164,7 @@ class Relevance:
     def _sought(self, n: int) -> frozenset[str]:
         return self.question.words - self.question.names.keys() - self._evidence.titles[n]
 
-    def _has_kind(self, text: str, n: int) -> bool:
+    def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for."""
         match self.question.kind:
             case "year":
@@ -224,7 +224,7 @@ class Relevance:
             left -= found
         text = " ".join(each.text for each in statements[start:end])
         title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
-        has_kind = self._has_kind(text, passage.n)
+        has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= _LEAST_SHARE
         first = not sought and passage is self._leads[passage.n] and start == 0
         score += self._mean * (
