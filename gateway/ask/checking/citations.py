@@ -84,6 +84,7 @@ class AnswerChecker:
         self._gap = ""  # before the sentences that were cut last
         self.unsupported: list[str] = []
         self.repeated: list[str] = []
+        self.left_out = 0  # unsupported claims
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
@@ -163,6 +164,7 @@ class AnswerChecker:
         if checked.verdict == "unsupported":
             self.unsupported.append(unit.body)
             if self._claims(checked.text):
+                self.left_out += 1
                 return self._cut(unit)
         own = [self._evidence.urls[n] for n in {*self.cited, *checked.pages}]
         text = without_links(checked.text, own, unit.code)
