@@ -31,7 +31,7 @@ _LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR = 0.3, 0.5, 0.5
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
 # the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
-_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 1.0, 0.3, 0.3
+_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 2.0, 0.3, 0.3
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
 LEAST_POINT = 0.7
@@ -226,7 +226,8 @@ class Relevance:
         title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
         has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= _LEAST_SHARE
-        first = not sought and passage is self._leads[passage.n] and start == 0
+        whole = not sought and not question.words - self._shared(question.words, own | passage.context)
+        first = whole and passage is self._leads[passage.n] and start == 0
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits

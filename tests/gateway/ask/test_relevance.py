@@ -104,6 +104,11 @@ async def test_a_quotation_stands_in_for_a_refusal_and_says_so() -> None:
     assert not flow.records[0].details["check"]["quoted"]
 
 
+async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
+    answer, _, _ = await asked("What is Lamp?", "The command P prints a word. [1]")
+    assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
+
+
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:
     answer, _, _ = await asked("Which Lamp program prints Hi?", REFUSAL)
     assert answer == 'The page "Lamp" says: This program prints "Hi": [1]\n```\nP "Hi"\nEND\n```'
