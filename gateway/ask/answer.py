@@ -64,6 +64,8 @@ async def write_answer(
             "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
         )
         show(checker.end(generated.cut))
+    if checker.left_out and checker.cited:
+        journal.skip("a part of the answer", f"the pages do not support it (sentences: {checker.left_out})")
     journal.stage("check", unsupported=len(checker.unsupported), corrected=checker.corrected)
     journal.details["check"] = {
         "unsupported": checker.unsupported,

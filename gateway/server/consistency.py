@@ -66,6 +66,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _of_search(settings)
     if settings.ask.max_question_bytes > settings.server.max_body_bytes:
         yield _lower_or_raise(settings, "ask.max_question_bytes", "server.max_body_bytes")
+    if settings.ask.target_seconds > settings.ask.deadline_seconds:
+        yield _lower_or_raise(settings, "ask.target_seconds", "ask.deadline_seconds")
 
 
 def _of_memory(settings: Settings) -> Iterator[str]:

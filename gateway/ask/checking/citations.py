@@ -84,6 +84,7 @@ class AnswerChecker:
         self._gap = ""  # before the sentences that were cut last
         self.unsupported: list[str] = []
         self.repeated: list[str] = []
+        self.left_out = 0  # unsupported claims
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
@@ -127,13 +128,23 @@ class AnswerChecker:
     def _quotation(self, quote: Quote) -> str:
         """Words of a page, marked as such."""
         said = (f"{_plain(_without_cells(each))} [{quote.n}]" for each in quote.statements)
-        return f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
+        text = f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
+        lines = [
+            without_links(without_markup(visible(each.text), True), (), True) for each in quote.introduced
+        ]
+        if lines and quote.introduced[0].kind == "code":
+            lines = ["```", *lines, "```"]
+        return "\n".join([text, *lines])
 
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         return any(
-            not support.statement or self._relevance.score(n, support.statement) >= self._least
+            not support.statement
+            or (
+                self._relevance.score(n, support.statement) >= self._least
+                and (not self.quotes or self._relevance.has_kind(support.statement, n))
+            )
             for n, support in checked.pages.items()
         )
 
@@ -153,6 +164,7 @@ class AnswerChecker:
         if checked.verdict == "unsupported":
             self.unsupported.append(unit.body)
             if self._claims(checked.text):
+                self.left_out += 1
                 return self._cut(unit)
         own = [self._evidence.urls[n] for n in {*self.cited, *checked.pages}]
         text = without_links(checked.text, own, unit.code)
@@ -203,7 +215,7 @@ class AnswerChecker:
     def _claims(self, text: str) -> bool:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
         found = features(bare_claim(text), self._evidence.ordinary)
-        fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…:"
+        fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…"
         return bool(found.names or found.numbers or CELLS in text or fragment)
 
     def _repeats(self, unit: Unit) -> bool:
@@ -244,13 +256,14 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
         return Checked("", "neutral", changed=bool(marked))
     if is_refusal(bare):
         return Checked(bare, "refusal", changed=bool(marked))
-    found = supporting(bare, evidence, question)
+    heading = bare.endswith(":") and len(bare.split()) < _LEAST_REMARK
+    found = Backing() if heading else supporting(bare, evidence, question)
     if not found.pages:
         verdict: Verdict = "unsupported" if content_words(bare) else "neutral"
         return Checked(bare, verdict, changed=bool(marked))
     chosen = _citable(found, marked)
     pages = {n: found.pages[n] for n in chosen}
-    if set(chosen) == set(marked):
+    if set(chosen) == set(marked) and not MARKER.match(unit.body):
         return Checked(unit.body, "supported", pages, bare=found.bare)
     marked_text = bare + " " + "".join(f"[{n}]" for n in chosen)
     return Checked(marked_text, "supported", pages, changed=True, bare=found.bare)

@@ -1,7 +1,7 @@
 """Evidence: the wiki's pages in a form that claims can be compared with.
 
 A page supports a claim if one statement of it, a sentence or a line, holds together what the claim says: every number,
-every name, every quoted phrase, and at least four fifths of the other words (two of three, one of two). The page's
+every name, every quoted phrase, and at least four fifths of the other words (two of three, all of two). The page's
 title, the headings and a table's header may supply names and words, but not everything, and nothing of a row. A claim
 that is only a name or a number ("In 1993.") is read with the question's words. A claim of several clauses may have a
 statement for each. This finds invented names, dates and
@@ -17,7 +17,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from gateway.ask.text.passages import CELLS, Passage, text_units
+from gateway.ask.text.passages import CELLS, Passage, TextKind, text_units
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
     Features,
@@ -31,7 +31,8 @@ from gateway.ask.text.words import (
 from gateway.base.stems import stem
 from gateway.wiki.source import Page
 
-_LEAST_SHARE, _LEAST_SHARE_OF_THREE, _LEAST_SHARE_OF_TWO = 0.8, 0.66, 0.5
+# Of the other words, by their number; the last one for more.
+_LEAST_SHARES = (1.0, 1.0, 1.0, 0.66, 0.75, 0.8)
 # Of the question's words, for a claim that has only names and numbers; and to see that a claim repeats the question.
 _LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
@@ -44,6 +45,8 @@ _PARENTHESES = re.compile(r"\([^()]*\)")
 _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
 _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
+_WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
+_CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
 # Words about answering, not about the subject.
 _ABOUT_ANSWERS = frozenset(
     map(stem, ("answer", "question", "correct", "according", "background", "wiki", "many"))
@@ -69,7 +72,7 @@ class Statement(Struct, frozen=True):
     words: frozenset[str]
     context: frozenset[str]
     text: str
-    prose: bool
+    kind: TextKind
 
 
 class EvidencePassage(Struct, frozen=True):
@@ -185,7 +188,7 @@ def _literally(text: str, found: dict[int, Support], evidence: Evidence) -> dict
 
 
 def _claim(text: str, evidence: Evidence) -> Features:
-    found = features(text, evidence.ordinary)
+    found = features(as_meant(text), evidence.ordinary)
     return Features(found.words | _authorship(text), found.names, found.numbers)
 
 
@@ -199,14 +202,14 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
     said, wanted = (meaning(each.words) - _ABOUT_ANSWERS for each in (claimed, asked))
     if said <= wanted and len(said) >= _LEAST_SHARE_ASKED * len(wanted):
         return {}  # it repeats the question
-    relation = _relation(claimed)
-    least = {0: 0.0, 1: _LEAST_SHARE_OF_TWO, 2: _LEAST_SHARE_OF_TWO, 3: _LEAST_SHARE_OF_THREE}.get(
-        len(relation), _LEAST_SHARE
-    )
+    # A page's title is a name, even in lower case.
+    relation = frozenset() if said in evidence.titles.values() else _relation(claimed)
+    least = _LEAST_SHARES[min(len(relation), len(_LEAST_SHARES) - 1)]
     required = claimed.names | claimed.numbers
     words = meaning(claimed.words)
     if not relation:
-        if not required or not (claimed.names or asked.words):
+        required |= said
+        if not required or not (claimed.names or asked.words) or (asked.words and required <= wanted):
             return {}
         relation, least = _relation(asked) - words, _LEAST_SHARE_ASKED
         if asked.words and not relation:
@@ -240,15 +243,20 @@ def _statements(n: int, part: Passage, context: frozenset[str]) -> Iterator[Stat
     """The statements of a passage; one that begins with a pronoun takes the names of the one before."""
     before: frozenset[str] = frozenset()
     for unit in text_units(part.text):
-        found = features(unit.text)
+        found = features(as_meant(unit.text))
         words = meaning(found.words | _authorship(unit.text))
         above = context | before if _REFERS.match(unit.text) else context
-        yield Statement(n, part.section, words, above, unit.text, unit.kind == "prose")
+        yield Statement(n, part.section, words, above, unit.text, unit.kind)
         before = found.names
 
 
 def _authorship(text: str) -> frozenset[str]:
     return frozenset({stem("created")} if _BY.search(text) else ())
+
+
+def as_meant(text: str) -> str:
+    """Tell apart what sounds alike: a book is written by its author, and in a language."""
+    return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 
 def meaning(words: Iterable[str]) -> frozenset[str]:

@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Set
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Literal
 
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, meaning
+from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.text.words import content_words, features, tokens
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, stop_words
@@ -30,7 +31,7 @@ _LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR = 0.3, 0.5, 0.5
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
 # the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
-_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 1.0, 0.3, 0.3
+_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 2.0, 0.3, 0.3
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
 LEAST_POINT = 0.7
@@ -59,7 +60,7 @@ _ASKING = frozenset(
         """
         name named call called mean meaning stand kind sort type wiki page tell describe give happen exactly work way
         look like actually originally many much number count year date time long old one large newer big size
-        differ difference same both vs versus between
+        differ difference same both vs versus between hi hello hey thank thanks
         """.split(),  # noqa: SIM905
     )
 )
@@ -79,13 +80,14 @@ class Question(Struct, frozen=True):
 class Quote(Struct, frozen=True):
     """A sentence of page ``n``, or two, word for word, from the evidence's passage of that index.
 
-    ``clear`` if they answer the question.
+    ``introduced`` are lines of code, a list or a table after a colon. ``clear`` if the sentences answer the question.
     """
 
     n: int
     section: int
     passage: int
     statements: tuple[str, ...]
+    introduced: list[Statement]
     score: float
     clear: bool
 
@@ -140,16 +142,20 @@ class Relevance:
         """The share of the question's words that the passage has, beside names and title; None if it is off topic."""
         question, title = self.question, self._evidence.titles[passage.n]
         named = self._shared(question.names.keys(), every | self._leads[passage.n].words)
-        if len(named) < (min(1, len(question.names)) if question.several else len(question.names)):
+        if not question.words or len(named) < (
+            min(1, len(question.names)) if question.several else len(question.names)
+        ):
             return None
         sought = self._sought(passage.n)
         about = bool(self._shared(question.words & (question.names.keys() | title), every))
         if not sought or (about and not question.english):
             return 1.0
-        if sought <= _VERBS and question.kind is not None and self._has_kind(passage.text, passage.n):
+        if sought <= _VERBS and question.kind is not None and self.has_kind(passage.text, passage.n):
             return 1.0
-        share = len(self._shared(sought, every)) / len(sought)
-        return share if about or share >= _LEAST_WITHOUT_TITLE else None
+        found = self._shared(sought, every)
+        share = len(found) / len(sought)
+        enough = share >= _LEAST_WITHOUT_TITLE and len(found) >= min(2, len(sought))
+        return share if about or enough else None
 
     def _shared(self, words: Set[str], every: frozenset[str]) -> frozenset[str]:
         """Those ``words`` of the question that are among ``every`` one of a text."""
@@ -158,7 +164,7 @@ class Relevance:
     def _sought(self, n: int) -> frozenset[str]:
         return self.question.words - self.question.names.keys() - self._evidence.titles[n]
 
-    def _has_kind(self, text: str, n: int) -> bool:
+    def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for."""
         match self.question.kind:
             case "year":
@@ -182,8 +188,10 @@ class Relevance:
         return named if self.question.several and len(named) > 1 else list(best.values())[:1]
 
     def takes_up(self, text: str, n: int) -> bool:
-        """Whether a text about page ``n`` has one of the words that are asked for beside the page's title."""
-        return any(_same(word, each) for word in meaning(content_words(text)) for each in self._sought(n))
+        """Whether a text about page ``n`` has a name of the question, and a word that is asked for beside it."""
+        said = meaning(content_words(text))
+        named = not self.question.names or self.question.names.keys() & (said | self._evidence.titles[n])
+        return bool(named) and any(_same(word, each) for word in said for each in self._sought(n))
 
     def score(self, n: int, statement: str) -> float:
         """How well a statement of page ``n`` answers, on the scale of the quotes."""
@@ -216,16 +224,17 @@ class Relevance:
             left -= found
         text = " ".join(each.text for each in statements[start:end])
         title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
-        has_kind = self._has_kind(text, passage.n)
+        has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= _LEAST_SHARE
-        first = not sought and passage is self._leads[passage.n] and start == 0
+        whole = not sought and not question.words - self._shared(question.words, own | passage.context)
+        first = whole and passage is self._leads[passage.n] and start == 0
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
             + _TITLED * (title <= question.words)
             + _FIRST * first
             - _SECOND * (end - start - 1)
-            + _PROSE * statements[start].prose
+            + _PROSE * (statements[start].kind == "prose")
         )
         said = self._shared(sought, own | passage.context)
         return Quote(
@@ -233,6 +242,7 @@ class Relevance:
             passage.section,
             index,
             tuple(each.text for each in statements[start:end]),
+            _introduced(statements, end),
             score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
             has_kind and (share == 1.0 or (fits and len(said) >= _LEAST_CLEAR * len(sought))),
         )
@@ -240,6 +250,7 @@ class Relevance:
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> Question:
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
+    text = as_meant(text)
     found = features(text, ordinary)
     words: set[str] = set()
     names: dict[str, str] = {}
@@ -270,12 +281,20 @@ def _same(word: str, other: str) -> bool:
     return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])
 
 
+def _introduced(statements: list[Statement], end: int) -> list[Statement]:
+    """The lines that follow a sentence with a colon, as far as a reader takes them in; none if that is not all."""
+    if not statements[end - 1].text.endswith(":"):
+        return []
+    lines = list(takewhile(lambda each: each.kind != "prose", statements[end:]))
+    return lines if sum(len(each.text) for each in lines) <= _LONGEST else []
+
+
 def _quotable(statements: list[Statement], start: int, end: int) -> bool:
     """Whether a line, or one or two whole sentences, can stand alone, and is not more than a reader takes in."""
     chosen = statements[start:end]
     if end > len(statements) or sum(len(each.text) for each in chosen) > _LONGEST:
         return False
-    if not all(each.prose for each in chosen):
+    if not all(each.kind == "prose" for each in chosen):
         return len(chosen) == 1
     begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
     return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in chosen)

@@ -17,7 +17,8 @@ from gateway.ask.text.sentences import sentences
 
 # A sentence or line is cut inside only if it exceeds the passage size by this factor.
 _LONGEST = 3
-# A list is cut only if it exceeds the passage size by this factor.
+# A list is cut only if it exceeds the passage size by this factor, and a list or code only then from the sentence
+# before it that ends in a colon.
 _LONGEST_LIST = 2
 _BYTES_A_TOKEN = 4  # of English
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
@@ -29,14 +30,14 @@ _SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
 # The first row of a table with this many columns is its header, never a statement of its own.
 _COLUMNS_WITH_HEADER = 3
 
-Kind = Literal["prose", "list", "table", "code"]
+TextKind = Literal["prose", "list", "table", "code"]
 
 
 class TextUnit(Struct, frozen=True):
     """A sentence or a line. ``gap`` counts the line breaks before a line; ``new`` begins a paragraph."""
 
     text: str
-    kind: Kind
+    kind: TextKind
     gap: int = 1
     new: bool = False
 
@@ -69,6 +70,9 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
             whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
             for text in group(rows, _LONGEST_LIST * limit if whole else limit):
                 code = kind == "code" and not _SHORT_SENTENCE.fullmatch(text.rpartition("\n")[2])
+                introduced = found and kind != "prose" and found[-1].text.endswith(":")
+                if introduced and estimated_tokens(found[-1].text + text) <= _LONGEST_LIST * limit:
+                    text = f"{found.pop().text}\n{text}"
                 found.append(Passage(section, text, code=code))
     return found
 
@@ -100,7 +104,7 @@ def _is_prose(line: str, alone: bool) -> bool:
     return alone or line.rstrip()[-1] in ".:!?…\"'”)"
 
 
-def _line_kind(line: str) -> Kind:
+def _line_kind(line: str) -> TextKind:
     if _LIST_ITEM.match(line):
         return "list"
     return "table" if CELLS in line else "code"

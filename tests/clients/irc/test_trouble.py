@@ -104,7 +104,7 @@ async def test_a_gateway_that_gives_up(
     """Its deadline, ours, and a key that is not taken."""
     inference.delay = 5.0
     async with (
-        live(changed(settings, "ask", deadline_seconds=0.3), inference) as server,
+        live(changed(settings, "ask", deadline_seconds=0.3, target_seconds=0.3), inference) as server,
         running(configured(shared_ngircd.port, server.url, tmp_path)),
     ):
         alice.say(CHANNEL, "hearth: who made Befunge?")

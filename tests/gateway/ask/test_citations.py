@@ -51,6 +51,7 @@ def checked_as_a_whole(text: str, evidence: Evidence) -> str:
         ("Chris Pressey created Befunge [1][2].", "Chris Pressey created Befunge. [1]"),
         ("Chris Pressey created Befunge [9].", "Chris Pressey created Befunge. [1]"),
         ("Piet programs are pictures [1, 2].", "Piet programs are pictures. [2]"),
+        ("[2] Piet programs are pictures.", "Piet programs are pictures. [2]"),
         ("Piet programs are pictures [[9]2].", "Piet programs are pictures. [2]"),
         # from a statement for each clause, of one page and from two pages that are both named
         (
@@ -84,7 +85,7 @@ def checked_as_a_whole(text: str, evidence: Evidence) -> str:
         ("Yes.", REFUSAL),
         # code keeps what looks like a marker, and counts as quoted
         ('```\n"!dlroW">:#,_@\na[7]\n```', None),
-        ("Befunge has 25 rows, see `a[7]`.", "Befunge has 25 rows, see `a[7]`. [1]"),
+        ("Befunge has 25 rows: `a[7]`.", "Befunge has 25 rows: `a[7]`. [1]"),
     ],
 )
 def test_answers(answer: str, checked: str | None) -> None:
@@ -138,7 +139,9 @@ TOOLS = [
         ("Ann Lee won the golden, round, heavy and rare Silver Pen in 2011.", "", False),
         ('Ann Lee won the "Pen of Silver" in 2011.', "", False),
         ("Prize | The Sea", "Which prize did Ann Lee win?", False),
-        # a name that the question does not ask for
+        # a name that the question has, or does not ask for; half of the words
+        ("The answer is: the Silver Pen", "Who won the Silver Pen?", False),
+        ("Ann Lee is a baker.", "", False),
         ("Bo Ray", "Who is Ann Lee?", False),
         # a number without what it counts
         ("The answer is: 3", "", False),
@@ -163,6 +166,7 @@ def test_name_number_and_relation_stand_together(answer: str, question: str, sup
         ("Chris Pressey\n\nCurtis Coleman\n", "Chris Pressey [1]"),
         # headings and rows of the prompt
         ("Befunge\nChris Pressey created Befunge.\nPlayfield | Rows\n", "Chris Pressey created Befunge. [1]"),
+        ("Chris Pressey created Befunge.\nName of it:\n", "Chris Pressey created Befunge. [1]"),
         # the prompt, once more
         (
             "Chris Pressey created Befunge.\n\nQuestion: Who created Befunge?\n\nBefunge has 25 rows.",

@@ -71,6 +71,14 @@ CASES: list[tuple[dict[str, str], list[str]]] = [
         ["ask.passage_tokens is 500", "ask.prompt_tokens is 400", "raise ask.prompt_tokens"],
     ),
     (
+        {"ASK__TARGET_SECONDS": "400"},
+        [
+            "ask.target_seconds is 400",
+            "ask.deadline_seconds is 300",
+            "lower ask.target_seconds or raise ask.deadline_seconds",
+        ],
+    ),
+    (
         {"SERVER__MAX_BODY_BYTES": "1000"},
         [
             "ask.max_question_bytes is 4096",

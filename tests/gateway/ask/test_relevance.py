@@ -1,0 +1,122 @@
+"""Whether pages answer a question, and the quotation that stands in for an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.ask.background.draft import RetrievedPage, draft_page
+from gateway.ask.checking.citations import REFUSAL
+from gateway.ask.checking.evidence import Evidence
+from gateway.ask.checking.relevance import Relevance
+from gateway.wiki.source import Page
+from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
+
+LAMP = page(
+    "Lamp",
+    "Lamp is a language created by Mia Berg in 1997. Its compiler was written in Ada.",
+    ("Output", 'The command P prints a word. This program prints "Hi":\n\nP "Hi"\nEND'),
+    ("Commands", "Name | Effect\nSHINE | Doubles the counter\nDIM | Halves the counter"),
+)
+SALT = page("Salt", "Salt is a tool for tables. It was released in 2004 and has 12 options.")
+PAGES = [LAMP, SALT]
+
+
+def relevance(question: str, *pages: Page) -> Relevance:
+    return Relevance(
+        question,
+        Evidence.of(
+            (n, each, draft_page(RetrievedPage(each, ""), 60).passages)
+            for n, each in enumerate(pages or PAGES, 1)
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("Who created Zimbrake?", "no page has `Zimbrake`"),
+        ("What is the capital of Mongolia?", "no page has `Mongolia`"),
+        ("When was Lamp 4.0 released?", "no page has `4` or `0`"),
+        ("how do I bake sourdough bread", "it has nothing about the question"),
+        ("hi", "it has nothing about the question"),
+        ("Does Salt have the command SHINE?", "it has nothing about the question"),  # both, but not together
+        ("Who created Lamp?", ""),
+        ("How many optinos has Salt?", ""),
+        ("Is Lamp older than Salt?", ""),
+        ("Wer hat Lamp entwickelt und wann?", ""),
+    ],
+)
+def test_a_question_without_its_names_in_one_passage_is_hopeless(question: str, reason: str) -> None:
+    assert relevance(question).hopeless == reason
+
+
+@pytest.mark.parametrize(
+    ("question", "doubtful"),
+    [
+        ("What is the name of Mia Berg's dog?", True),
+        ("Which company sponsors Lamp?", True),
+        ("How much does Salt cost?", True),
+        ("who wrote lamp", False),
+        ("When did Salt appear?", False),
+        ("How many options does Salt have?", False),
+        ("What is Lamp?", False),
+        ("Wer hat Lamp entwickelt und wann?", False),
+    ],
+)
+def test_a_question_whose_other_words_are_nowhere_is_doubtful(question: str, doubtful: bool) -> None:
+    assert relevance(question).doubtful == doubtful
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("Who created Lamp?", "Lamp is a language created by Mia Berg in 1997."),
+        ("when did salt come out", "Salt is a tool for tables. It was released in 2004 and has 12 options."),
+        ("What is the compiler of Lamp written in?", "Its compiler was written in Ada."),
+        ("What does SHINE do in Lamp?", "SHINE | Doubles the counter"),
+        ("what is salt", "Salt is a tool for tables."),
+    ],
+)
+def test_the_sentence_that_answers(question: str, quoted: str) -> None:
+    (quote,) = relevance(question).quotes()
+    assert (" ".join(quote.statements), quote.clear) == (quoted, True)
+
+
+async def asked(question: str, answer: str) -> tuple[str, Asked, Model]:
+    model = Model("[]", answer)
+    flow = Asked(model, MemoryWiki(LAMP, SALT, page("Befunge", *BEFUNGE)))
+    return (await flow.ask(question)).answer, flow, model
+
+
+async def test_the_model_is_not_asked_what_the_pages_cannot_answer() -> None:
+    answer, flow, model = await asked("Who created the Lamp of Zimbrake?", "Mia Berg created it.")
+    assert answer == REFUSAL
+    assert model.prompts("answer") == []
+    assert flow.stages("answer") == [{"note": "no page to answer from"}]
+
+
+async def test_a_quotation_stands_in_for_a_refusal_and_says_so() -> None:
+    answer, flow, _ = await asked("Who created Lamp?", REFUSAL)
+    assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
+    assert flow.records[0].details["check"]["quoted"]
+    answer, flow, _ = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]")
+    assert answer == "Mia Berg created Lamp. [1]"
+    assert not flow.records[0].details["check"]["quoted"]
+
+
+async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
+    answer, _, _ = await asked("What is Lamp?", "The command P prints a word. [1]")
+    assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
+
+
+async def test_a_quotation_brings_the_code_that_it_introduces() -> None:
+    answer, _, _ = await asked("Which Lamp program prints Hi?", REFUSAL)
+    assert answer == 'The page "Lamp" says: This program prints "Hi": [1]\n```\nP "Hi"\nEND\n```'
+
+
+async def test_a_doubtful_question_needs_an_answer_that_takes_it_up() -> None:
+    aside, _, model = await asked("Which company sponsors Lamp?", "Lamp is a language by Mia Berg. [1]")
+    assert aside == REFUSAL
+    assert len(model.prompts("answer")) == 1
+    taken_up, _, _ = await asked("How is Lamp compiled?", "The compiler of Lamp was written in Ada. [1]")
+    assert taken_up == "The compiler of Lamp was written in Ada. [1]"
