@@ -123,7 +123,7 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
         service = Conversations(parts)
         await service.start(Supervision())
         talk = Conversation(
-            id=policy, owner="o", kind="chat", policy=policy, title="", participants=[], persona="",
+            id=policy, owner="o", kind="chat", policy=policy, title="", participants=[],
             instructions="", model="", previous=None, created_at=0.0, updated_at=0.0,
         )  # fmt: skip
         await database.write(lambda c: add_conversation(c, talk))

@@ -17,7 +17,14 @@ from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import written
-from gateway.store.memory.transfer import VERSION, Header, conversation_ids, read_archive, read_rest
+from gateway.store.memory.transfer import (
+    VERSION,
+    Header,
+    conversation_ids,
+    read_archive,
+    read_assistants,
+    read_rest,
+)
 
 
 @click.command()
@@ -50,6 +57,8 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
             return
         with _output(target, force) as write:
             write(msgspec.json.encode(Header("hearth", VERSION, time.time())))
+            for assistant in database.read_sync(lambda connection: read_assistants(connection, owner)):
+                write(msgspec.json.encode(assistant))
             for archive in archives:
                 write(msgspec.json.encode(archive))
             for row in database.read_sync(lambda connection: list(read_rest(connection, owner))):

@@ -16,13 +16,13 @@ from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget
 from gateway.memory.planning.situation import Situation
-from gateway.memory.types import Block, BudgetReport, ContextBudget, Offer
+from gateway.memory.types import Block, BudgetReport, Character, ContextBudget, LeftOut, Offer
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_counted_by
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
-from gateway.store.memory.summaries import live_summaries
+from gateway.store.memory.summaries import Summary, live_summaries
 from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
@@ -55,10 +55,15 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
         )
 
 
+# The part of an assistant in a prompt.
+CharacterSource = Callable[[MemoryParts, Conversation], Awaitable[Character]]
+
+
 class Context(Struct, frozen=True, kw_only=True):
     """A conversation as the planner (``situation``) and the model (``composition``) see it."""
 
     conversation: Conversation
+    speaker: str  # the assistant's name
     situation: Situation
     composition: Composition
 
@@ -84,14 +89,21 @@ class Context(Struct, frozen=True, kw_only=True):
 class ContextBuilder:
     """Builds contexts. Counting tokens loads the model."""
 
-    def __init__(self, parts: MemoryParts, sources: Sequence[BlockSource] = ()) -> None:
+    def __init__(
+        self, parts: MemoryParts, character: CharacterSource, sources: Sequence[BlockSource] = ()
+    ) -> None:
         self._parts = parts
+        self._character = character
         self._sources = sources
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
         """The template that opens every conversation."""
         return self._parts.prompts.get("chat_core")
+
+    def core_text(self, instructions: str) -> str:
+        [core] = self.core_prompt().render(instructions=instructions)
+        return text_of(core).strip()
 
     def reply_sampling(self) -> Sampling:
         """The core prompt's sampling, with the model's ``reply_temperature`` if it has one."""
@@ -116,8 +128,11 @@ class ContextBuilder:
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
+        character = await self._character(parts, conversation)
+        reflected = [summary for summary in summaries if summary.seq in character.reflected]
+        summaries = [summary for summary in summaries if summary.seq not in character.reflected]
         texts = [summary_text(summary) for summary in summaries]
-        core, persona, *counted = await self._counted(conversation, texts)
+        core, *counted = await self._counted(conversation, texts)
         summaries = [
             msgspec.structs.replace(summary, tokens=block.tokens)
             for summary, block in zip(summaries, counted, strict=True)
@@ -125,7 +140,10 @@ class ContextBuilder:
         turn_tokens = await self._turn()
         ingredients = Ingredients(
             core=core,
-            persona=persona if persona.text else None,
+            # A summary is made of its own conversation alone.
+            character=msgspec.structs.replace(character, reflection=None, elsewhere=None)
+            if compacting
+            else character,
             tasks=_named(extra, "tasks"),
             facts=_named(extra, "facts"),
             recalled=_named(extra, "recalled"),
@@ -133,20 +151,27 @@ class ContextBuilder:
             messages=messages,
             turn_tokens=turn_tokens,
             verbatim=verbatim,
-            left_out=[left for offer in offers for left in offer.left_out],
+            left_out=[
+                *_folded(reflected),
+                *character.left_out,
+                *(left for offer in offers for left in offer.left_out),
+            ],
         )
         if not compacting and not summaries and all(message.role == "user" for message in messages):
             ingredients = self._within_time(ingredients, budget)
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
-        fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
+        mind = [each for each in (character.biography, character.reflection, character.elsewhere) if each]
+        fixed = core.tokens + sum(block.tokens + 1 for block in [*mind, *extra]) + 2 * turn_tokens + 2
         situation = Situation(
             policy=conversation.policy,
             settings=msgspec.structs.replace(
                 parts.settings, time_zone=conversation.time_zone or parts.settings.time_zone
             ),
             messages=[message for message in messages if message.summarized_by is None],
-            summaries=summaries,
+            # The chain has no gaps, but what the reflection stands for takes no room.
+            summaries=sorted([*reflected, *summaries], key=lambda each: (each.first, each.seq)),
+            reflected=character.reflected,
             now=parts.clock(),
             budget=budget,
             fixed_tokens=fixed,
@@ -155,6 +180,7 @@ class ContextBuilder:
         )
         return Context(
             conversation=conversation,
+            speaker=character.name,
             situation=situation,
             composition=compose(ingredients, unlimited if compacting else budget),
         )
@@ -186,10 +212,8 @@ class ContextBuilder:
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
-        [core] = self.core_prompt().render(instructions=conversation.instructions)
-        text = text_of(core).strip()
-        texts = [text, conversation.persona.strip(), *summaries]
-        names = ["core", "persona", *("summary" for _ in summaries)]
+        texts = [self.core_text(conversation.instructions), *summaries]
+        names = ["core", *("summary" for _ in summaries)]
         tokens = await self._parts.inference.count(texts)
         return [Block(name, count, text) for name, count, text in zip(names, tokens, texts, strict=True)]
 
@@ -204,6 +228,13 @@ class ContextBuilder:
             [letter] = await inference.count(["a"])
             self._turn_tokens[fingerprint] = max(1, (difference + 1) // 2 - letter)
         return self._turn_tokens[fingerprint]
+
+
+def _folded(reflected: Sequence[Summary]) -> list[LeftOut]:
+    if not reflected:
+        return []
+    span = f"messages {reflected[0].first} to {reflected[-1].last}"
+    return [LeftOut(span, "summarized, and part of the reflection")]
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:

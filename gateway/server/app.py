@@ -15,7 +15,7 @@ from gateway.api import openapi, page
 from gateway.api.admin import health, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
-from gateway.api.conversations import facts, rounds, tasks
+from gateway.api.conversations import assistants, facts, rounds, tasks
 from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
@@ -71,6 +71,7 @@ ENDPOINTS = (
     *openapi.ENDPOINTS,
     *conversation_routes.ENDPOINTS,
     *rounds.ENDPOINTS,
+    *assistants.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama_models.ENDPOINTS,
     *ollama.ENDPOINTS,

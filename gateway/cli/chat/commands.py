@@ -14,7 +14,7 @@ from gateway.cli.tasks import show_tasks, task_line
 
 _BAR = 30
 # Fields of a conversation that /set shows and changes.
-SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "persona")
+SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "assistant")
 
 
 class _Command(NamedTuple):

@@ -21,16 +21,15 @@ from gateway.store.db import Database
 from gateway.store.memory.transfer import (
     VERSION,
     Archive,
+    AssistantRow,
     FactRow,
     Header,
     Line,
-    TaskRow,
     write_archive,
+    write_assistant,
     write_row,
 )
-from gateway.store.memory.transfer_check import checked
-
-_Content = Archive | FactRow | TaskRow
+from gateway.store.memory.transfer_check import Content, checked
 
 
 @click.command(name="import")
@@ -73,21 +72,25 @@ def _at(where: str) -> Iterator[None]:
         raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
-def _store(database: Database, line: _Content, owner: str | None) -> bool:
+def _store(database: Database, line: Content, owner: str | None) -> bool:
     """Store a row; return False if it exists already."""
     if isinstance(line, Archive):
         return database.write_sync(lambda c: write_archive(c, line, owner))
+    if isinstance(line, AssistantRow):
+        return database.write_sync(lambda c: write_assistant(c, line, owner))
     return database.write_sync(lambda c: write_row(c, line, owner))
 
 
-def _redactions(line: _Content) -> int:
+def _redactions(line: Content) -> int:
     """Count the secrets that were removed from its rows, here or before the export."""
     if isinstance(line, Archive):
         return line.conversation.redactions + sum(message.redactions for message in line.messages)
+    if isinstance(line, AssistantRow):
+        return line.assistant.redactions
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
-def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
     """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
     for where, line in _lines(source, left_out):
         with _at(where):
@@ -95,7 +98,7 @@ def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Conte
         yield where, line
 
 
-def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
     """Recognize the format of the source and yield its rows with their positions."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
@@ -109,7 +112,7 @@ def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content
     yield from foreign(source, left_out)
 
 
-def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
+def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, Content]]:
     decoder = msgspec.json.Decoder(Line)
     for number, raw in enumerate(chain([first], rest), 1):
         if not raw.strip():

@@ -112,6 +112,8 @@ class HistoryCompactor:
         context = await self._builder.build(conversation, compacting=True)
         written = 0
         for summary in context.situation.summaries:
+            if summary.seq in context.situation.reflected:
+                continue
             if summary.prompt_name == EXTRACT and summary.seq not in self._refused:
                 try:
                     await self._rewrite(context, summary, self._parts.prompts)
