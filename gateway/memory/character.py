@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import uuid4
@@ -99,8 +100,9 @@ def _line(waiting: WaitingSummary, conversation: Conversation, parts: MemoryPart
 class Reflector:
     """Folds the oldest waiting summaries of an assistant into its reflection, once there are enough."""
 
-    def __init__(self, parts: MemoryParts, builder: ContextBuilder) -> None:
+    def __init__(self, parts: MemoryParts, builder: ContextBuilder, places: asyncio.Semaphore) -> None:
         self._parts = parts
+        self._places = places  # of summaries that are written at once
         self._builder = builder
         self._turns = KeyedLocks()  # by assistant: several of its conversations may end at once
 
@@ -176,7 +178,8 @@ class Reflector:
         blocks = [Block("core", 0, self._builder.core_text("")), Block("biography", 0, assistant.biography)]
         opening = Composition(blocks=[each for each in blocks if each.text], left_out=[], turns=[], total=0)
         try:
-            draft = await summarizer.summarize(compaction, source, opening)
+            async with self._places:
+                draft = await summarizer.summarize(compaction, source, opening)
         except SummaryRejectedError as error:
             log.warning("an extract stands in for a reflection", assistant=assistant.id, problem=str(error))
             draft = await summarizer.extract(compaction, source)

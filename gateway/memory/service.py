@@ -83,7 +83,7 @@ class Conversations:
         tasks = TaskKeeper(parts, self._hub)
         self._builder = ContextBuilder(parts, character, [tasks.offer, facts.offer])
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
-        self._reflector = Reflector(parts, self._builder)
+        self._reflector = Reflector(parts, self._builder, self._compactor.places)
         self.edits = Edits(parts, self._compactor, self._hub, self._alone)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:
