@@ -25,11 +25,14 @@ from gateway.store.memory.transfer import (
     FactRow,
     Header,
     Line,
+    TaskRow,
     write_archive,
     write_assistant,
     write_row,
 )
-from gateway.store.memory.transfer_check import Content, checked
+from gateway.store.memory.transfer_check import checked
+
+_Content = Archive | AssistantRow | FactRow | TaskRow
 
 
 @click.command(name="import")
@@ -72,7 +75,7 @@ def _at(where: str) -> Iterator[None]:
         raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
-def _store(database: Database, line: Content, owner: str | None) -> bool:
+def _store(database: Database, line: _Content, owner: str | None) -> bool:
     """Store a row; return False if it exists already."""
     if isinstance(line, Archive):
         return database.write_sync(lambda c: write_archive(c, line, owner))
@@ -81,7 +84,7 @@ def _store(database: Database, line: Content, owner: str | None) -> bool:
     return database.write_sync(lambda c: write_row(c, line, owner))
 
 
-def _redactions(line: Content) -> int:
+def _redactions(line: _Content) -> int:
     """Count the secrets that were removed from its rows, here or before the export."""
     if isinstance(line, Archive):
         return line.conversation.redactions + sum(message.redactions for message in line.messages)
@@ -90,7 +93,7 @@ def _redactions(line: Content) -> int:
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
-def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
+def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
     for where, line in _lines(source, left_out):
         with _at(where):
@@ -98,7 +101,7 @@ def _content(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Conten
         yield where, line
 
 
-def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
+def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
     """Recognize the format of the source and yield its rows with their positions."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
@@ -112,7 +115,7 @@ def _lines(source: Path, left_out: Counter[str]) -> Iterator[tuple[str, Content]
     yield from foreign(source, left_out)
 
 
-def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, Content]]:
+def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
     decoder = msgspec.json.Decoder(Line)
     for number, raw in enumerate(chain([first], rest), 1):
         if not raw.strip():

@@ -187,7 +187,7 @@ def write_archive(connection: apsw.Connection, archive: Archive, owner: str | No
 def _with_assistant(connection: apsw.Connection, archived: ArchivedConversation) -> Conversation:
     """The conversation's row; the assistant is its owner's here, or is made of an old file's persona."""
     values = msgspec.structs.asdict(archived)
-    persona = values.pop("persona")
+    persona = values.pop("persona", "")
     if not exists(connection, "assistants WHERE id = :assistant AND owner = :owner", values):
         values["assistant"] = None
     if persona:
