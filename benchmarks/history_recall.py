@@ -26,7 +26,7 @@ from gateway.vectors.parts import make_embedder, make_search
 
 SET = tomllib.loads((Path(__file__).parent.parent / "eval" / "history.toml").read_text(encoding="utf-8"))
 CHAT = Conversation(
-    id="chat", owner="me", kind="chat", policy="ceiling", title="", participants=[], persona="", instructions="",
+    id="chat", owner="me", kind="chat", policy="ceiling", title="", participants=[], instructions="",
     model="", previous=None, created_at=0.0, updated_at=0.0,
 )  # fmt: skip
 

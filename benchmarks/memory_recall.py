@@ -30,7 +30,7 @@ from gateway.models.catalog import ResolvedModel
 from gateway.models.prompts import load_prompts
 from gateway.models.served import ServedModel
 from gateway.store.db import Database
-from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation
+from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation, any_conversation
 from gateway.store.request_log import RequestRecord
 from gateway.telemetry.generations import text_of
 from model_host.protocol import Message
@@ -127,7 +127,7 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
         service = Conversations(parts)
         await service.start(Supervision())
         talk = Conversation(
-            id=policy, owner="o", kind="chat", policy=policy, title="", participants=[], persona="",
+            id=policy, owner="o", kind="chat", policy=policy, title="", participants=[],
             instructions="", model="", previous=None, created_at=0.0, updated_at=0.0,
         )  # fmt: skip
         await database.write(lambda c: add_conversation(c, talk))
@@ -145,7 +145,7 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
             now += _PAUSE if (number + 1) % _EPISODE else _SILENCE
             await _idle(database)
         await service.close()
-        context = await service.context(talk)
+        context = await service.context(await database.read(lambda c: any_conversation(c, policy)))
         prompt = "\n".join(block.text for block in context.composition.blocks)
         database.close()
     found = [item in prompt for item in wanted]

@@ -17,7 +17,14 @@ from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import written
-from gateway.store.memory.transfer import VERSION, Header, conversation_ids, read_archive, read_rest
+from gateway.store.memory.transfer import (
+    VERSION,
+    Header,
+    conversation_ids,
+    read_archive,
+    read_assistants,
+    read_rest,
+)
 
 
 @click.command()
@@ -40,7 +47,9 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
         archives = (database.read_sync(partial(read_archive, conversation=name)) for name in names)
         if documents:
             files = written(
-                list(archives), database.read_sync(lambda connection: list(read_rest(connection, owner)))
+                list(archives),
+                database.read_sync(lambda connection: list(read_rest(connection, owner))),
+                database.read_sync(lambda connection: read_assistants(connection, owner)),
             )
             for name in files:
                 _check_free(target / name, force)
@@ -52,6 +61,8 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
             return
         with _output(target, force) as write:
             write(msgspec.json.encode(Header("hearth", VERSION, time.time())))
+            for assistant in database.read_sync(lambda connection: read_assistants(connection, owner)):
+                write(msgspec.json.encode(assistant))
             for archive in archives:
                 write(msgspec.json.encode(archive))
             for row in database.read_sync(lambda connection: list(read_rest(connection, owner))):

@@ -40,6 +40,7 @@ COMMANDS = {
     "status": _Entry("server.status", "status", "Show the server's state and load."),
     "ask": _Entry("ask", "ask", "Ask the wiki a question."),
     "chat": _Entry("chat.command", "chat", "Talk with the model."),
+    "assistants": _Entry("assistants", "assistants", "Manage the characters that speak in conversations."),
     "facts": _Entry("facts", "facts", "Show and change what was learned about you."),
     "tasks": _Entry("tasks", "tasks", "Manage objectives, tasks and checklists."),
     "eval": _Entry(

@@ -206,8 +206,8 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     window_summarized: Positive = 40
     # Policy `conversations`: a longer silence, or a change of all participants, ends an episode.
     episode_gap_seconds: Seconds = 3600.0
-    # Policy `conversations`: at `reflection_after` summaries, the oldest `reflection_folds` are folded into the
-    # reflection.
+    # When `reflection_after` summaries of an assistant's conversations wait, the oldest `reflection_folds` are folded
+    # into its reflection.
     reflection_after: Positive = 15
     reflection_folds: Positive = 10
     # Time zone of days, for the tiers of summaries and the tasks of a day. "": the machine's.

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gateway.base.errors import PromptTooLongError
 from gateway.memory.summaries.variables import decoded
-from gateway.memory.types import Block, ContextBudget, LeftOut
+from gateway.memory.types import Block, Character, ContextBudget, LeftOut
 from gateway.store.memory.messages import MessageRole, StoredMessage
 from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
@@ -39,7 +39,18 @@ _BEGINS = "(The conversation begins here.)"
 _BESIDE_THE_LAST = ("history", "recalled")
 # A prompt over the limit drops those, then the oldest messages down to the last _LAST_LINES, then these blocks in this
 # order, then further messages.
-_DROPPED = ("facts", "tasks", "conversation", "month", "today", "reflection", "now", "round", "persona")
+_DROPPED = (
+    "facts",
+    "tasks",
+    "elsewhere",
+    "conversation",
+    "month",
+    "today",
+    "reflection",
+    "now",
+    "round",
+    "biography",
+)
 _LAST_LINES = 8
 # Messages are dropped in steps of this share of the limit, so that the next prompts start at the same message and share
 # its prefix in the KV cache.
@@ -50,15 +61,15 @@ _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 class Ingredients(Struct, frozen=True, kw_only=True):
     """Everything that a prompt may consist of, with token counts.
 
-    ``core``, ``persona`` and ``tasks`` open the prompt, ``facts`` follow the summaries, ``recalled`` facts and quotes
-    from the ``history`` precede the last message. ``summaries`` are the live ones, with the tokens of
+    ``core``, the ``character`` and ``tasks`` open the prompt, ``facts`` follow the summaries, ``recalled`` facts and
+    quotes from the ``history`` precede the last message. ``summaries`` are the live ones, with the tokens of
     :func:`summary_text`; ``messages`` are those of :func:`gateway.store.memory.messages.open_messages`, the new one
     included. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` lists what exceeded the blocks' own
     budgets.
     """
 
     core: Block
-    persona: Block | None = None
+    character: Character = Character()
     tasks: Block | None = None
     facts: Block | None = None
     history: Block | None = None
@@ -227,9 +238,10 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
         if summary.level == level and _says_something(summary)
     ]
     i = ingredients
+    mind = (i.character.reflection, i.character.elsewhere)
     return [
         block
-        for block in (i.persona, i.tasks, *summaries, i.facts, i.recalled, i.history)
+        for block in (i.character.biography, i.tasks, *mind, *summaries, i.facts, i.recalled, i.history)
         if block and block.text
     ]
 
@@ -249,9 +261,12 @@ def _opening(ingredients: Ingredients, optional: Sequence[Block], *, everything:
     """What precedes a first line that is the assistant's. ``everything``: no line was dropped for room."""
     summaries = [summary for summary in ingredients.summaries if summary.level != "message"]
     shown = {block.text for block in optional}
+    reflection = ingredients.character.reflection
+    if ingredients.character.reflected and reflection is not None and reflection.text not in shown:
+        return _LEFT_OUT
     if not everything or any(_says_something(s) and summary_text(s) not in shown for s in summaries):
         return _LEFT_OUT
-    return _SUMMARIZED if summaries else _BEGINS
+    return _SUMMARIZED if summaries or ingredients.character.reflected else _BEGINS
 
 
 def _says_something(summary: Summary) -> bool:

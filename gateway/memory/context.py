@@ -25,7 +25,7 @@ from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget
 from gateway.memory.planning.situation import Situation
-from gateway.memory.types import Block, BudgetReport, ContextBudget, Offer
+from gateway.memory.types import Block, BudgetReport, Character, ContextBudget, LeftOut, Offer
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.models.served import ServedModel
@@ -76,10 +76,15 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
         )
 
 
+# The part of an assistant in a prompt.
+CharacterSource = Callable[[MemoryParts, Conversation], Awaitable[Character]]
+
+
 class Context(Struct, frozen=True, kw_only=True):
     """A conversation as the planner (``situation``) and the model (``composition``) see it."""
 
     conversation: Conversation
+    speaker: str  # the assistant's name
     situation: Situation
     composition: Composition
     quoted: Sequence[str] = ()  # conversations that the prompt quotes from
@@ -106,8 +111,15 @@ class Context(Struct, frozen=True, kw_only=True):
 class ContextBuilder:
     """Builds contexts. Counting tokens loads the model."""
 
-    def __init__(self, parts: MemoryParts, sources: Sequence[BlockSource], history: History) -> None:
+    def __init__(
+        self,
+        parts: MemoryParts,
+        character: CharacterSource,
+        sources: Sequence[BlockSource],
+        history: History,
+    ) -> None:
         self._parts = parts
+        self._character = character
         self._sources = sources
         self._history = history
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
@@ -115,6 +127,10 @@ class ContextBuilder:
     def core_prompt(self) -> Prompt:
         """The template that opens every conversation."""
         return self._parts.prompts.get("chat_core")
+
+    def core_text(self, instructions: str) -> str:
+        [core] = self.core_prompt().render(instructions=instructions)
+        return text_of(core).strip()
 
     def reply_sampling(self) -> Sampling:
         """The core prompt's sampling, with the model's ``reply_temperature`` if it has one."""
@@ -139,8 +155,11 @@ class ContextBuilder:
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
+        character = await self._character(parts, conversation)
+        reflected = [summary for summary in summaries if summary.seq in character.reflected]
+        summaries = [summary for summary in summaries if summary.seq not in character.reflected]
         texts = [summary_text(summary) for summary in summaries]
-        core, persona, *counted = await self._counted(conversation, texts)
+        core, *counted = await self._counted(conversation, texts)
         summaries = [
             msgspec.structs.replace(summary, tokens=block.tokens)
             for summary, block in zip(summaries, counted, strict=True)
@@ -148,7 +167,10 @@ class ContextBuilder:
         turn_tokens = await self._turn()
         ingredients = Ingredients(
             core=core,
-            persona=persona if persona.text else None,
+            # A summary is made of its own conversation alone.
+            character=msgspec.structs.replace(character, reflection=None, elsewhere=None)
+            if compacting
+            else character,
             tasks=_named(extra, "tasks"),
             facts=_named(extra, "facts"),
             recalled=_named(extra, "recalled"),
@@ -156,7 +178,11 @@ class ContextBuilder:
             messages=messages,
             turn_tokens=turn_tokens,
             verbatim=at_least,
-            left_out=[left for offer in offers for left in offer.left_out],
+            left_out=[
+                *_folded(reflected),
+                *character.left_out,
+                *(left for offer in offers for left in offer.left_out),
+            ],
         )
         quoted: Sequence[str] = ()
         if not compacting:  # what is recalled for one message must not cause a compaction
@@ -165,14 +191,17 @@ class ContextBuilder:
             ingredients = self._within_time(ingredients, budget)
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
-        fixed = core.tokens + persona.tokens + sum(block.tokens + 1 for block in extra) + 2 * turn_tokens + 2
+        mind = [each for each in (character.biography, character.reflection, character.elsewhere) if each]
+        fixed = core.tokens + sum(block.tokens + 1 for block in [*mind, *extra]) + 2 * turn_tokens + 2
         situation = Situation(
             policy=conversation.policy,
             settings=msgspec.structs.replace(
                 parts.settings, time_zone=conversation.time_zone or parts.settings.time_zone
             ),
             messages=[message for message in messages if message.summarized_by is None],
-            summaries=summaries,
+            # The chain has no gaps, but what the reflection stands for takes no room.
+            summaries=sorted([*reflected, *summaries], key=lambda each: (each.first, each.seq)),
+            reflected=character.reflected,
             now=parts.clock(),
             budget=budget,
             fixed_tokens=fixed,
@@ -181,6 +210,7 @@ class ContextBuilder:
         )
         return Context(
             conversation=conversation,
+            speaker=character.name,
             situation=situation,
             composition=compose(ingredients, unlimited if compacting else budget),
             quoted=quoted,
@@ -226,10 +256,8 @@ class ContextBuilder:
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
-        [core] = self.core_prompt().render(instructions=conversation.instructions)
-        text = text_of(core).strip()
-        texts = [text, conversation.persona.strip(), *summaries]
-        names = ["core", "persona", *("summary" for _ in summaries)]
+        texts = [self.core_text(conversation.instructions), *summaries]
+        names = ["core", *("summary" for _ in summaries)]
         tokens = await self._parts.inference.count(texts)
         return [Block(name, count, text) for name, count, text in zip(names, tokens, texts, strict=True)]
 
@@ -250,6 +278,13 @@ def _shown(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> l
     """``seq`` of the messages that the prompt contains word for word, and of the last one."""
     stood_in = {summary.first for summary in summaries if summary.level == "message"}
     return [m.seq for m in messages if m.seq not in stood_in or m is messages[-1]]
+
+
+def _folded(reflected: Sequence[Summary]) -> list[LeftOut]:
+    if not reflected:
+        return []
+    span = f"messages {reflected[0].first} to {reflected[-1].last}"
+    return [LeftOut(span, "summarized, and part of the reflection")]
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:

@@ -14,6 +14,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.secrets import Secrets
 from gateway.memory.summaries.compaction import HistoryCompactor
+from gateway.store.memory.assistants import Assistant, delete_assistant
 from gateway.store.memory.conversations import (
     Conversation,
     erase_conversation,
@@ -87,6 +88,12 @@ class Edits:
             self._hub.publish(conversation.id, "erased")
         await self._parts.database.truncate_log()
         await self._parts.inference.forget(conversation.owner)
+
+    async def erase_assistant(self, assistant: Assistant) -> None:
+        """Erase an assistant with its biographies and reflections, from the disk too."""
+        await self._parts.database.write(lambda c: delete_assistant(c, assistant))
+        await self._parts.database.truncate_log()
+        await self._parts.inference.forget(assistant.owner)
 
     async def forget(self, conversation: Conversation, speaker: str) -> int:
         """Erase a speaker's messages and everything derived from them, from the disk too; returns their number."""

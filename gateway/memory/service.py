@@ -22,6 +22,7 @@ from gateway.base.errors import NotFoundError, OverloadedError
 from gateway.base.redact import redact, take_secrets_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
+from gateway.memory.character import Reflector, character
 from gateway.memory.compose import line_text
 from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.edits import Edits
@@ -47,6 +48,7 @@ from gateway.memory.planning.planner import plan
 from gateway.memory.secrets import Secrets, Withheld, disclose, without_told
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.worker import Handler, Worker
+from gateway.store.memory.assistants import assistant_of, unsettled
 from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
@@ -82,8 +84,9 @@ class Conversations:
         facts = Facts(parts, self._hub)
         self._tasks = tasks = TaskKeeper(parts, self._hub)
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
-        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer], self.history)
+        self._builder = ContextBuilder(parts, character, [tasks.offer, facts.offer], self.history)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
+        self._reflector = Reflector(parts, self._builder, self._compactor.places)
         self._secrets = Secrets(parts.settings.keep_seconds)
         self.edits = Edits(parts, self._compactor, self._hub, self._secrets, self._alone)
         self._handlers: dict[JobKind, Handler] = {}
@@ -156,7 +159,9 @@ class Conversations:
     async def compact(self, conversation: Conversation) -> int:
         """Compact now, even if none is due; returns the number of summaries."""
         async with self._alone(conversation) as current:
-            return await self._compactor.run(current, force=True)
+            made = await self._compactor.run(current, force=True)
+            await self._reflector.run(current)
+            return made
 
     async def convert(self, conversation: Conversation, version: int | None) -> tuple[int, int]:
         """Rewrite summaries of other prompt versions; return how many were rewritten and rejected."""
@@ -252,9 +257,9 @@ class Conversations:
                         end = event
         finally:
             if end is None and pieces:
-                await finish(self._keep_reply(conversation, message, pieces, withheld, failed=True))
+                await finish(self._keep_reply(context, message, pieces, withheld, failed=True))
         assert end is not None, "a stream ends with its result or an error"
-        reply = await finish(self._keep_reply(conversation, message, pieces, withheld, failed=False))
+        reply = await finish(self._keep_reply(context, message, pieces, withheld, failed=False))
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
     async def keep(self, conversation: Conversation, message: str | None) -> StoredMessage:
@@ -301,7 +306,13 @@ class Conversations:
             if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known) if call.reply else None
             self._queue(connection, conversation)  # the jobs run once this message has its reply
-            added = add_message(connection, new)
+            ended = self._parts.clock() - self._parts.settings.episode_gap_seconds
+            for name in unsettled(connection, conversation, ended):
+                add_job(connection, "compact", name, now=self._parts.clock())
+            named = new
+            if new.role == "assistant" and not speaker and (own := assistant_of(connection, conversation)):
+                named = msgspec.structs.replace(new, speaker=own.name)
+            added = add_message(connection, named)
             self._tasks.note(connection, conversation, added)
             return added, None
 
@@ -320,7 +331,7 @@ class Conversations:
 
     async def _keep_reply(
         self,
-        conversation: Conversation,
+        context: Context,
         message: StoredMessage,
         pieces: Sequence[str],
         withheld: Withheld | None,
@@ -328,6 +339,7 @@ class Conversations:
         failed: bool,
     ) -> StoredMessage:
         """Store a reply with its jobs: those of its message may have run already."""
+        conversation = context.conversation
         clean, redactions = await without_told("".join(pieces).strip(), withheld)
         # Prompts leave failed lines out, and the model that would count the tokens may have just died.
         [tokens] = [0] if failed else await self._parts.inference.count([clean])
@@ -335,7 +347,7 @@ class Conversations:
             id=str(uuid4()),
             conversation=conversation.id,
             role="assistant",
-            speaker="",
+            speaker=context.speaker,
             text=clean,
             tokens=tokens,
             redactions=redactions,
@@ -368,4 +380,5 @@ class Conversations:
         conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
         await self._compactor.run(conversation)
         await self._compactor.replace_extracts(conversation)
+        await self._reflector.run(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from msgspec import Struct
 
 from gateway.store.memory.summaries import SummaryLevel
@@ -38,7 +40,8 @@ class Compaction(Struct, frozen=True, kw_only=True):
 class Block(Struct, frozen=True):
     """A part of the prompt."""
 
-    name: str  # core, persona, reflection, conversation, month, today, now, round, tasks, facts, messages, recalled, …
+    # core, biography, reflection, elsewhere, month, today, now, round, conversation, tasks, facts, messages, recalled
+    name: str
     tokens: int
     text: str
 
@@ -48,6 +51,20 @@ class LeftOut(Struct, frozen=True):
 
     what: str
     why: str
+
+
+class Character(Struct, frozen=True, kw_only=True):
+    """An assistant as a prompt shows it; nothing without one.
+
+    ``reflected`` are the conversation's summaries (``seq``) that its reflection stands for.
+    """
+
+    name: str = ""
+    biography: Block | None = None
+    reflection: Block | None = None
+    elsewhere: Block | None = None
+    reflected: AbstractSet[int] = frozenset()
+    left_out: list[LeftOut] = []
 
 
 class Offer(Struct, frozen=True):

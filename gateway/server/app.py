@@ -17,7 +17,7 @@ from gateway.api import openapi, page
 from gateway.api.admin import health, model, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
-from gateway.api.conversations import facts, rounds, search, tasks
+from gateway.api.conversations import assistants, facts, rounds, search, tasks
 from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
@@ -80,6 +80,7 @@ ENDPOINTS = (
     *search.ENDPOINTS,  # before the conversations, whose ids match its path
     *conversation_routes.ENDPOINTS,
     *rounds.ENDPOINTS,
+    *assistants.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama_models.ENDPOINTS,
     *ollama.ENDPOINTS,

@@ -1,7 +1,7 @@
 """Link recorded requests to the conversations whose text is in their prompts, and erase them with those.
 
-A conversation's prompt lists facts and tasks that were read from its owner's other conversations. They are found by
-their text when the record is stored; a chance match erases one record too many.
+A conversation's prompt lists facts, tasks and an assistant's memories from its owner's other conversations. They are
+found by their text when the record is stored; a chance match erases one record too many.
 """
 
 from __future__ import annotations
@@ -11,12 +11,26 @@ from typing import Any
 
 import apsw
 
-from gateway.store.rows import as_json
+from gateway.store.rows import as_json, exists
 
 _LEARNED = (
     "SELECT conversation FROM facts WHERE owner = :owner AND instr(:prompts, text) > 0 "
     "UNION SELECT conversation FROM tasks WHERE owner = :owner AND instr(:prompts, title) > 0 "
     "UNION SELECT value FROM json_each(:quoted)"
+)
+# A summary as prompts show it, or the beginning of it.
+_SUMMARY = (
+    "coalesce(iif(json_valid(text), nullif(json_extract(text, '$.ConversationSummary'), ''), nullif(text, '')), "
+    "json_extract(pins, '$[0]'))"
+)
+# Only the prompts of an assistant show summaries of other conversations.
+_REMEMBERED = (
+    "SELECT conversation FROM summaries JOIN conversations ON conversations.id = conversation "
+    f"WHERE owner = :owner AND instr(:prompts, {_SUMMARY}) > 0 "
+    "UNION SELECT summaries.conversation FROM assistants "
+    "JOIN reflections ON reflections.assistant = assistants.id AND instr(:prompts, reflections.text) > 0 "
+    "JOIN reflected ON reflected.assistant = assistants.id AND reflection <= reflections.version "
+    "JOIN summaries ON summaries.seq = summary WHERE assistants.owner = :owner"
 )
 
 
@@ -29,12 +43,15 @@ def note_sources(
     prompts: Sequence[Any],
     quoted: Sequence[str],
 ) -> None:
-    """Link a stored request to the other conversations of ``owner`` whose facts or tasks are in its ``prompts``.
+    """Link a stored request to the other conversations of ``owner`` whose text is in its ``prompts``.
 
     And to those that they quote, which the caller knows.
     """
+    sources = _LEARNED
+    if exists(connection, "assistants WHERE owner = ?", (owner,)):
+        sources += f" UNION {_REMEMBERED}"
     connection.execute(
-        f"INSERT INTO request_sources SELECT :request, conversation FROM ({_LEARNED}) WHERE conversation <> :own",
+        f"INSERT INTO request_sources SELECT :request, conversation FROM ({sources}) WHERE conversation <> :own",
         {
             "quoted": as_json(list(quoted)),
             "request": request,

@@ -10,8 +10,8 @@ export function messageElement(message) {
   return h(
     "article",
     { class: `message ${message.role}${message.failed ? " failed" : ""}`, "data-seq": message.seq },
-    h("h3", { class: "hidden" }, mine ? message.speaker || "You" : "The model"),
-    mine && message.speaker ? h("p", { class: "speaker", "aria-hidden": "true" }, message.speaker) : null,
+    h("h3", { class: "hidden" }, message.speaker || (mine ? "You" : "The model")),
+    message.speaker ? h("p", { class: "speaker", "aria-hidden": "true" }, message.speaker) : null,
     text,
     h("p", { class: "hint" }, moment(message.created_at), ...remarks(message).map((remark) => ` · ${remark}`), mine ? null : copyButton(() => message.text)),
   );

@@ -11,6 +11,7 @@ from msgspec import Struct, defstruct
 
 from gateway.api.parsing.paging import Listed
 from gateway.api.services import ApiRequest
+from gateway.store.memory.assistants import Assistant, Biography, Reflection
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
@@ -33,6 +34,9 @@ def _page(name: str, row: Any, cursor: type) -> Any:
     return defstruct(name, [("data", list[row]), ("next", cursor | None)], frozen=True, module=__name__)
 
 
+AssistantReply = _public(Assistant, "owner")
+BiographyReply = _public(Biography)
+ReflectionReply = _public(Reflection)
 ConversationReply = _public(Conversation, "owner", "counted_by")
 StoredMessageReply = _public(StoredMessage, "conversation", "summarized_by", "answers", summarized=bool)
 RoundReply = _public(Round, "messages", messages=list[StoredMessageReply])  # type: ignore[valid-type]
@@ -40,6 +44,9 @@ SummaryReply = _public(Summary, "conversation")
 FactReply = _public(Fact, "owner", "superseded_by")
 TaskReply = _public(Task, "owner")
 
+AssistantPage = _page("AssistantPage", AssistantReply, str)
+BiographyPage = _page("BiographyPage", BiographyReply, int)
+ReflectionPage = _page("ReflectionPage", ReflectionReply, int)
 ConversationPage = _page("ConversationPage", ConversationReply, str)
 MessagePage = _page("MessagePage", StoredMessageReply, int)
 RoundPage = _page("RoundPage", RoundReply, int)
@@ -49,6 +56,9 @@ TaskPage = _page("TaskPage", TaskReply, str)
 
 
 _REPLIES = {
+    Assistant: AssistantReply,
+    Biography: BiographyReply,
+    Reflection: ReflectionReply,
     Conversation: ConversationReply,
     StoredMessage: StoredMessageReply,
     Round: RoundReply,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 from uuid import uuid4
 
+import apsw
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
@@ -26,11 +27,12 @@ from gateway.api.parsing.fields import Body, invalid, parse, read_body
 from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, named_events, until_disconnect
-from gateway.base.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError, NotFoundError
 from gateway.base.redact import without_secrets
 from gateway.memory.hub import News
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
+from gateway.store.memory.assistants import get_assistant
 from gateway.store.memory.conversations import (
     DEFAULT_POLICIES,
     Conversation,
@@ -48,16 +50,21 @@ Title = Annotated[str, Meta(max_length=200)]
 Participants = Annotated[list[Name], Meta(max_length=256)]
 Prose = Annotated[str, Meta(max_length=8000)]
 TimeZone = Annotated[str, Meta(max_length=64)]
+# Its id or its name; "" and null: none.
+WhichAssistant = Annotated[str, Meta(max_length=120)]
 T = TypeVar("T")
 
 
 class NewConversation(Body, frozen=True, kw_only=True):
-    """POST /v1/conversations. ``policy`` defaults to the configured one; code to ``rounds``, channel to ``window``."""
+    """POST /v1/conversations. ``policy`` defaults to the configured one.
+
+    That of the kind ``code`` is ``rounds``, of ``channel`` ``window``, of a chat with an assistant ``conversations``.
+    """
 
     kind: ConversationKind = "chat"
     title: Title = ""
     participants: Participants = []
-    persona: Prose = ""
+    assistant: WhichAssistant | None = None
     instructions: Prose = ""
     policy: PolicyName | None = None
     time_zone: TimeZone = ""
@@ -72,7 +79,7 @@ class ConversationChange(Body, frozen=True, kw_only=True):
     kind: ConversationKind | UnsetType = UNSET
     title: Title | UnsetType = UNSET
     participants: Participants | UnsetType = UNSET
-    persona: Prose | UnsetType = UNSET
+    assistant: WhichAssistant | UnsetType | None = UNSET
     instructions: Prose | UnsetType = UNSET
     policy: PolicyName | UnsetType = UNSET
     time_zone: TimeZone | UnsetType = UNSET
@@ -146,11 +153,21 @@ def _check_zone(name: str) -> None:
         ) from None
 
 
+def _named_assistant(connection: apsw.Connection, which: str | None, owner: str) -> str | None:
+    """The id of an assistant that a body names. Raises InvalidRequestError."""
+    try:
+        return get_assistant(connection, which, owner).id if which else None
+    except NotFoundError as error:
+        raise invalid("assistant", error.message) from None
+
+
 async def create(request: ApiRequest) -> Struct:
     """A new conversation."""
     services = request.services
     new, redactions = without_secrets(await read_optional(request, NewConversation))
-    now = time.time()
+    now, owner = time.time(), request.owner
+    assistant = await request.read(lambda c: _named_assistant(c, new.assistant, owner))
+    usual = "conversations" if assistant else services.settings.memory.policy
     conversation = Conversation(
         id=str(uuid4()),
         owner=request.owner,
@@ -161,7 +178,7 @@ async def create(request: ApiRequest) -> Struct:
         counted_by=services.model.name,
         redactions=redactions,
         **asdict(new)
-        | {"policy": new.policy or DEFAULT_POLICIES.get(new.kind, services.settings.memory.policy)},
+        | {"policy": new.policy or DEFAULT_POLICIES.get(new.kind, usual), "assistant": assistant},
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
     return shown(conversation)
@@ -190,6 +207,9 @@ async def change(request: ApiRequest) -> Struct:
     services, conversation = request.services, await conversation_of(request)
     body, redactions = without_secrets(await read_body(request, ConversationChange))
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
+    if "assistant" in given:
+        owner = request.owner
+        given["assistant"] = await request.read(lambda c: _named_assistant(c, given["assistant"], owner))
     return shown(await services.conversations.edits.change(conversation, given, redactions))
 
 

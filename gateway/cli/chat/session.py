@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -12,20 +13,23 @@ from gateway.cli.common.text import say
 
 
 class ChatSession:
-    """Lines go to ``conversation``, which is created with the first one. ``news`` is None without a terminal."""
+    """Lines go to ``conversation``, which is created with the first one, with the fields ``begin``.
+
+    ``news`` is None without a terminal.
+    """
 
     def __init__(
         self,
         client: GatewayClient,
         news: NewsBoard | None,
-        system: str | None,
+        begin: Mapping[str, str | None],
         max_tokens: int | None,
         conversation: str | None,
     ) -> None:
         self.client = client
         self.conversation = conversation
         self._news = news
-        self._system = system
+        self._begin = {name: value for name, value in begin.items() if value}
         self._limit = {} if max_tokens is None else {"max_tokens": max_tokens}
         self._last: dict[str, Any] | None = None
         self._accepted = False
@@ -34,8 +38,7 @@ class ChatSession:
     def path(self) -> str:
         """The conversation's path at the server; creates the conversation if there is none yet."""
         if self.conversation is None:
-            body = {"instructions": self._system} if self._system else {}
-            self.conversation = str(self.client.post("/v1/conversations", body)["id"])
+            self.conversation = str(self.client.post("/v1/conversations", self._begin)["id"])
         return f"/v1/conversations/{self.conversation}"
 
     def send(self, text: str) -> None:

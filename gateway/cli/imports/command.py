@@ -22,17 +22,19 @@ from gateway.store.memory.conversations import PolicyName
 from gateway.store.memory.transfer import (
     VERSION,
     Archive,
+    AssistantRow,
     FactRow,
     Header,
     Line,
     Numbers,
     TaskRow,
     write_archive,
+    write_assistant,
     write_row,
 )
 from gateway.store.memory.transfer_check import checked
 
-_Content = Archive | FactRow | TaskRow
+_Content = Archive | AssistantRow | FactRow | TaskRow
 
 
 @click.command(name="import")
@@ -81,6 +83,8 @@ def _store(database: Database, line: _Content, owner: str | None, numbers: Numbe
     """Store a row; return False if it exists already."""
     if isinstance(line, Archive):
         return database.write_sync(lambda c: write_archive(c, line, owner, numbers))
+    if isinstance(line, AssistantRow):
+        return database.write_sync(lambda c: write_assistant(c, line, owner))
     return database.write_sync(lambda c: write_row(c, line, owner, numbers))
 
 
@@ -88,6 +92,8 @@ def _redactions(line: _Content) -> int:
     """Count the secrets that were removed from its rows, here or before the export."""
     if isinstance(line, Archive):
         return line.conversation.redactions + sum(message.redactions for message in line.messages)
+    if isinstance(line, AssistantRow):
+        return line.assistant.redactions
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 

@@ -1,8 +1,8 @@
 """A folder of JSON files and summaries to read, converted from and to archives.
 
 ``Daily_chat.json`` has the messages by day, ``Daily_summary.json`` the summaries with their spans, ``root.json`` the
-conversations, ``user_memory.json`` the facts, and ``active_tasks.json`` the tasks of no conversation. Each conversation
-has a folder with its ``current_summary.md``, ``chat_log.json`` and ``active_tasks.json``.
+conversations, ``user_memory.json`` the facts, ``active_tasks.json`` the tasks of no conversation, and ``assistants.json``
+the assistants, if there are any. Each conversation has a folder with its ``current_summary.md``, ``chat_log.json`` and ``active_tasks.json``.
 """
 
 from __future__ import annotations
@@ -19,15 +19,23 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.imports.chats import conversation, message
 from gateway.memory.compose import summary_text
-from gateway.store.memory.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
+from gateway.store.memory.conversations import DEFAULT_POLICIES, ConversationKind, PolicyName
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary, SummaryLevel
 from gateway.store.memory.tasks import Task
-from gateway.store.memory.transfer import UNCOUNTED, Archive, FactRow, TaskRow
+from gateway.store.memory.transfer import (
+    UNCOUNTED,
+    Archive,
+    ArchivedConversation,
+    AssistantRow,
+    FactRow,
+    TaskRow,
+)
 
 CHAT, SUMMARY, REGISTRY, FACTS = "Daily_chat.json", "Daily_summary.json", "root.json", "user_memory.json"
 LOG, TASKS, CURRENT = "chat_log.json", "active_tasks.json", "current_summary.md"
+ASSISTANTS = "assistants.json"
 
 T = TypeVar("T")
 
@@ -79,7 +87,7 @@ class Project(Struct, frozen=True, rename={"last_used": "lastUsed"}):
     last_used: int = 0
     stats: dict[str, int] = {}
     indexing: dict[str, list[str]] = msgspec.field(default_factory=lambda: {"exclude": []})
-    conversation: Conversation | None = None
+    conversation: ArchivedConversation | None = None
     kind: ConversationKind = "chat"
 
 
@@ -95,8 +103,10 @@ class _Learned(Struct, frozen=True):
     said: str | None = None
 
 
-def written(archives: Sequence[Archive], rest: Sequence[FactRow | TaskRow]) -> dict[str, bytes]:
-    """Convert archives, facts and tasks to files: their content by path."""
+def written(
+    archives: Sequence[Archive], rest: Sequence[FactRow | TaskRow], assistants: Sequence[AssistantRow] = ()
+) -> dict[str, bytes]:
+    """Convert archives, facts, tasks and assistants to files: their content by path."""
     ids = {each.seq: each.id for archive in archives for each in archive.messages}
     days: defaultdict[str, list[DailyChatLine]] = defaultdict(list)
     files: dict[str, Any] = {}
@@ -121,6 +131,7 @@ def written(archives: Sequence[Archive], rest: Sequence[FactRow | TaskRow]) -> d
         SUMMARY: [span for archive in archives for span in _spans(archive)],
         REGISTRY: Registry(projects),
         FACTS: learned.pop(FACTS, []),
+        **({ASSISTANTS: assistants} if assistants else {}),
         TASKS: [each for rows in learned.values() for each in rows],
     }
     return {
@@ -201,7 +212,9 @@ def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(round(seconds, 3)).astimezone()
 
 
-def documents(folder: Path, policy: PolicyName) -> Iterator[tuple[str, Archive | FactRow | TaskRow]]:
+def documents(
+    folder: Path, policy: PolicyName
+) -> Iterator[tuple[str, Archive | AssistantRow | FactRow | TaskRow]]:
     """Read a folder, of which only Daily_chat.json must exist; yields rows with their positions.
 
     Raises InvalidRequestError with the file and the problem.
@@ -215,6 +228,8 @@ def documents(folder: Path, policy: PolicyName) -> Iterator[tuple[str, Archive |
     for day in sorted(days):
         for line in days[day]:
             lines[line.conversation].append(line)
+    for assistant in _optional(folder / ASSISTANTS, list[AssistantRow], []):
+        yield ASSISTANTS, assistant
     ids: dict[tuple[str | None, str | None], int] = {}
     for name, said in lines.items():
         mine = [each for each in spans if each.conversation == name]

@@ -1,7 +1,7 @@
 """The policies ``window`` and ``conversations``, for channels where people come and go.
 
-``window`` keeps one rolling summary. ``conversations`` splits the log into episodes at silences, summarizes each, and
-folds old summaries into a reflection: 100 to 150 messages give about ten summaries and one reflection.
+``window`` keeps one rolling summary. ``conversations`` splits the log into episodes at silences and summarizes each:
+100 to 150 messages give about ten summaries, which become one reflection (:mod:`gateway.memory.character`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from gateway.store.memory.summaries import Summary
 
 # Summaries per plan, so that a long unsummarized log does not flood the model with calls.
 AT_ONCE = 4
-# Shares of the room for summaries.
-_EPISODE_SHARE, _REFLECTION_SHARE = 0.2, 0.5
+# Share of the room for summaries.
+_EPISODE_SHARE = 0.2
 
 
 def plan_window(situation: Situation) -> list[Compaction]:
@@ -40,7 +40,7 @@ def plan_window(situation: Situation) -> list[Compaction]:
 
 
 def plan_episodes(situation: Situation) -> list[Compaction]:
-    """Summaries of finished episodes, of the current one when it is long, and a reflection when due."""
+    """Summaries of finished episodes, and of the current one when it is long."""
     gap = situation.settings.episode_gap_seconds
     episodes = split_episodes(situation.messages, gap)
     room = summary_room(situation, episodes[-1] if episodes else [])
@@ -56,7 +56,7 @@ def plan_episodes(situation: Situation) -> list[Compaction]:
             planned.append(compaction(situation, "conversation", gone, folds, target))
         if len(gone) < len(rounds):  # later episodes wait for the rest of this one
             break
-    return planned[:AT_ONCE] or _reflection(situation, int(room * _REFLECTION_SHARE))
+    return planned[:AT_ONCE]
 
 
 def split_episodes(messages: Sequence[StoredMessage], gap: float) -> list[list[StoredMessage]]:
@@ -114,13 +114,3 @@ def _window_cut(situation: Situation, rounds: Sequence[Round]) -> int:
         if gone > min(summarized, lines - kept):
             return max(1, cut)  # the window must move, even by a round larger than ``summarized``
     return len(rounds) - 1
-
-
-def _reflection(situation: Situation, target: int) -> list[Compaction]:
-    chain = situation.chain
-    waiting = [summary for summary in chain if summary.level == "conversation"]
-    if len(waiting) < situation.settings.reflection_after:
-        return []
-    reflected = [summary for summary in chain if summary.level == "reflection"]
-    folds = reflected + waiting[: situation.settings.reflection_folds]
-    return [compaction(situation, "reflection", [], folds, target)]

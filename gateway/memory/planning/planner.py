@@ -65,6 +65,8 @@ def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
     First every round except the last joins the newest summary, then single messages get stand-ins.
     """
     rounds = rounds_of(situation.messages)
+    if situation.reflection_due:
+        return []
     if situation.total <= situation.budget.limit or len(rounds) < 2:
         return _stand_ins(situation)
     folds = [summary for summary in situation.chain[-1:] if summary.level == level]

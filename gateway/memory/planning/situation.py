@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from itertools import groupby
 
 from msgspec import Struct
@@ -36,11 +37,20 @@ class Situation(Struct, frozen=True, kw_only=True):
     fixed_tokens: int
     turn_tokens: int
     force: bool = False
+    reflected: AbstractSet[int] = (
+        frozenset()
+    )  # summaries (``seq``) that the assistant's reflection stands for
 
     @property
     def chain(self) -> list[Summary]:
         """The summaries without the stand-ins for single messages."""
         return [summary for summary in self.summaries if summary.level != "message"]
+
+    @property
+    def reflection_due(self) -> bool:
+        """Whether the next reflection makes room."""
+        waiting = [summary for summary in self.chain if summary.seq not in self.reflected]
+        return self.policy == "conversations" and len(waiting) >= self.settings.reflection_after
 
     @property
     def stand_ins(self) -> dict[int, Summary]:
@@ -60,7 +70,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     def total(self) -> int:
         return (
             self.fixed_tokens
-            + sum(summary.tokens for summary in self.chain)
+            + sum(summary.tokens for summary in self.chain if summary.seq not in self.reflected)
             + self.prompt_tokens(self.messages)
         )
 

@@ -48,7 +48,7 @@ class HistoryCompactor:
         self._hub = hub
         self.running: set[str] = set()  # conversations whose summaries are being written
         self._open: set[str] = set()  # conversations with a compaction, also between its plans
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self.places = asyncio.Semaphore(_AT_ONCE)
         # Summaries of parts of unfinished compactions, by conversation.
         self._finished: defaultdict[str, dict[tuple[object, ...], str]] = defaultdict(dict)
         self._refused: set[tuple[str, int]] = (
@@ -114,6 +114,8 @@ class HistoryCompactor:
         context = await self._builder.build(conversation, compacting=True)
         written = 0
         for summary in context.situation.summaries:
+            if summary.seq in context.situation.reflected:
+                continue
             attempt = (self._parts.model_name, summary.seq)
             if summary.prompt_name == EXTRACT and attempt not in self._refused:
                 try:
@@ -190,7 +192,7 @@ class HistoryCompactor:
             target_tokens=max(MIN_TARGET_TOKENS, summary.tokens),
         )
         summarizer, source = await self._source(context, again, prompts)
-        async with self._places:
+        async with self.places:
             draft = await summarizer.summarize(again, source, context.composition)
         made = msgspec.structs.replace(
             await self._summary(context, again, source, draft), first=summary.first, last=summary.last
@@ -207,7 +209,7 @@ class HistoryCompactor:
             draft = await summarizer.extract(compaction, source)
         else:
             try:
-                async with self._places:
+                async with self.places:
                     draft = await summarizer.summarize(compaction, source, context.composition)
             except SummaryRejectedError as error:
                 log.warning("an extract stands in for a summary", level=compaction.level, problem=str(error))

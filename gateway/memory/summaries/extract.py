@@ -45,18 +45,24 @@ class _Piece(Struct, frozen=True):
     speaker: str
 
 
-def extract(text: str, most: int, cost: Callable[[str], int], speakers: Collection[str] = ()) -> str:
+def extract(
+    text: str,
+    most: int,
+    cost: Callable[[str], int],
+    speakers: Collection[str] = (),
+    ours: Collection[str] = (_ASSISTANT,),
+) -> str:
     """Return sentences of ``text``, in order, that together ``cost`` at most ``most``; ``…`` marks the gaps.
 
     Greedy by what a sentence adds per token: names, numbers, identifiers and rare words that no picked sentence has,
     open tasks, and what people say of themselves. The first and the last sentence come first. Lines of ``speakers``
-    ("Name: …") keep the name. Returns "" when not even one sentence fits.
+    ("Name: …") keep the name; those of ``ours`` are the assistant's. Returns "" when not even one sentence fits.
     """
     pieces = list(_pieces(text, frozenset(speakers)))
     room = most - 2 * cost(_GAP)
     kept: set[int] = set()
     lines: set[int] = set()
-    for number in _by_worth(text, pieces, cost):
+    for number in _by_worth(text, pieces, cost, ours):
         piece = pieces[number]
         needed = cost(text[piece.begin : piece.end]) + cost(_GAP)
         if piece.speaker and piece.line not in lines:
@@ -80,7 +86,9 @@ def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
             yield _Piece(*match.span(), line, speaker)
 
 
-def _by_worth(text: str, pieces: list[_Piece], cost: Callable[[str], int]) -> Iterator[int]:
+def _by_worth(
+    text: str, pieces: list[_Piece], cost: Callable[[str], int], ours: Collection[str]
+) -> Iterator[int]:
     """Yield numbers of the pieces, most worth per token first.
 
     Worth only falls as others are picked, so a heap with lazy updates finds the best one.
@@ -95,7 +103,7 @@ def _by_worth(text: str, pieces: list[_Piece], cost: Callable[[str], int]) -> It
     words = [{word.casefold() for word in _WORD.findall(text, each.begin, each.end)} for each in pieces]
     counts = Counter(word for said in words for word in said)
     covered: set[str] = {word for number in (0, len(pieces) - 1) for word in words[number]}
-    standing = [_standing(text[each.begin : each.end], each.speaker) for each in pieces]
+    standing = [_standing(text[each.begin : each.end], each.speaker in ours) for each in pieces]
     costs = [cost(text[each.begin : each.end]) + _OVERHEAD for each in pieces]
 
     def worth(number: int) -> float:
@@ -115,12 +123,12 @@ def _by_worth(text: str, pieces: list[_Piece], cost: Callable[[str], int]) -> It
         yield -number
 
 
-def _standing(sentence: str, speaker: str) -> tuple[float, float]:
+def _standing(sentence: str, ours: bool) -> tuple[float, float]:
     """The worth of a sentence's form: a bonus, and the share of its worth that counts."""
-    share = _ASSISTANT_SHARE if speaker == _ASSISTANT else 1.0
+    share = _ASSISTANT_SHARE if ours else 1.0
     if sentence.rstrip("\"')").endswith("?"):
         share *= _QUESTION_SHARE
-    personal = _PERSONAL if speaker != _ASSISTANT and _FIRST_PERSON.search(sentence) else 0.0
+    personal = _PERSONAL if not ours and _FIRST_PERSON.search(sentence) else 0.0
     return (_OPEN_TASK if is_open_task(sentence) else 0.0) + personal, share
 
 

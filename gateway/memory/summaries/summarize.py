@@ -87,6 +87,11 @@ class SummarySource(Struct, frozen=True, kw_only=True):
         """The names that lines of :attr:`text` begin with."""
         return {message.speaker for message in self.spoken} | {"User", "Assistant"}
 
+    @property
+    def ours(self) -> set[str]:
+        """The names of the assistant's lines."""
+        return {message.speaker for message in self.spoken if message.role == "assistant"} | {"Assistant"}
+
     def cost(self, text: str) -> int:
         """Estimated tokens of a text in this conversation."""
         return _cost(text, _letters(self))
@@ -166,7 +171,7 @@ class Summarizer:
             text, speakers = source.text, source.speakers
         most, tokens, picked = compaction.target_tokens, 0, ""
         for _ in range(_EXTRACTIONS):
-            found = await _picked(text, most, _letters(source), speakers)
+            found = await _picked(text, most, _letters(source), speakers, source.ours)
             [size] = await self._model.count([found])
             if tokens < size <= compaction.target_tokens or not picked:
                 picked, tokens = found, size
@@ -260,7 +265,7 @@ class Summarizer:
             return parts
         letters = len(text) / (len(parts) * size)
         most = _MOST_PARTS * size * 3 // 4
-        picked = await _picked(text, most, letters, source.speakers)
+        picked = await _picked(text, most, letters, source.speakers, source.ours)
         log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
         return await split_dialogue(picked, size, self._model.count)
 
@@ -341,9 +346,11 @@ def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
     return Filled(prompt, {name: values[name] for name in prompt.variables}, "last")
 
 
-async def _picked(text: str, most: int, letters: float, speakers: Collection[str]) -> str:
+async def _picked(
+    text: str, most: int, letters: float, speakers: Collection[str], ours: Collection[str] = ()
+) -> str:
     """Picked sentences, in a thread, because a message may have megabytes."""
-    return await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters), speakers)
+    return await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters), speakers, ours)
 
 
 def _letters(source: SummarySource) -> float:

@@ -27,7 +27,6 @@ class Conversation(Struct, frozen=True, kw_only=True):
     policy: PolicyName
     title: str
     participants: list[str]
-    persona: str  # biography of the assistant's character
     instructions: str  # the caller's, part of the core prefix
     model: str
     previous: str | None  # the conversation that this one continues after a rollover
@@ -36,7 +35,8 @@ class Conversation(Struct, frozen=True, kw_only=True):
     archived_at: float | None = None
     counted_by: str = ""  # the model that counted its messages' tokens
     time_zone: str = ""  # whose days its summaries follow; "" for the configured one
-    redactions: int = 0  # secrets redacted from its title, names, persona and instructions
+    assistant: str | None = None  # id of the character that speaks in it
+    redactions: int = 0  # secrets redacted from its title, names and instructions
 
 
 def add_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
@@ -100,9 +100,10 @@ def set_model(connection: apsw.Connection, conversation: str, model: str) -> Non
 def erase_conversation(connection: apsw.Connection, conversation: str, owner: str) -> None:
     """Delete a conversation with its messages, summaries, facts, tasks, jobs and recorded prompts.
 
-    Recorded prompts of the owner's other conversations that list its facts or tasks are deleted too. Conversations that
-    continue it lose their summaries, which contain its text, and their recorded prompts; their messages are summarized
-    again when due. Raises NotFoundError.
+    Recorded prompts of the owner's other conversations that show its facts, tasks or summaries are deleted too, and so
+    are reflections that contain its summaries, and an assistant without a name that has no other conversation.
+    Conversations that continue it lose their summaries, which contain its text, and their recorded prompts; their
+    messages are summarized again when due. Raises NotFoundError.
     """
     get_conversation(connection, conversation, owner)
     names = with_continuations(connection, conversation)
@@ -112,6 +113,11 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
         (as_json(names),),
     )
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+    connection.execute(
+        "DELETE FROM assistants WHERE name = '' AND owner = ? "
+        "AND NOT EXISTS (SELECT 1 FROM conversations WHERE assistant = assistants.id)",
+        (owner,),
+    )
 
 
 def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:

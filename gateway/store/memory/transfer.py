@@ -9,21 +9,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Literal
+from uuid import uuid4
 
 import apsw
 import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.store.memory.assistants import (
+    Assistant,
+    Biography,
+    Reflection,
+    add_assistant,
+    add_reflected,
+    list_biographies,
+    list_reflections,
+)
 from gateway.store.memory.conversations import Conversation, add_conversation, any_conversation
 from gateway.store.memory.facts import Fact, list_facts
 from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
 from gateway.store.memory.tasks import Task, tasks_named
-from gateway.store.rows import as_json, exists, insert, stored
+from gateway.store.rows import as_json, exists, insert, select, stored
 
-VERSION = 1
+VERSION = 2
 # Token count of a text that no model has counted yet.
 UNCOUNTED = -1
 _MOST_KEPT = 2**40
@@ -31,12 +41,33 @@ _MOST_KEPT = 2**40
 LATEST = 253_370_000_000.0
 
 
+class ArchivedConversation(Conversation, frozen=True, kw_only=True, omit_defaults=True):
+    persona: str = ""  # in files of version 1: the biography of an assistant of its own
+
+
+class Reflected(Struct, frozen=True):
+    """A summary (``seq``) that the reflection of an assistant contains, from this version on."""
+
+    assistant: str
+    summary: int
+    reflection: int
+
+
 class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversation"):
     """A conversation with its messages and summaries; ``seq``s are those of the source database."""
 
-    conversation: Conversation
+    conversation: ArchivedConversation
     messages: list[StoredMessage]
     summaries: list[Summary]
+    reflected: list[Reflected] = []
+
+
+class AssistantRow(Struct, frozen=True, kw_only=True, tag_field="type", tag="assistant"):
+    """An assistant with all versions of its biography and its reflection; it precedes its conversations."""
+
+    assistant: Assistant
+    biographies: list[Biography]
+    reflections: list[Reflection]
 
 
 class FactRow(Struct, frozen=True, tag_field="type", tag="fact"):
@@ -53,7 +84,7 @@ class Header(Struct, frozen=True, tag_field="type", tag="header"):
     exported_at: float
 
 
-Line = Header | Archive | FactRow | TaskRow
+Line = Header | Archive | AssistantRow | FactRow | TaskRow
 
 
 def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str]:
@@ -66,10 +97,49 @@ def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str
 
 def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
     return Archive(
-        conversation=any_conversation(connection, conversation),
+        conversation=ArchivedConversation(
+            **msgspec.structs.asdict(any_conversation(connection, conversation))
+        ),
         messages=messages_between(connection, conversation, 0, 2**62),
         summaries=list_summaries(connection, conversation, limit=2**31)[::-1],
+        reflected=select(
+            connection,
+            Reflected,
+            "reflected WHERE summary IN (SELECT seq FROM summaries WHERE conversation = ?) ORDER BY assistant, summary",
+            (conversation,),
+        ),
     )
+
+
+def read_assistants(connection: apsw.Connection, owner: str | None) -> list[AssistantRow]:
+    """The owner's assistants, or all with None, oldest first."""
+    where = "assistants WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id"
+    return [
+        AssistantRow(
+            assistant=each,
+            biographies=list_biographies(connection, each.id, limit=2**31)[::-1],
+            reflections=list_reflections(connection, each.id, limit=2**31)[::-1],
+        )
+        for each in select(connection, Assistant, where, (owner,))
+    ]
+
+
+def write_assistant(connection: apsw.Connection, row: AssistantRow, owner: str | None) -> bool:
+    """Store an assistant, for ``owner`` if one is given; False when it exists already.
+
+    Raises InvalidRequestError when the owner has another one of that name.
+    """
+    assistant = row.assistant
+    if owner is not None:
+        assistant = msgspec.structs.replace(assistant, owner=owner)
+    if exists(connection, "assistants WHERE id = ?", (assistant.id,)):
+        return False
+    add_assistant(connection, assistant)
+    connection.execute("DELETE FROM biographies WHERE assistant = ?", (assistant.id,))
+    for table, versions in (("biographies", row.biographies), ("reflections", row.reflections)):
+        for each in versions:
+            insert(connection, table, msgspec.structs.asdict(each) | {"assistant": assistant.id})
+    return True
 
 
 def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRow | TaskRow]:
@@ -111,7 +181,7 @@ def write_archive(
         return False
     if not _is_here(connection, conversation.previous):
         conversation = msgspec.structs.replace(conversation, previous=None)
-    add_conversation(connection, conversation)
+    add_conversation(connection, _with_assistant(connection, conversation))
     seqs: dict[int, int] = {}
     keep = _are_free(connection, "messages", [message.seq for message in archive.messages])
     for message in archive.messages:
@@ -129,9 +199,37 @@ def write_archive(
         if message.summarized_by is not None:
             values = (_mapped(names, message.summarized_by), seqs[message.seq])
             connection.execute("UPDATE messages SET summarized_by = ? WHERE seq = ?", values)
+    for link in archive.reflected:
+        known = "reflections WHERE assistant = ? AND version = ?"
+        if exists(connection, known, (link.assistant, link.reflection)):
+            add_reflected(connection, link.assistant, _mapped(names, link.summary), link.reflection)
     for kind in ("facts", "tasks"):  # reading an imported history for them would take days
         set_watermark(connection, conversation.id, kind, max(seqs.values(), default=0))
     return True
+
+
+def _with_assistant(connection: apsw.Connection, archived: ArchivedConversation) -> Conversation:
+    """The conversation's row; the assistant is its owner's here, or is made of an old file's persona."""
+    values = msgspec.structs.asdict(archived)
+    persona = values.pop("persona", "")
+    if not exists(connection, "assistants WHERE id = :assistant AND owner = :owner", values):
+        values["assistant"] = None
+    if persona:
+        at = archived.created_at
+        values["assistant"] = str(uuid4())
+        add_assistant(
+            connection,
+            Assistant(
+                id=values["assistant"],
+                owner=archived.owner,
+                name="",
+                biography=persona,
+                version=1,
+                created_at=at,
+                updated_at=at,
+            ),
+        )
+    return Conversation(**values)
 
 
 def write_row(
@@ -225,6 +323,8 @@ def _insert_summary(
         "seq": summary.seq if keep else None,
         "conversation": conversation,
         "superseded_by": None,
+        # In files of version 1, where a conversation had its own reflection.
+        "level": "conversation" if summary.level == "reflection" else summary.level,
         "first": place(summary.first),
         "last": place(summary.last),
     }

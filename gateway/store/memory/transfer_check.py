@@ -11,14 +11,23 @@ import msgspec
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact_value, without_secrets
-from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.assistants import Assistant
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
 from gateway.store.memory.tasks import TASK_ID, Task
-from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive, FactRow, TaskRow
+from gateway.store.memory.transfer import (
+    LATEST,
+    UNCOUNTED,
+    Archive,
+    ArchivedConversation,
+    AssistantRow,
+    FactRow,
+    TaskRow,
+)
 
-Row = TypeVar("Row", Conversation, StoredMessage, Fact, Task)
+Row = TypeVar("Row", ArchivedConversation, Assistant, StoredMessage, Fact, Task)
+Content = Archive | AssistantRow | FactRow | TaskRow
 
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DAY = re.compile(r"[0-9]{4}(-[0-9]{2}){0,2}")
@@ -26,13 +35,13 @@ _TASK = re.compile(rf"{TASK_ID}(\.c[0-9]{{1,3}})?")
 _MOST = 2**53  # what JSON numbers hold exactly
 # Fields with text of people or the model.
 _TEXTS = {
-    "title", "participants", "persona", "instructions", "speaker", "key", "text", "quote", "reason", "tool",
-    "question",
+    "title", "name", "biography", "participants", "persona", "instructions", "speaker", "key", "text", "quote",
+    "reason", "tool", "question",
 }  # fmt: skip
 _TIMES = ("created_at", "updated_at", "archived_at", "valid_from", "ended_at")
 
 
-def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
+def checked(line: Content) -> Content:
     """The line with its secrets redacted. Raises InvalidRequestError that names the invalid field."""
     if isinstance(line, Archive):
         messages = [_row("messages", message) for message in line.messages]
@@ -40,7 +49,11 @@ def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
         _messages(messages)
         _summaries(messages, line.summaries)
         summaries = [without_secrets(summary)[0] for summary in line.summaries]
-        return Archive(conversation=conversation, messages=messages, summaries=summaries)
+        return msgspec.structs.replace(
+            line, conversation=conversation, messages=messages, summaries=summaries
+        )
+    if isinstance(line, AssistantRow):
+        return _assistant(line)
     if isinstance(line, FactRow):
         return FactRow(_row("fact", line.fact))
     task = line.task
@@ -52,6 +65,20 @@ def checked(line: Archive | FactRow | TaskRow) -> Archive | FactRow | TaskRow:
     if item != (".c" in task.id) or (item and task.parent is None):
         raise _wrong("task.parent", "names the task of a checklist's item")
     return TaskRow(_row("task", task))
+
+
+def _assistant(row: AssistantRow) -> AssistantRow:
+    for field, versions in (("biographies", row.biographies), ("reflections", row.reflections)):
+        _rising(f"{field}.version", [each.version for each in versions])
+        _times(field, [each.created_at for each in versions])
+    if not row.biographies or row.biographies[-1].version != row.assistant.version:
+        raise _wrong("assistant.version", "is that of the last of its biographies")
+    if [each.version for each in row.reflections] != list(range(1, len(row.reflections) + 1)):
+        raise _wrong("reflections.version", "counts from 1")
+    (biographies, reflections), _ = redact_value([row.biographies, row.reflections])
+    return AssistantRow(
+        assistant=_row("assistant", row.assistant), biographies=biographies, reflections=reflections
+    )
 
 
 def _row(what: str, row: Row) -> Row:

@@ -93,6 +93,32 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
     assert b"Traceback" not in chat.shown
 
 
+def test_an_assistant_is_made_edited_and_talked_with(
+    url: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    def group(*arguments: str) -> str:
+        done = run_command(environment, tmp_path, "assistants", "--url", url, *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    assert "there are no assistants" in group()
+    assert "Wendy: A bard. (version 1)" in group("add", "Wendy", "A", "bard.")
+    assert "Lynly Star: A bard of Riften. (version 2)" in group(
+        "edit", "Wendy", "A bard of Riften.", "--name", "Lynly Star"
+    )
+    assert "Lynly Star: A bard of Riften." in group("show", "Lynly Star")
+    unknown = run_command(environment, tmp_path, "assistants", "--url", url, "show", "Wendy")
+    assert unknown.returncode == 1 and "there is no assistant `Wendy`" in unknown.stderr
+    with terminal({**environment, "TERM": "dumb"}, "chat", "--url", url, "--assistant", "Lynly Star") as chat:
+        chat.wait_for(at_prompt)
+        typed(chat, "Who are you?", "So be it.")
+        assert "You are Lynly Star." in typed(chat, "/context biography")
+        assert re.search(r"assistant +None", typed(chat, "/set assistant"))
+        chat.type("\x04")
+        assert chat.end() == 0
+    assert "erased" in group("remove", "Lynly Star")
+
+
 def test_a_line_is_not_lost_when_the_gateway_is_gone(tmp_path: Path, environment: dict[str, str]) -> None:
     settings_for(tmp_path / "data", 0)
     gateway = Gateway(tmp_path / "data")

@@ -38,6 +38,7 @@ class Simulation:
     log: list[StoredMessage] = field(default_factory=list)
     summaries: list[Summary] = field(default_factory=list)
     calls: int = 0
+    reflected: set[int] = field(default_factory=set)
     read: list[int] = field(default_factory=list)  # seq of every message that a chain summary read
 
     def say(
@@ -72,16 +73,26 @@ class Simulation:
         return Situation(
             policy=self.policy, settings=self.settings, messages=self.tail, summaries=self.live, now=now,
             budget=self.budget, fixed_tokens=self.fixed_tokens, turn_tokens=self.turn_tokens, force=force,
+            reflected=self.reflected,
         )  # fmt: skip
 
     def settle(self, now: float, force: bool = False) -> None:
         """Plan and carry out until nothing is to do."""
         for _ in range(MAX_PLANS):
             planned = plan(self.situation(now, force))
-            if not planned:
+            if not planned and not self._reflect(now):
                 return
             self.carry_out(planned, now)
         raise AssertionError("planning does not come to an end")
+
+    def _reflect(self, now: float) -> bool:
+        """Fold the oldest summaries into the assistant's reflection, if it is due."""
+        if not self.situation(now).reflection_due:
+            return False
+        waiting = [summary.seq for summary in self.chain if summary.seq not in self.reflected]
+        self.reflected |= set(waiting[: self.settings.reflection_folds])
+        self.calls += 1
+        return True
 
     def carry_out(self, planned: Sequence[Compaction], now: float) -> None:
         """Make the planned summaries, and check what a plan and its result promise."""

@@ -14,7 +14,7 @@ from gateway.base.errors import PromptTooLongError
 from gateway.config.settings import MemorySettings
 from gateway.memory.compose import Composition, Ingredients, compose, summary_text
 from gateway.memory.planning.budget import make_budget
-from gateway.memory.types import Block, ContextBudget
+from gateway.memory.types import Block, Character, ContextBudget
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
 from tests.gateway.memory.simulation import Simulation
@@ -49,7 +49,7 @@ def test_blocks_stand_in_the_order_of_their_stability() -> None:
     made = compose(
         Ingredients(
             core=CORE,
-            persona=Block("persona", 5, "Wendy is a bard."),
+            character=Character(biography=Block("biography", 5, "Wendy is a bard.")),
             tasks=Block("tasks", 5, "Tasks: T-20261121-01"),
             facts=Block("facts", 5, "Facts: likes cacao"),
             recalled=Block("recalled", 5, "Recalled: the gym is closed"),
@@ -64,7 +64,7 @@ def test_blocks_stand_in_the_order_of_their_stability() -> None:
     )
     assert names(made) == [
         "core",
-        "persona",
+        "biography",
         "tasks",
         "month",
         "today",
@@ -155,7 +155,7 @@ _messages = st.lists(
 @given(
     lines=_messages,
     limit=st.integers(300, 9000),
-    extras=st.sets(st.sampled_from(["persona", "tasks", "facts", "recalled"])),
+    extras=st.sets(st.sampled_from(["biography", "elsewhere", "tasks", "facts", "recalled"])),
 )
 def test_a_prompt_is_never_over_the_limit_and_says_what_it_lacks(
     lines: list, limit: int, extras: set[str]
@@ -167,7 +167,7 @@ def test_a_prompt_is_never_over_the_limit_and_says_what_it_lacks(
     ]
     given_blocks = {name: Block(name, 150, name) for name in extras}
     try:
-        made = compose(Ingredients(core=CORE, messages=talk, **given_blocks), budget)
+        made = compose(with_blocks(given_blocks, messages=talk), budget)
     except PromptTooLongError:
         return
     assert made.total <= limit
@@ -214,9 +214,9 @@ def test_a_conversation_that_cannot_be_compacted_shares_its_beginning_too() -> N
             tokens = 1 + int(chance.expovariate(1 / mean))
             seq = len(talk) + 1
             talk.append(line(seq, role, (f"{seq} " * tokens * 4)[: tokens * 4], tokens=tokens))
-        facts, persona = Block("facts", 40, "the facts"), Block("persona", 200, "a bard")
-        made = compose(Ingredients(core=CORE, persona=persona, facts=facts, messages=talk[:-1]), budget)
-        assert made.total <= budget.limit and {"facts", "persona"} <= set(names(made))
+        blocks = {"facts": Block("facts", 40, "the facts"), "biography": Block("biography", 200, "a bard")}
+        made = compose(with_blocks(blocks, messages=talk[:-1]), budget)
+        assert made.total <= budget.limit and {"facts", "biography"} <= set(names(made))
         assert all(each.what.startswith("messages 1 to") for each in made.left_out[:1])
         prompt = "\0".join(f"{turn.role}{turn.text}" for turn in [*_opening(made), *made.turns])
         if number > 50:  # from here on it is over the limit
@@ -230,11 +230,18 @@ def test_a_conversation_that_cannot_be_compacted_shares_its_beginning_too() -> N
 def test_blocks_leave_before_the_last_messages() -> None:
     talk = [line(n, "user" if n % 2 else "assistant", "x", tokens=500) for n in range(1, 20)]
     budget = ContextBudget(context=5000, ceiling=3000, floor=1000, answer=500)
-    blocks = {name: Block(name, 200, name) for name in ("persona", "tasks", "facts", "recalled")}
-    made = compose(Ingredients(core=CORE, messages=talk, **blocks), budget)
+    blocks = {name: Block(name, 200, name) for name in ("biography", "tasks", "facts", "recalled")}
+    made = compose(with_blocks(blocks, messages=talk), budget)
     assert made.turns[-8].first >= 12 and made.turns[-1].last == 19
     assert made.left_out[0].what == "recalled"
     assert "messages 1 to" in made.left_out[1].what
+
+
+def with_blocks(blocks: dict[str, Block], **more: Any) -> Ingredients:
+    """Ingredients whose blocks of the character are where they belong."""
+    mind = {name: blocks[name] for name in ("biography", "reflection", "elsewhere") if name in blocks}
+    others = {name: block for name, block in blocks.items() if name not in mind}
+    return Ingredients(core=CORE, character=Character(**mind), **others, **more)
 
 
 def _opening(made: Composition) -> list[Any]:

@@ -122,3 +122,9 @@ def test_lines_of_one_speaker_in_a_row_are_one() -> None:
         line(4, text="three"),
     ]
     assert dialogue(talk) == "Ann: one\ntwo\nAssistant: yes\nAnn: three"
+
+
+def test_lines_under_the_assistants_own_name_are_the_assistants() -> None:
+    text = "Ann: Rex barks at 7.\nWendy: I sing my song of 12 horses.\nAnn: My cat eats 3 mice.\nAnn: Good night then."
+    assert "12 horses" in extract(text, 24, words, ("Ann", "Wendy"))
+    assert "12 horses" not in extract(text, 24, words, ("Ann", "Wendy"), ("Wendy",))

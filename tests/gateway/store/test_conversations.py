@@ -57,7 +57,7 @@ from gateway.store.migrate import migrate, migrations
 def make(name: str = "c1", owner: str = "ann", at: float = 100.0, **changes: Any) -> Conversation:
     fields: dict[str, Any] = {
         "id": name, "owner": owner, "kind": "chat", "policy": "ceiling", "title": "", "participants": ["Ann", "Bé"],
-        "persona": "", "instructions": "", "model": "m", "previous": None, "created_at": at, "updated_at": at,
+        "instructions": "", "model": "m", "previous": None, "created_at": at, "updated_at": at,
     }  # fmt: skip
     return Conversation(**fields | changes)
 

@@ -254,6 +254,14 @@ def test_a_conversation_is_renamed_and_its_policy_changed(browser: Browser, serv
     assert served.client.get(f"{CONVERSATIONS}/{name}").json() == shown
 
 
+def test_an_assistants_lines_have_its_name(browser: Browser, served: Server) -> None:
+    post(served, "/v1/assistants", name="Lynly <b>Star</b>", biography="A bard.")
+    name = post(served, CONVERSATIONS, assistant="Lynly <b>Star</b>")["id"]
+    kept(served, name, "Who are you?", "I play the lute.")
+    browser.open(f"{served.url}/#/chat/{name}")
+    assert "Lynly <b>Star</b>" in browser.until_text("I play the lute.", ".message.assistant")
+
+
 def test_earlier_messages_come_when_they_are_wanted(browser: Browser, served: Server) -> None:
     name = post(served, CONVERSATIONS, title="A long one")["id"]
     kept(served, name, *(f"Line {number} " + "of a long talk. " * 20 for number in range(40)))

@@ -62,7 +62,10 @@ async def say(client: Client, conversation: str, text: str, **fields: Any) -> di
 
 
 async def test_a_conversation_from_start_to_end(client: Client) -> None:
-    name = await start(client, title="Trains", persona="Wendy is a bard.", instructions="Be brief.")
+    wendy = await client.post("/v1/assistants", json={"name": "Wendy", "biography": "A bard."})
+    name = await start(
+        client, title="Trains", assistant=wendy.json()["id"], policy="ceiling", instructions="Be brief."
+    )
     said = await say(client, name, "When does the train to Huế leave?", id="mine-1")
     assert said["message"]["text"] == "So be it."
     assert (said["accepted"]["id"], said["accepted"]["round"]) == ("mine-1", 1)
@@ -74,7 +77,8 @@ async def test_a_conversation_from_start_to_end(client: Client) -> None:
     log = (await client.get(f"/v1/conversations/{name}/messages")).json()
     assert [each["role"] for each in log["data"]] == ["user", "assistant"] and log["next"] is None
     context = (await client.get(f"/v1/conversations/{name}/context")).json()
-    assert [block["name"] for block in context["blocks"]] == ["core", "persona", "messages"]
+    assert [block["name"] for block in context["blocks"]] == ["core", "biography", "messages"]
+    assert context["blocks"][1]["text"] == "You are Wendy.\nA bard."
     assert "Be brief." in context["blocks"][0]["text"]
     assert (await client.delete(f"/v1/conversations/{name}")).json() == {"id": name, "deleted": True}
     assert (await client.get(f"/v1/conversations/{name}")).status_code == 404

@@ -70,7 +70,7 @@ async def test_tasks_are_all_listed_in_the_order_of_their_numbers(client: Client
 async def test_no_field_keeps_a_secret(client: Client, settings: Settings) -> None:
     made = await client.post(
         "/v1/conversations",
-        json={"title": SECRET, "persona": SECRET, "instructions": f"use {SECRET}", "participants": [SECRET]},
+        json={"title": SECRET, "instructions": f"use {SECRET}", "participants": [SECRET]},
     )
     assert made.json()["instructions"] == "use [redacted]"
     said = await say(client, made.json()["id"], "hi", speaker=SECRET)

@@ -23,6 +23,7 @@ SHARED = {"/v1/models/{id:path}", "/assets/{name}"}
 ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoint.path not in SHARED]
 # A valid body for each, so that an invalid body does not hide the check of the id.
 BODIES: dict[str, dict[str, Any]] = {
+    "/v1/assistants/{id}": {"biography": "Mallory's"},
     "/v1/conversations/{id}": {"title": "Mallory's"},
     "/v1/conversations/{id}/messages": {"text": "x"},
     "/v1/conversations/{id}/messages/{message}": {"failed": True},
@@ -56,7 +57,8 @@ class Owners:
 
     async def fill(self) -> None:
         """Create things in every state."""
-        talk = await self.make("/v1/conversations", title=SECRET)
+        wendy = await self.make("/v1/assistants", name=f"Wendy {SECRET}", biography=SECRET)
+        talk = await self.make("/v1/conversations", title=SECRET, assistant=wendy)
         await self.ask(
             "ann", "POST", f"/v1/conversations/{talk}/messages", json={"text": SECRET, "id": "m-1"}
         )
@@ -70,7 +72,7 @@ class Owners:
 
     async def everything(self) -> list[str]:
         """Everything that Ann can read, except values that change by themselves."""
-        paths = ["/v1/conversations?archived=true", "/v1/facts?ended=true", "/v1/tasks"]
+        paths = ["/v1/assistants", "/v1/conversations?archived=true", "/v1/facts?ended=true", "/v1/tasks"]
         for endpoint in ROUTES:
             if endpoint.method == "GET" and not endpoint.path.endswith("/events"):
                 paths += [endpoint.path.replace("{id}", each) for each in self.ids[collection(endpoint)]]

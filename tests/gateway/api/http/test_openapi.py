@@ -188,6 +188,19 @@ async def test_conversations_are_as_described(client: Client, inference: Scripte
     check(await client.get(one), "GET", f"{base}/{{id}}")
 
 
+async def test_assistants_are_as_described(client: Client) -> None:
+    base = "/v1/assistants"
+    check(await client.post(base, json={"name": "Wendy", "biography": "A bard."}), "POST", base)
+    check(await client.post(base, json={"name": "Wendy"}), "POST", base)
+    one = f"{base}/Wendy"
+    check(await client.patch(one, json={"biography": "A guard."}), "PATCH", f"{base}/{{id}}")
+    check(await client.get(base), "GET", base)
+    for part in ("", "/biographies", "/reflections"):
+        check(await client.get(f"{one}{part}"), "GET", f"{base}/{{id}}{part}")
+    check(await client.delete(one), "DELETE", f"{base}/{{id}}")
+    check(await client.get(one), "GET", f"{base}/{{id}}")
+
+
 async def test_a_broken_host_and_a_loaded_model_are_as_described(
     client: Client, inference: ScriptedInference
 ) -> None:

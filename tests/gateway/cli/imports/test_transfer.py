@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,18 @@ from gateway.base.errors import ConfigurationError
 from gateway.base.redact import redact
 from gateway.cli.main import cli
 from gateway.store.db import Database
-from gateway.store.memory.conversations import add_conversation, list_conversations
+from gateway.store.memory.assistants import (
+    Assistant,
+    Reflection,
+    add_assistant,
+    add_reflection,
+    get_assistant,
+    list_biographies,
+    list_reflections,
+    reflected_summaries,
+    save_assistant,
+)
+from gateway.store.memory.conversations import add_conversation, any_conversation, list_conversations
 from gateway.store.memory.facts import list_facts, put_fact
 from gateway.store.memory.messages import page_of_messages
 from gateway.store.memory.summaries import add_summary, live_summaries
@@ -34,14 +46,24 @@ def run(data: Path, *arguments: str) -> Result:
 
 def fill(connection: apsw.Connection) -> None:
     """A conversation with a folded chain, its continuation, facts in versions, and tasks."""
-    add_conversation(connection, make())
+    wendy = Assistant(
+        id="w1", owner="ann", name="Wendy", biography="A bard.", version=1, created_at=1.0, updated_at=1.0
+    )
+    add_assistant(connection, wendy)
+    save_assistant(connection, msgspec.structs.replace(wendy, biography="A guard.", version=2))
+    add_conversation(connection, make(assistant="w1", time_zone="Asia/Ho_Chi_Minh"))
     seqs: list[int] = []
     for n in range(1, 9):
         said = say(connection, f"m{n}") if n % 2 else say(connection, f"m{n}", "assistant", answers=seqs[-1])
         seqs.append(said.seq)
     first = add_summary(connection, digest(seqs[0], seqs[1]))
     second = add_summary(connection, digest(seqs[2], seqs[3]))
-    add_summary(connection, digest(seqs[0], seqs[3], "today"), [first, second])
+    today = add_summary(connection, digest(seqs[0], seqs[3], "today"), [first, second])
+    reflection = Reflection(
+        version=1, text="Ann has a dog.", pins=["Rex"], tokens=5, prompt_name="reflection", prompt_version=1, model="m",
+        created_at=3.0,
+    )  # fmt: skip
+    add_reflection(connection, "w1", reflection, [today])
     add_conversation(connection, make("c2", previous="c1"))
     add_summary(connection, digest(seqs[0], seqs[7], "conversation", "c2"))
     say(connection, "n1", conversation="c2", text="password=hunter2hunter2")
@@ -75,9 +97,18 @@ def content(data: Path) -> dict[str, Any]:
     def read(c: apsw.Connection) -> dict[str, Any]:
         messages = page_of_messages(c, "c1", limit=99)
         ids = {message.seq: message.id for message in messages} | {None: None}
+        wendy = get_assistant(c, "Wendy", "ann")
+        reflected = reflected_summaries(c, any_conversation(c, "c1"))
         return {
+            "assistants": (
+                wendy,
+                list_biographies(c, "w1", limit=9),
+                list_reflections(c, "w1", limit=9),
+                [each.level for each in live_summaries(c, "c1") if each.seq in reflected],
+            ),
             "conversations": [
-                (x.id, x.previous, x.participants) for x in list_conversations(c, "ann", limit=9)
+                (x.id, x.previous, x.participants, x.assistant, x.time_zone)
+                for x in list_conversations(c, "ann", limit=9)
             ],
             "messages": [(m.id, m.text, m.round, m.summarized_by is None, ids[m.answers]) for m in messages],
             "live": [(s.level, s.text, s.pins) for s in live_summaries(c, "c1")],
@@ -102,6 +133,44 @@ def test_export_and_import_lose_nothing(source: Path, tmp_path: Path) -> None:
     again = run(target, "import", str(file))
     assert again.exit_code == 0 and "0 added" in again.output
     assert content(target) == content(source)
+
+
+def test_an_export_of_version_1_keeps_its_persona_and_its_reflection(source: Path, tmp_path: Path) -> None:
+    file, target = tmp_path / "all.jsonl", tmp_path / "two"
+    assert run(source, "export", str(file), "--owner", "ann").exit_code == 0
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[0]["version"] = 1
+    lines = [line for line in lines if line["type"] != "assistant"]
+    one = next(line for line in lines if line["type"] == "conversation")
+    for name in ("assistant", "time_zone"):
+        one["conversation"].pop(name)
+    one.pop("reflected")
+    one["conversation"]["persona"] = "A bard."
+    one["summaries"][-1]["level"] = "reflection"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    done = run(target, "import", str(file))
+    assert done.exit_code == 0, done.output
+    with closing(apsw.Connection(str(target / "hearth.db"))) as connection:
+        found = connection.execute(
+            "SELECT name, biography FROM assistants JOIN conversations ON assistant = assistants.id"
+        ).fetchall()
+        levels = connection.execute("SELECT level FROM summaries WHERE conversation = 'c1'").fetchall()
+    assert found == [("", "A bard.")]
+    assert ("conversation",) in levels and ("reflection",) not in levels
+
+
+def test_a_name_that_is_taken_is_told(source: Path, tmp_path: Path) -> None:
+    file, target = tmp_path / "all.jsonl", tmp_path / "two"
+    run(source, "export", str(file))
+    database = Database(target / "hearth.db")
+    database.open()
+    other = Assistant(
+        id="x", owner="ann", name="Wendy", biography="", version=1, created_at=1.0, updated_at=1.0
+    )
+    database.write_sync(lambda c: add_assistant(c, other))
+    database.close()
+    done = run(target, "import", str(file))
+    assert done.exit_code == 1 and "another assistant named `Wendy`" in str(done.exception or done.output)
 
 
 def test_a_damaged_export_says_where(source: Path, tmp_path: Path) -> None:
@@ -167,9 +236,14 @@ MEANS = st.lists(
 
 def build(c: apsw.Connection, lines: Any, means: Any) -> None:
     """Three conversations, each continuing the one before, with interleaved messages, summaries, facts and tasks."""
-    for number, (kind, policy, persona, archived) in enumerate(means):
+    for number, (kind, policy, biography, archived) in enumerate(means):
         made = make(f"c{number}", previous=f"c{number - 1}" if number else None)
-        fields = {"kind": kind, "policy": policy, "persona": persona, "instructions": persona[::-1]}
+        fields = {"kind": kind, "policy": policy, "instructions": biography[::-1]}
+        if biography:
+            fields["assistant"] = f"a{number}"
+            at = float(number)
+            mind = {"name": "", "biography": biography, "version": 1, "created_at": at, "updated_at": at}
+            add_assistant(c, Assistant(id=f"a{number}", owner=made.owner, **mind))
         times = {"created_at": float(number), "archived_at": 99.5 if archived else None}
         add_conversation(c, msgspec.structs.replace(made, **fields, **times))
     seqs: dict[int, list[int]] = {0: [], 1: [], 2: []}

@@ -1,0 +1,162 @@
+"""/v1/assistants: characters with a biography and one memory over all their conversations."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+from uuid import uuid4
+
+import apsw
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from gateway.api.conversations.replies import (
+    AssistantPage,
+    AssistantReply,
+    BiographyPage,
+    Erased,
+    ReflectionPage,
+    listed,
+    shown,
+)
+from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.parsing.fields import Body, read_body
+from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
+from gateway.api.services import ApiRequest
+from gateway.base.redact import without_secrets
+from gateway.store.memory.assistants import (
+    Assistant,
+    add_assistant,
+    get_assistant,
+    list_assistants,
+    list_biographies,
+    list_reflections,
+    save_assistant,
+)
+
+Name = Annotated[str, Meta(min_length=1, max_length=120, pattern=r"^[^\s:](?:[^\n:]*[^\s:])?$")]
+Text = Annotated[str, Meta(max_length=8000)]
+
+
+class NewAssistant(Body, frozen=True):
+    """POST /v1/assistants. The name is unique; participants of conversations are known by it."""
+
+    name: Name
+    biography: Text = ""
+
+
+class AssistantChange(Body, frozen=True, kw_only=True):
+    """PATCH /v1/assistants/{id}. A changed biography is its next version."""
+
+    name: Name | UnsetType = UNSET
+    biography: Text | UnsetType = UNSET
+
+
+class AssistantQuery(Listed, frozen=True, kw_only=True):
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,9})?~[^~\n]{1,100}$")] | UnsetType = UNSET
+
+
+async def create(request: ApiRequest) -> Struct:
+    """A new assistant."""
+    body, redactions = without_secrets(await read_body(request, NewAssistant))
+    now = time.time()
+    assistant = Assistant(
+        id=str(uuid4()),
+        owner=request.owner,
+        version=1,
+        created_at=now,
+        updated_at=now,
+        redactions=redactions,
+        **msgspec.structs.asdict(body),
+    )
+    await request.write(lambda c: add_assistant(c, assistant))
+    return shown(assistant)
+
+
+async def list_all(request: ApiRequest) -> dict[str, Any]:
+    """The caller's assistants, newest first."""
+    asked, owner = query_of(request, AssistantQuery), request.owner
+    before = halves(asked.before)
+    last = (float(before[0]), before[1]) if before else None
+    return await listed(
+        request,
+        asked,
+        lambda c: list_assistants(c, owner, limit=asked.limit, before=last),
+        lambda rows: pair(rows[-1].created_at, rows[-1].id),
+    )
+
+
+async def show(request: ApiRequest) -> Struct:
+    """One assistant, by its id or its name."""
+    return shown(await _assistant_of(request))
+
+
+async def change(request: ApiRequest) -> Struct:
+    """Rename an assistant, or store the next version of its biography."""
+    body, redactions = without_secrets(await read_body(request, AssistantChange))
+    name, owner = request.path_id, request.owner
+    given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
+
+    def store(connection: apsw.Connection) -> Assistant:
+        old = get_assistant(connection, name, owner)
+        new = msgspec.structs.replace(
+            old,
+            **given,
+            version=old.version + (given.get("biography", old.biography) != old.biography),
+            updated_at=time.time(),
+            redactions=old.redactions + redactions,
+        )
+        save_assistant(connection, new)
+        return new
+
+    return shown(await request.write(store))
+
+
+async def delete(request: ApiRequest) -> Struct:
+    """Erase an assistant with its biographies, its reflections and the recorded prompts that show them.
+
+    Its conversations stay, without an assistant.
+    """
+    assistant = await _assistant_of(request)
+    await request.services.conversations.edits.erase_assistant(assistant)
+    return Erased(assistant.id, True)
+
+
+async def biographies(request: ApiRequest) -> dict[str, Any]:
+    """All versions of the biography, newest first."""
+    assistant, asked = await _assistant_of(request), query_of(request, Paged)
+    return await listed(
+        request,
+        asked,
+        lambda c: list_biographies(c, assistant.id, limit=asked.limit, before=asked.cursor),
+        lambda rows: rows[-1].version,
+    )
+
+
+async def reflections(request: ApiRequest) -> dict[str, Any]:
+    """All versions of the reflection over the assistant's conversations, newest first."""
+    assistant, asked = await _assistant_of(request), query_of(request, Paged)
+    return await listed(
+        request,
+        asked,
+        lambda c: list_reflections(c, assistant.id, limit=asked.limit, before=asked.cursor),
+        lambda rows: rows[-1].version,
+    )
+
+
+async def _assistant_of(request: ApiRequest) -> Assistant:
+    """The assistant in the path. Raises NotFoundError, also for one of another owner."""
+    owner, name = request.owner, request.path_id
+    return await request.read(lambda c: get_assistant(c, name, owner))
+
+
+_ONE = "/v1/assistants/{id}"
+ENDPOINTS = (
+    Endpoint("POST", "/v1/assistants", create, "user", (JSON,), NewAssistant, AssistantReply, status=201),
+    Endpoint("GET", "/v1/assistants", list_all, "user", reply=AssistantPage, query=AssistantQuery),
+    Endpoint("GET", _ONE, show, "user", reply=AssistantReply),
+    Endpoint("PATCH", _ONE, change, "user", (JSON,), AssistantChange, AssistantReply),
+    Endpoint("DELETE", _ONE, delete, "user", reply=Erased),
+    Endpoint("GET", f"{_ONE}/biographies", biographies, "user", reply=BiographyPage, query=Paged),
+    Endpoint("GET", f"{_ONE}/reflections", reflections, "user", reply=ReflectionPage, query=Paged),
+)

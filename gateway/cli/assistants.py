@@ -1,0 +1,87 @@
+"""`hearth assistants`: the characters that speak in conversations."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
+from gateway.cli.common.options import json_option
+from gateway.cli.common.text import say
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+@with_server
+def assistants(context: click.Context, as_json: bool, server: ServerOptions) -> None:
+    """List assistants; the commands name one by its name or id. `hearth chat --assistant NAME` talks with one."""
+    context.obj = server.connect()
+    if context.invoked_subcommand is not None:
+        return
+    found = list(context.obj.every("/v1/assistants"))
+    if as_json:
+        say(msgspec.json.encode({"data": found, "next": None}))
+    elif found:
+        say("\n".join(map(_line, found)))
+    else:
+        say("there are no assistants", err=True)
+
+
+@assistants.command()
+@click.argument("name")
+@click.argument("biography", nargs=-1)
+@click.pass_obj
+def add(client: GatewayClient, name: str, biography: tuple[str, ...]) -> None:
+    """Add an assistant; BIOGRAPHY opens each of its prompts."""
+    say(_line(client.post("/v1/assistants", {"name": name, "biography": " ".join(biography)})))
+
+
+@assistants.command()
+@click.argument("which")
+@click.argument("biography", nargs=-1)
+@click.option("--name", help="A new name.")
+@click.pass_obj
+def edit(client: GatewayClient, which: str, biography: tuple[str, ...], name: str | None) -> None:
+    """Give an assistant a new BIOGRAPHY, name, or both."""
+    if not biography and name is None:
+        raise click.UsageError("give a biography, --name, or both")
+    body = {"biography": " ".join(biography)} if biography else {}
+    say(_line(client.patch(_path(which), body if name is None else body | {"name": name})))
+
+
+@assistants.command()
+@click.argument("which")
+@click.pass_obj
+def show(client: GatewayClient, which: str) -> None:
+    """Show an assistant's biography and what it has learned in its conversations."""
+    found = client.get(_path(which))
+    say(_line(found))
+    reflections = client.get(f"{_path(which)}/reflections?limit=1")["data"]
+    for each in reflections:
+        say(
+            "\n".join(
+                [f"reflection {each['version']}", each["text"], *(f"  - {pin}" for pin in each["pins"])]
+            )
+        )
+
+
+@assistants.command()
+@click.argument("which")
+@click.pass_obj
+def remove(client: GatewayClient, which: str) -> None:
+    """Erase an assistant for good; its conversations stay."""
+    client.delete(_path(which))
+    say("erased")
+
+
+def _path(which: str) -> str:
+    return f"/v1/assistants/{quote(which, safe='')}"
+
+
+def _line(found: dict[str, Any]) -> str:
+    name = found["name"] or "(no name)"
+    return f"{found['id'][:8]}  {name}: {found['biography']} (version {found['version']})"

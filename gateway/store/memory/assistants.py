@@ -1,0 +1,246 @@
+"""SQL of assistants: characters with a biography, and one memory over all their conversations.
+
+An assistant receives the summaries of each conversation of its owner that names it, as ``assistant`` or among the
+``participants``. Summaries that no reflection contains yet wait for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.store.memory.conversations import Conversation
+from gateway.store.memory.summaries import StaleSummaryError, Summary
+from gateway.store.request_sources import erase_records
+from gateway.store.rows import columns, insert, load_all, select, select_one, stored
+
+# Other conversations of an assistant that one message has summarized, so that an old history does not flood the model.
+_SETTLED_AT_ONCE = 10
+_RECEIVED = (
+    "conversations.owner = :owner AND (conversations.assistant = :id OR :name <> '' AND :name IN "
+    "(SELECT value FROM json_each(conversations.participants)))"
+)
+# A rollover has put a summary of the whole conversation into the next one.
+_WAITING = (
+    f"FROM summaries JOIN conversations ON conversations.id = conversation WHERE {_RECEIVED} "
+    "AND superseded_by IS NULL AND level <> 'message' "
+    "AND NOT EXISTS (SELECT 1 FROM conversations AS later WHERE later.previous = conversations.id) "
+    "AND NOT EXISTS (SELECT 1 FROM reflected WHERE reflected.assistant = :id AND summary = seq)"
+)
+
+
+class Assistant(Struct, frozen=True, kw_only=True):
+    """A character of ``owner``. ``name`` is "" for one that a conversation got by itself."""
+
+    id: str
+    owner: str
+    name: str
+    biography: str
+    version: int  # of the biography, from 1
+    created_at: float
+    updated_at: float
+    redactions: int = 0  # secrets redacted from its name and biographies
+
+
+class Biography(Struct, frozen=True):
+    """One version of a biography."""
+
+    version: int
+    text: str
+    created_at: float
+
+
+class Reflection(Struct, frozen=True, kw_only=True):
+    """What an assistant has learned: the version before and further summaries. ``tokens`` counts text and pins."""
+
+    version: int
+    text: str
+    pins: list[str]
+    tokens: int
+    prompt_name: str
+    prompt_version: int
+    model: str
+    created_at: float
+
+
+class WaitingSummary(Struct, frozen=True):
+    """A live summary that no reflection of the assistant contains yet, and the people of its conversation."""
+
+    summary: Summary
+    participants: list[str]
+
+
+def add_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
+    """Raises InvalidRequestError when the owner has another assistant of that name."""
+    _check_name(connection, assistant)
+    insert(connection, "assistants", assistant)
+    _add_biography(connection, assistant)
+
+
+def save_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
+    """Update an assistant; a new ``version`` adds its biography.
+
+    Raises InvalidRequestError when the owner has another assistant of that name.
+    """
+    _check_name(connection, assistant)
+    values = stored(assistant)
+    changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
+    connection.execute(f"UPDATE assistants SET {changes} WHERE id = :id", values)
+    _add_biography(connection, assistant)
+
+
+def get_assistant(connection: apsw.Connection, which: str, owner: str) -> Assistant:
+    """The owner's assistant of that id, or else of that name. Raises NotFoundError."""
+    found = select(
+        connection,
+        Assistant,
+        "assistants WHERE owner = ?2 AND (id = ?1 OR name = ?1 AND name <> '') ORDER BY id <> ?1 LIMIT 1",
+        (which, owner),
+    )
+    if not found:
+        raise NotFoundError(f"there is no assistant `{which[:100]}`", param="assistant")
+    return found[0]
+
+
+def assistant_of(connection: apsw.Connection, conversation: Conversation) -> Assistant | None:
+    if conversation.assistant is None:
+        return None
+    return select_one(connection, Assistant, "assistants WHERE id = ?", (conversation.assistant,))
+
+
+def list_assistants(
+    connection: apsw.Connection, owner: str, *, limit: int, before: tuple[float, str] | None = None
+) -> list[Assistant]:
+    """The owner's assistants, newest first; the cursor ``before`` has ``created_at`` and id of the last one."""
+    time, name = before or (None, None)
+    return select(
+        connection,
+        Assistant,
+        "assistants WHERE owner = ?1 AND (?2 IS NULL OR (created_at, id) < (?2, ?3)) "
+        "ORDER BY created_at DESC, id DESC LIMIT ?4",
+        (owner, time, name, limit),
+    )
+
+
+def list_biographies(
+    connection: apsw.Connection, assistant: str, *, limit: int, before: int | None = None
+) -> list[Biography]:
+    """Versions of the biography, newest first; the cursor ``before`` is a version."""
+    return _versions(connection, Biography, "biographies", assistant, limit, before)
+
+
+def list_reflections(
+    connection: apsw.Connection, assistant: str, *, limit: int, before: int | None = None
+) -> list[Reflection]:
+    """Versions of the reflection, newest first; the cursor ``before`` is a version."""
+    return _versions(connection, Reflection, "reflections", assistant, limit, before)
+
+
+def delete_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
+    """Delete an assistant with its biographies, reflections and recorded prompts. Its conversations stay."""
+    names = connection.execute("SELECT id FROM conversations WHERE assistant = ?", (assistant.id,))
+    erase_records(connection, [str(name) for (name,) in names])
+    connection.execute("DELETE FROM assistants WHERE id = ?", (assistant.id,))
+
+
+def receivers(connection: apsw.Connection, conversation: Conversation) -> list[Assistant]:
+    """The assistants that get the conversation's summaries."""
+    return select(
+        connection,
+        Assistant,
+        "assistants WHERE id = :assistant OR owner = :owner AND name <> '' "
+        "AND name IN (SELECT value FROM json_each(:participants)) ORDER BY created_at, id",
+        {name: stored(conversation)[name] for name in ("assistant", "owner", "participants")},
+    )
+
+
+def waiting_summaries(connection: apsw.Connection, assistant: Assistant) -> list[WaitingSummary]:
+    """Summaries for the next reflection, oldest first."""
+    values = {"owner": assistant.owner, "id": assistant.id, "name": assistant.name}
+    query = f"{_WAITING} ORDER BY to_time, seq"
+    rows = load_all(Summary, connection.execute(f"SELECT {columns(Summary, 'summaries.')} {query}", values))
+    people = connection.execute(f"SELECT participants {query}", values)
+    return [
+        WaitingSummary(row, msgspec.json.decode(str(names)))
+        for row, (names,) in zip(rows, list(people), strict=True)
+    ]
+
+
+def reflected_summaries(connection: apsw.Connection, conversation: Conversation) -> set[int]:
+    """``seq`` of the conversation's summaries that the reflection of its assistant contains."""
+    rows = connection.execute(
+        "SELECT summary FROM reflected JOIN summaries ON seq = summary WHERE assistant = ? AND conversation = ?",
+        (conversation.assistant, conversation.id),
+    )
+    return {int(str(seq)) for (seq,) in rows}
+
+
+def add_reflection(
+    connection: apsw.Connection, assistant: str, reflection: Reflection, summaries: Sequence[int]
+) -> None:
+    """Store the next version, which contains ``summaries``.
+
+    Raises StaleSummaryError when one of them, or the version before, is gone or has been reflected meanwhile.
+    """
+    last = list_reflections(connection, assistant, limit=1)
+    if (last[0].version if last else 0) != reflection.version - 1:
+        raise StaleSummaryError("the assistant has another reflection meanwhile")
+    try:
+        insert(connection, "reflections", msgspec.structs.asdict(reflection) | {"assistant": assistant})
+        for summary in summaries:
+            add_reflected(connection, assistant, summary, reflection.version)
+    except apsw.ConstraintError:
+        raise StaleSummaryError("a summary was erased or reflected meanwhile") from None
+
+
+def add_reflected(connection: apsw.Connection, assistant: str, summary: int, reflection: int) -> None:
+    insert(connection, "reflected", {"assistant": assistant, "summary": summary, "reflection": reflection})
+
+
+def unsettled(connection: apsw.Connection, conversation: Conversation, before: float) -> list[str]:
+    """Ids of the assistant's other conversations that ended ``before`` and are not summarized to their end.
+
+    Only those of the policy ``conversations``: the others are summarized as they go on.
+    """
+    rows = connection.execute(
+        "SELECT id FROM conversations WHERE owner = ? AND assistant = ? AND id <> ? AND policy = 'conversations' "
+        "AND archived_at IS NULL AND updated_at < ? AND EXISTS (SELECT 1 FROM messages "
+        "WHERE conversation = conversations.id AND summarized_by IS NULL AND NOT failed) "
+        "ORDER BY updated_at DESC LIMIT ?",
+        (conversation.owner, conversation.assistant, conversation.id, before, _SETTLED_AT_ONCE),
+    )
+    return [str(name) for (name,) in rows]
+
+
+def _versions(
+    connection: apsw.Connection, kind: Any, table: str, assistant: str, limit: int, before: int | None
+) -> list[Any]:
+    return select(
+        connection,
+        kind,
+        f"{table} WHERE assistant = ?1 AND (?2 IS NULL OR version < ?2) ORDER BY version DESC LIMIT ?3",
+        (assistant, before, limit),
+    )
+
+
+def _add_biography(connection: apsw.Connection, assistant: Assistant) -> None:
+    connection.execute(
+        "INSERT INTO biographies VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (assistant.id, assistant.version, assistant.biography, assistant.updated_at),
+    )
+
+
+def _check_name(connection: apsw.Connection, assistant: Assistant) -> None:
+    taken = connection.execute(
+        "SELECT count(*) FROM assistants WHERE owner = ? AND name = ? AND name <> '' AND id <> ?",
+        (assistant.owner, assistant.name, assistant.id),
+    ).get
+    if taken:
+        raise InvalidRequestError(
+            f"there is another assistant named `{assistant.name}`; rename one of them", param="name"
+        )
