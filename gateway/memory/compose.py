@@ -15,7 +15,7 @@ from msgspec import Struct
 from gateway.base.errors import PromptTooLongError
 from gateway.memory.types import Block, ContextBudget, LeftOut
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
+from gateway.store.memory.summaries import EXTRACT, NewSummary, Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
 
 # Headings of the summaries, which place them in time.
@@ -119,7 +119,7 @@ class Composition(Struct, frozen=True, kw_only=True):
         return [Message("system", parts)] if parts else []
 
 
-def summary_text(summary: Summary) -> str:
+def summary_text(summary: NewSummary) -> str:
     """A summary as prompts show it: heading, text, pinned lines."""
     pinned = "\n".join(f"- {line}" for line in summary.pins)
     return "\n".join(part for part in (HEADINGS[summary.level], readable(summary.text), pinned) if part)
@@ -254,9 +254,10 @@ def _opening(ingredients: Ingredients, optional: Sequence[Block], *, everything:
     """What precedes a first line that is the assistant's. ``everything``: no line was dropped for room."""
     summaries = [summary for summary in ingredients.summaries if summary.level != "message"]
     shown = {block.text for block in optional}
-    if not everything or any(_says_something(s) and summary_text(s) not in shown for s in summaries):
+    said = [summary_text(summary) for summary in summaries if _says_something(summary)]
+    if not everything or not shown.issuperset(said) or (summaries and not said):
         return _LEFT_OUT
-    return _SUMMARIZED if summaries else _BEGINS
+    return _SUMMARIZED if said else _BEGINS
 
 
 def _says_something(summary: Summary) -> bool:

@@ -119,7 +119,7 @@ def _window_cut(situation: Situation, rounds: Sequence[Round]) -> int:
 def _reflection(situation: Situation, target: int) -> list[Compaction]:
     chain = situation.chain
     waiting = [summary for summary in chain if summary.level == "conversation"]
-    if len(waiting) < situation.settings.reflection_after:
+    if sum(bool(each.text or each.pins) for each in waiting) < situation.settings.reflection_after:
         return []
     reflected = [summary for summary in chain if summary.level == "reflection"]
     folds = reflected + waiting[: situation.settings.reflection_folds]

@@ -36,7 +36,8 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
     if not doomed:
         return 0
     # A summary contains nothing after its span, and the summaries it folds end no later than it does.
-    connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (name, doomed[0]))
+    for table in ("summaries", "current_summaries"):
+        connection.execute(f"DELETE FROM {table} WHERE conversation = ? AND last >= ?", (name, doomed[0]))
     lines = (name, as_json(doomed))
     for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
         connection.execute(
@@ -54,9 +55,10 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         (name,),
     )
     names = with_continuations(connection, name)
-    connection.execute(
-        "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (as_json(names[1:]),),
-    )
+    for table in ("summaries", "current_summaries"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation IN (SELECT value FROM json_each(?))",
+            (as_json(names[1:]),),
+        )
     erase_records(connection, names)
     return len(doomed)

@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import insert, select
+from gateway.store.rows import exists, insert, select, select_one
 
 # ``now``, ``today`` and ``month`` are the tiers of the policy ``ceiling``; ``round`` is the rolling summary of
 # ``rounds``; ``conversation`` is that of ``window`` and of each episode of ``conversations``, whose summaries are
@@ -88,6 +88,21 @@ def live_summaries(connection: apsw.Connection, conversation: str) -> list[Summa
         "summaries WHERE conversation = ? AND superseded_by IS NULL ORDER BY first, seq",
         (conversation,),
     )
+
+
+def save_current_summary(connection: apsw.Connection, summary: NewSummary) -> None:
+    """Replace the summary of the whole conversation. Raises StaleSummaryError when its messages were erased."""
+    if not exists(
+        connection, "messages WHERE conversation = ? AND seq = ?", (summary.conversation, summary.last)
+    ):
+        raise StaleSummaryError("the messages were erased while they were summarized")
+    connection.execute("DELETE FROM current_summaries WHERE conversation = ?", (summary.conversation,))
+    insert(connection, "current_summaries", summary)
+
+
+def current_summary(connection: apsw.Connection, conversation: str) -> NewSummary | None:
+    """The summary of the whole conversation up to its ``last`` message, as it was last brought up to date."""
+    return select_one(connection, NewSummary, "current_summaries WHERE conversation = ?", (conversation,))
 
 
 def list_summaries(
