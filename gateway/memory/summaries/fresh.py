@@ -53,10 +53,12 @@ class FreshSummaries:
         self._allowance = Allowance(parts.settings.fresh_share)
 
     async def run(self, conversation: Conversation) -> None:
-        """Bring the summary up to date.
+        """Bring the summary up to date, unless the model is unloaded: the next exchange asks again.
 
         Raises JobPostponedError when somebody waits for the model, or until ``memory.fresh_share`` allows the work.
         """
+        if self._parts.inference.health().state != "ready":
+            return
         self._give_way()
         wait = self._allowance.wait(await self._compactor.freshening_seconds(conversation))
         if wait > 0:

@@ -37,7 +37,20 @@ async def until_current(client: Client, name: str, last: int) -> dict[str, Any]:
 
 @pytest.fixture
 def inference() -> ScriptedInference:
-    return ScriptedInference(talker)
+    made = ScriptedInference(talker)
+    made.state = HostHealth(state="ready")
+    return made
+
+
+async def test_an_unloaded_model_is_not_loaded_for_it(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(changed(settings, "memory", fresh_share=0.5), inference) as client:
+        await say(client, await start(client), f"{LINE.format(n=1)} {LINE.format(n=2)}")
+        inference.state = HostHealth(state="stopped")
+        with closing(apsw.Connection(str(settings.data_dir / "hearth.db"))) as database:
+            await until(lambda: not database.execute("SELECT count(*) FROM jobs").get)
+        assert not any(map(summarizes, inference.calls))
 
 
 async def test_a_continuation_begins_at_once_with_the_fresh_summary(
