@@ -178,3 +178,20 @@ async def test_two_rollovers_make_one_continuation(client: Client) -> None:
     assert (await client.post(path)).json()["id"] != first.json()["id"], "it must not be lost"
     listed = (await client.get("/v1/conversations?archived=true")).json()["data"]
     assert sum(each["previous"] == name for each in listed) == 2
+
+
+async def test_a_long_stretch_without_replies_is_summarized_too(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    small = changed(settings, "memory", context=1200, ceiling=500, floor=220, answer_tokens=100)
+    async with in_process(small, inference) as client:
+        name = await start(client)
+        for number in range(80):
+            await say(client, name, LINE.format(n=number), reply=False)
+        said = await say(client, name, "How many windows?")
+        assert not [
+            left
+            for left in said["budget"]["left_out"]
+            if left["what"].startswith("messages") and "no room" in left["why"]
+        ]
+        assert "now" in said["budget"]["blocks"]
