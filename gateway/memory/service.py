@@ -43,6 +43,7 @@ from gateway.memory.model import Filled
 from gateway.memory.planning.planner import plan
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.summaries.fresh import FreshSummaries
+from gateway.memory.summaries.recalled import RecalledSummaries
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.conversations import (
     Conversation,
@@ -81,7 +82,7 @@ class Conversations:
         self._hub = Hub()
         facts = Facts(parts, self._hub)
         self._tasks = tasks = TaskKeeper(parts, self._hub)
-        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer])
+        self._builder = ContextBuilder(parts, [tasks.offer, facts.offer, RecalledSummaries(parts).offer])
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._handlers: dict[JobKind, Handler] = {}
         if parts.settings.facts:

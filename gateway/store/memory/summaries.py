@@ -90,6 +90,29 @@ def live_summaries(connection: apsw.Connection, conversation: str) -> list[Summa
     )
 
 
+def superseded_between(
+    connection: apsw.Connection, conversation: str, begin: float, end: float
+) -> list[Summary]:
+    """Superseded summaries of messages from ``begin`` until before ``end``, without those that another one of them
+    has folded or that were only written again, oldest first."""
+    within = (
+        "conversation = ?1 AND superseded_by IS NOT NULL AND level <> 'message' "
+        "AND from_time >= ?2 AND to_time < ?3"
+    )
+    again = (
+        "SELECT 1 FROM summaries AS new WHERE new.seq = old.superseded_by "
+        "AND (new.first, new.last) = (old.first, old.last)"
+    )
+    return select(
+        connection,
+        Summary,
+        f"summaries AS old WHERE {within} AND superseded_by NOT IN (SELECT seq FROM summaries WHERE {within}) "
+        f"AND NOT EXISTS ({again}) "
+        "ORDER BY first, seq",
+        (conversation, begin, end),
+    )
+
+
 def save_current_summary(connection: apsw.Connection, summary: NewSummary) -> None:
     """Replace the summary of the whole conversation. Raises StaleSummaryError when its messages were erased."""
     if not exists(

@@ -195,3 +195,30 @@ async def test_a_long_stretch_without_replies_is_summarized_too(
             if left["what"].startswith("messages") and "no room" in left["why"]
         ]
         assert "now" in said["budget"]["blocks"]
+
+
+async def test_summaries_of_a_month_are_in_the_prompt_when_it_is_mentioned(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    async with in_process(
+        changed(settings, "memory", context=2000, ceiling=900, floor=600), inference
+    ) as client:
+        name = await start(client)
+        with closing(apsw.Connection(str(settings.data_dir / "hearth.db"))) as database:
+            for day in ("2024-03-01", "2024-03-09", "2024-05-02", "2024-07-02"):
+                for _ in range(5):
+                    await say(client, name, LINE.format(n=day[5:7]), reply=False)
+                moved = (
+                    "UPDATE messages SET created_at = unixepoch(?) WHERE created_at > unixepoch('2026-01-01')"
+                )
+                database.execute(moved, (day,))
+                await client.post(f"/v1/conversations/{name}/compact")
+
+        async def block(text: str) -> str:
+            await say(client, name, text)
+            blocks = (await client.get(f"/v1/conversations/{name}/context")).json()["blocks"]
+            return "".join(each["text"] for each in blocks if each["name"] == "recalled")
+
+        assert await block("Hello there") == ""
+        march = await block("How was it in March 2024?")
+        assert march.startswith("What was said in 2024-03:") and "037" in march
