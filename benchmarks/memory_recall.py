@@ -118,7 +118,7 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
 
         parts = MemoryParts(
             database=database, inference=model, prompts=load_prompts(), record=forget,
-            settings=MemorySettings(facts=False, tasks=False),
+            settings=MemorySettings(facts=False, tasks=False, fresh_share=0.0),
             served=ServedModel(
                 ResolvedModel(name="extractive", path=Path("none"), size_bytes=0, ram_bytes=0, context=8192)
             ),

@@ -9,8 +9,10 @@ import tempfile
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
@@ -117,6 +119,13 @@ def instructions(request: Request) -> str:
     return _INSTRUCTIONS.format(nick=request.network.nick, where=where)
 
 
+class _Locks(WeakValueDictionary[str, asyncio.Lock]):
+    """A lock by place, which exists while a task holds it or waits for it."""
+
+    def __getitem__(self, place: str) -> asyncio.Lock:
+        return self.setdefault(place, asyncio.Lock())
+
+
 class Memory:
     """Methods raise GatewayError and StateError."""
 
@@ -124,7 +133,7 @@ class Memory:
         self._gateway = gateway
         self._file = file
         self._state = file.state
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by place
+        self._locks = _Locks()
         self._overheard: defaultdict[str, deque[tuple[str, str]]] = defaultdict(
             deque
         )  # speaker and line, by place
@@ -164,7 +173,7 @@ class Memory:
         if not self.remembers(request):
             return False
         lines = self._overheard[request.place]
-        if len(lines) == _MAX_OVERHEARD:
+        if len(lines) >= _MAX_OVERHEARD:
             log.warning("an overheard line is dropped: the gateway takes none", place=request.place)
             lines.popleft()
         lines.append((request.speaker, text))
@@ -231,8 +240,15 @@ class Memory:
     async def _keep_overheard(self, request: Request) -> None:
         lines = self._overheard[request.place]
         while lines:
-            await self._in_conversation(request, lambda name: self._gateway.keep(name, *lines[0]))
-            lines.popleft()
+            line = lines.popleft()  # now, because a full buffer drops its first line meanwhile
+            try:
+                await self._in_conversation(
+                    request, partial(self._gateway.keep, speaker=line[0], text=line[1])
+                )
+            except BaseException:
+                lines.appendleft(line)
+                raise
+        self._overheard.pop(request.place, None)
 
     async def _in_conversation(self, request: Request, post: Callable[[str], Awaitable[T]]) -> T:
         """Call ``post`` with the place's conversation, or with a new one if there is none any more."""

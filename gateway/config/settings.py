@@ -214,6 +214,9 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     time_zone: str = ""
     # A message that arrives during a compaction waits for it if it should end within this time; otherwise it stops it.
     patience_seconds: Annotated[float, Meta(ge=0, le=60)] = 2.0
+    # Share of the machine's time for bringing the summary of a whole conversation up to date after each exchange, while
+    # no request waits: a continuation then begins at once. 0: only when it is needed.
+    fresh_share: Annotated[float, Meta(ge=0, le=1)] = 0.1
     # Extract facts and changes of tasks from each exchange while the model is idle.
     facts: bool = True
     tasks: bool = True

@@ -16,7 +16,7 @@ from gateway.base.errors import PromptTooLongError
 from gateway.memory.summaries.variables import decoded
 from gateway.memory.types import Block, Character, ContextBudget, LeftOut
 from gateway.store.memory.messages import MessageRole, StoredMessage
-from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
+from gateway.store.memory.summaries import EXTRACT, NewSummary, Summary, SummaryLevel
 from model_host.protocol import Message, Role, TextPart
 
 # Headings of the summaries, which place them in time.
@@ -121,7 +121,7 @@ class Composition(Struct, frozen=True, kw_only=True):
         return [Message("system", parts)] if parts else []
 
 
-def summary_text(summary: Summary) -> str:
+def summary_text(summary: NewSummary) -> str:
     """A summary as prompts show it: heading, text, pinned lines."""
     pinned = "\n".join(f"- {line}" for line in summary.pins)
     return "\n".join(part for part in (HEADINGS[summary.level], readable(summary.text), pinned) if part)
@@ -264,9 +264,10 @@ def _opening(ingredients: Ingredients, optional: Sequence[Block], *, everything:
     reflection = ingredients.character.reflection
     if ingredients.character.reflected and reflection is not None and reflection.text not in shown:
         return _LEFT_OUT
-    if not everything or any(_says_something(s) and summary_text(s) not in shown for s in summaries):
+    said = [summary_text(summary) for summary in summaries if _says_something(summary)]
+    if not everything or not shown.issuperset(said) or (summaries and not said):
         return _LEFT_OUT
-    return _SUMMARIZED if summaries or ingredients.character.reflected else _BEGINS
+    return _SUMMARIZED if said or ingredients.character.reflected else _BEGINS
 
 
 def _says_something(summary: Summary) -> bool:

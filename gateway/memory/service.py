@@ -47,12 +47,15 @@ from gateway.memory.model import Filled
 from gateway.memory.planning.planner import plan
 from gateway.memory.secrets import Secrets, Withheld, disclose, without_told
 from gateway.memory.summaries.compaction import HistoryCompactor
+from gateway.memory.summaries.fresh import FreshSummaries
+from gateway.memory.summaries.recalled import RecalledSummaries
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.assistants import assistant_of, unsettled
 from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     any_conversation,
+    continuation,
     get_conversation,
     save_conversation,
 )
@@ -84,7 +87,8 @@ class Conversations:
         facts = Facts(parts, self._hub)
         self._tasks = tasks = TaskKeeper(parts, self._hub)
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
-        self._builder = ContextBuilder(parts, character, [tasks.offer, facts.offer], self.history)
+        sources = [tasks.offer, facts.offer, RecalledSummaries(parts).offer]
+        self._builder = ContextBuilder(parts, character, sources, self.history)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._reflector = Reflector(parts, self._builder, self._compactor.places)
         self._secrets = Secrets(parts.settings.keep_seconds)
@@ -94,6 +98,9 @@ class Conversations:
             self._handlers["facts"] = facts.run
         if parts.settings.tasks:
             self._handlers["tasks"] = tasks.run
+        if parts.settings.fresh_share:
+            self._fresh = FreshSummaries(parts, self._compactor)
+            self._handlers["fresh"] = self._fresh_job
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
         self.turns = KeyedLocks()  # by conversation: one message or change at a time
 
@@ -169,8 +176,15 @@ class Conversations:
             return await self._compactor.convert(current, version)
 
     async def rollover(self, conversation: Conversation) -> Conversation:
-        """Archive a conversation and return a new one that continues it from a summary."""
+        """Archive a conversation and return a new one that continues it from a summary.
+
+        If that was done already and nothing was said since, its continuation is returned.
+        """
         async with self._alone(conversation) as current:
+            if current.archived_at is not None and current.updated_at <= current.archived_at:
+                known = await self._parts.database.read(lambda c: continuation(c, current))
+                if known is not None:
+                    return known
             summary = await self._compactor.close_off(current)
             now = self._parts.clock()
             archived = msgspec.structs.replace(current, archived_at=now)
@@ -381,4 +395,9 @@ class Conversations:
         await self._compactor.run(conversation)
         await self._compactor.replace_extracts(conversation)
         await self._reflector.run(conversation)
+        await self._parts.database.write(lambda c: finish_job(c, job))
+
+    async def _fresh_job(self, job: Job) -> None:
+        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
+        await self._fresh.run(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))

@@ -41,6 +41,14 @@ _LAST_RETRY_SECONDS = 3600.0
 Handler = Callable[[Job], Awaitable[None]]
 
 
+class JobPostponedError(Exception):
+    """The job is to run again after ``seconds``; it has not failed."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"postponed for {seconds:g} s")
+        self.seconds = seconds
+
+
 class Worker:
     """Runs at most :data:`AT_ONCE` jobs at once, and one per conversation."""
 
@@ -161,6 +169,8 @@ class Worker:
         except asyncio.CancelledError:
             await finish(self._put_back(job, 0.0, None))
             raise
+        except JobPostponedError as postponed:
+            await self._put_back(job, time.time() + postponed.seconds, None)
         except LostJobError:
             log.info("a job was gone when it was done", job=job.kind, conversation=job.conversation)
         except HearthError as error:

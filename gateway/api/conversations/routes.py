@@ -29,6 +29,7 @@ from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, named_events, until_disconnect
 from gateway.base.errors import ConfigurationError, NotFoundError
 from gateway.base.redact import without_secrets
+from gateway.memory.compose import summary_text
 from gateway.memory.hub import News
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
@@ -43,7 +44,7 @@ from gateway.store.memory.conversations import (
     list_conversations,
 )
 from gateway.store.memory.messages import page_of_messages
-from gateway.store.memory.summaries import list_summaries
+from gateway.store.memory.summaries import current_summary, list_summaries
 
 Name = Annotated[str, Meta(min_length=1, max_length=120)]
 Title = Annotated[str, Meta(max_length=200)]
@@ -118,6 +119,14 @@ class CompactionReply(Struct, frozen=True):
     id: str
     summaries: int
     rejected: int = 0
+
+
+class CurrentSummary(Struct, frozen=True):
+    """The summary of the messages up to ``last`` (``seq``); empty and 0 before there is one."""
+
+    id: str
+    text: str
+    last: int
 
 
 class Forgotten(Struct, frozen=True):
@@ -249,6 +258,13 @@ async def summaries(request: ApiRequest) -> dict[str, Any]:
     )
 
 
+async def current(request: ApiRequest) -> CurrentSummary:
+    """The summary of the whole conversation, which idle time brings up to date."""
+    conversation = await conversation_of(request)
+    found = await request.read(lambda c: current_summary(c, conversation.id))
+    return CurrentSummary(conversation.id, summary_text(found) if found else "", found.last if found else 0)
+
+
 async def context(request: ApiRequest) -> ContextReply:
     """The blocks of the next message's prompt, and what it would leave out."""
     services, conversation = request.services, await conversation_of(request)
@@ -331,6 +347,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage, query=Paged),
     Endpoint("DELETE", f"{_ONE}/messages", forget, "user", reply=Forgotten, query=ForgetQuery),
     Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage, query=Paged),
+    Endpoint("GET", f"{_ONE}/summary", current, "user", reply=CurrentSummary),
     Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
     Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=CompactionReply),
     Endpoint("POST", f"{_ONE}/keep", keep, "user", (JSON,), Keeping, StoredMessageReply),

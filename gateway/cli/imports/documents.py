@@ -1,8 +1,9 @@
 """A folder of JSON files and summaries to read, converted from and to archives.
 
 ``Daily_chat.json`` has the messages by day, ``Daily_summary.json`` the summaries with their spans, ``root.json`` the
-conversations, ``user_memory.json`` the facts, ``active_tasks.json`` the tasks of no conversation, and ``assistants.json``
-the assistants, if there are any. Each conversation has a folder with its ``current_summary.md``, ``chat_log.json`` and ``active_tasks.json``.
+conversations, ``user_memory.json`` the facts, ``active_tasks.json`` the tasks of no conversation, and
+``assistants.json`` the assistants, if there are any. Each conversation has a folder with its ``current_summary.md``,
+``chat_log.json`` and ``active_tasks.json``.
 """
 
 from __future__ import annotations

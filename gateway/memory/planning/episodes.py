@@ -16,6 +16,7 @@ from gateway.memory.planning.situation import (
     rounds_of,
     said,
     summary_room,
+    units_of,
 )
 from gateway.memory.types import Compaction
 from gateway.store.memory.messages import StoredMessage
@@ -29,7 +30,7 @@ _EPISODE_SHARE = 0.2
 
 def plan_window(situation: Situation) -> list[Compaction]:
     """The oldest messages join the rolling summary once the window is full."""
-    rounds = _units(situation, situation.messages)
+    rounds = units_of(situation, situation.messages)
     cut = _window_cut(situation, rounds)
     if not cut:
         return []
@@ -49,7 +50,7 @@ def plan_episodes(situation: Situation) -> list[Compaction]:
     for index, lines in enumerate(episodes):
         running = index == len(episodes) - 1 and situation.now - lines[-1].created_at <= gap
         folds = _beginning(situation, lines) if index == 0 else []
-        rounds = _units(situation, lines)
+        rounds = units_of(situation, lines)
         cut = _window_cut(situation, rounds) if running else len(rounds)
         gone = at_once(situation, rounds[:cut])
         if gone:
@@ -87,19 +88,6 @@ def _beginning(situation: Situation, lines: Sequence[StoredMessage]) -> list[Sum
     if last and last[0].level == "conversation" and lines[0].created_at - last[0].to_time <= gap:
         return last
     return []
-
-
-def _units(situation: Situation, messages: Sequence[StoredMessage]) -> list[Round]:
-    """Units that are summarized as a whole: rounds, or single messages of a round that exceeds the window.
-
-    In a channel a round is long: people talk among themselves before somebody addresses the model.
-    """
-    most = situation.settings.window_messages - situation.settings.window_summarized
-    return [
-        unit
-        for lines in rounds_of(messages)
-        for unit in ([lines] if said(lines) <= most else [[line] for line in lines])
-    ]
 
 
 def _window_cut(situation: Situation, rounds: Sequence[Round]) -> int:

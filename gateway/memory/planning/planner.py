@@ -17,6 +17,7 @@ from gateway.memory.planning.situation import (
     compaction,
     rounds_of,
     summary_room,
+    units_of,
 )
 from gateway.memory.planning.tiers import plan_tiers
 from gateway.memory.types import Compaction
@@ -64,7 +65,7 @@ def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
 
     First every round except the last joins the newest summary, then single messages get stand-ins.
     """
-    rounds = rounds_of(situation.messages)
+    rounds = units_of(situation, situation.messages)
     if situation.reflection_due:
         return []
     if situation.total <= situation.budget.limit or len(rounds) < 2:

@@ -79,6 +79,19 @@ def rounds_of(messages: Sequence[StoredMessage]) -> list[Round]:
     return [list(lines) for _, lines in groupby(messages, key=lambda message: message.round)]
 
 
+def units_of(situation: Situation, messages: Sequence[StoredMessage]) -> list[Round]:
+    """Units that are summarized as a whole: rounds, or single messages of a round that exceeds the window.
+
+    In a channel a round is long: people talk among themselves before somebody addresses the model.
+    """
+    most = situation.settings.window_messages - situation.settings.window_summarized
+    return [
+        unit
+        for lines in rounds_of(messages)
+        for unit in ([lines] if said(lines) <= most else [[line] for line in lines])
+    ]
+
+
 def said(messages: Sequence[StoredMessage]) -> int:
     """How many messages did not fail."""
     return sum(not message.failed for message in messages)

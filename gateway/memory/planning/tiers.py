@@ -16,9 +16,9 @@ from gateway.memory.planning.situation import (
     Situation,
     at_once,
     compaction,
-    rounds_of,
     said,
     summary_room,
+    units_of,
 )
 from gateway.memory.types import Compaction
 from gateway.store.memory.summaries import Summary, SummaryLevel
@@ -31,7 +31,7 @@ def plan_tiers(situation: Situation) -> list[Compaction]:
     """Nothing below the ceiling unless forced; above it, the compactions that bring the prompt to about the floor."""
     if situation.total <= situation.budget.ceiling and not situation.force:
         return []
-    rounds = rounds_of(situation.messages)
+    rounds = units_of(situation, situation.messages)
     kept = verbatim_rounds(rounds, situation.settings.verbatim_messages)
     old = at_once(situation, rounds[: len(rounds) - kept])
     if not old:

@@ -9,6 +9,7 @@ from functools import partial
 
 import msgspec
 import structlog
+from msgspec import Struct
 
 from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError, NotFoundError
@@ -29,7 +30,14 @@ from gateway.memory.types import Compaction
 from gateway.models.prompts import PromptSet
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage, messages_between
-from gateway.store.memory.summaries import EXTRACT, NewSummary, Summary, add_summary
+from gateway.store.memory.summaries import (
+    EXTRACT,
+    NewSummary,
+    Summary,
+    add_summary,
+    current_summary,
+    save_current_summary,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +47,22 @@ _MAX_PLANS = 1000
 
 # Summaries that the model writes at once, over all conversations.
 _AT_ONCE = 4
+
+
+# Of a summary of the whole conversation, before the model's speeds are known.
+_UNKNOWN_SECONDS = 1.0
+
+
+class _Whole(Struct, frozen=True):
+    """What the summary of a whole conversation is made of: ``folds``, then the messages of ``due``.
+
+    ``due`` is None if ``current`` is up to date, or if there is nothing to summarize.
+    """
+
+    context: Context
+    current: NewSummary | None
+    folds: list[Summary]
+    due: Compaction | None
 
 
 class HistoryCompactor:
@@ -133,19 +157,56 @@ class HistoryCompactor:
 
         It is not stored. An extract, if the model cannot write it. Raises what the inference raises.
         """
+        whole = await self._whole(conversation)
+        if whole.due is None:
+            return whole.current
+        return await self._written(whole.context, whole.due, folds=whole.folds)
+
+    async def freshen(self, conversation: Conversation) -> None:
+        """Bring the summary of the whole conversation up to date. Raises what the inference raises."""
+        whole = await self._whole(conversation)
+        if whole.due is None:
+            return
+        made = await self._written(whole.context, whole.due, folds=whole.folds)
+        await self._parts.database.write(partial(save_current_summary, summary=made))
+        self.forget(conversation.id)
+
+    async def freshening_seconds(self, conversation: Conversation) -> float:
+        """Estimate of the time that :meth:`freshen` takes."""
+        whole = await self._whole(conversation)
+        if whole.due is None:
+            return 0.0
+        pace, situation = self._parts.pace, whole.context.situation
+        read = situation.prompt_tokens(situation.messages) + sum(each.tokens for each in whole.folds)
+        written = pace.expected("history_summary", whole.due.target_tokens)
+        if pace.reading.value is None or pace.writing.value is None:
+            return _UNKNOWN_SECONDS
+        return read / pace.reading.value + written / pace.writing.value
+
+    async def _whole(self, conversation: Conversation) -> _Whole:
         context = await self._builder.build(conversation, compacting=True)
+        current = await self._parts.database.read(lambda c: current_summary(c, conversation.id))
         situation = context.situation
-        if not situation.messages and not situation.chain:
-            return None
-        seqs = [message.seq for message in situation.messages]
-        everything = Compaction(
+        folds = situation.chain
+        seqs = [message.seq for message in situation.messages if not message.failed]
+        first = min(seqs, default=None)
+        last = max([*seqs, *(summary.last for summary in situation.chain)], default=0)
+        if (
+            current is not None and current.prompt_name != EXTRACT
+        ):  # the model reads anew what an extract is of
+            folds = [Summary(**msgspec.structs.asdict(current), seq=0, superseded_by=None)]
+            first = current.last + 1
+        if last <= (current.last if current is not None else 0):
+            return _Whole(context, current, folds, None)
+        tokens = situation.prompt_tokens(situation.messages) // 2 + sum(each.tokens for each in folds)
+        due = Compaction(
             level="conversation",
-            first=seqs[0] if seqs else None,
-            last=seqs[-1] if seqs else None,
-            folds=tuple(summary.seq for summary in situation.chain),
-            target_tokens=context.budget.floor // 2,
+            first=first,
+            last=last if first is not None else None,
+            folds=tuple(each.seq for each in folds),
+            target_tokens=max(MIN_TARGET_TOKENS, min(context.budget.floor // 2, tokens)),
         )
-        return await self._written(context, everything)
+        return _Whole(context, current, folds, due)
 
     async def convert(self, conversation: Conversation, version: int | None) -> tuple[int, int]:
         """Rewrite the live summaries that another version of their prompts wrote than ``version`` or the current one.
@@ -203,8 +264,14 @@ class HistoryCompactor:
         summary = await self._written(context, compaction, at_once)
         await self._parts.database.write(partial(add_summary, summary=summary, folds=compaction.folds))
 
-    async def _written(self, context: Context, compaction: Compaction, at_once: bool = False) -> NewSummary:
-        summarizer, source = await self._source(context, compaction, self._parts.prompts)
+    async def _written(
+        self,
+        context: Context,
+        compaction: Compaction,
+        at_once: bool = False,
+        folds: Sequence[Summary] | None = None,
+    ) -> NewSummary:
+        summarizer, source = await self._source(context, compaction, self._parts.prompts, folds)
         if at_once:
             draft = await summarizer.extract(compaction, source)
         else:
@@ -217,15 +284,22 @@ class HistoryCompactor:
         return await self._summary(context, compaction, source, draft)
 
     async def _source(
-        self, context: Context, compaction: Compaction, prompts: PromptSet
+        self,
+        context: Context,
+        compaction: Compaction,
+        prompts: PromptSet,
+        folds: Sequence[Summary] | None = None,
     ) -> tuple[Summarizer, SummarySource]:
+        """``folds`` default to the live summaries that the compaction names."""
         conversation, parts = context.conversation, self._parts
+        if folds is None:
+            folds = [each for each in context.situation.summaries if each.seq in compaction.folds]
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
             messages = [_as_read(message, context.situation.summaries) for message in messages]
         source = SummarySource(
             messages=messages,
-            folds=[summary for summary in context.situation.summaries if summary.seq in compaction.folds],
+            folds=list(folds),
             code=conversation.kind == "code" and compaction.level != "message",
         )
         summarizer = Summarizer(

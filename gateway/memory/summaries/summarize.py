@@ -22,6 +22,7 @@ from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
 from gateway.memory.summaries.keep import check, cut_at_sentence
+from gateway.memory.summaries.small_talk import nothing_happened
 from gateway.memory.summaries.variables import decoded, without_code
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
@@ -182,7 +183,9 @@ class Summarizer:
 
     @staticmethod
     def _small(compaction: Compaction, source: SummarySource) -> SummaryDraft | None:
-        """The whole source, if it is too small to be summarized."""
+        """The whole source, if it is too small to be summarized; nothing, if nothing happened in it."""
+        if compaction.level == "conversation" and not source.folds and nothing_happened(source.messages):
+            return SummaryDraft(text="", pins=[], tokens=0, prompt_name="", prompt_version=0)
         if source.tokens >= _NOTHING_TOKENS or compaction.level == "message":
             return None
         pins = [source.text] if source.text else []

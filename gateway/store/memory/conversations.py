@@ -53,6 +53,17 @@ def get_conversation(connection: apsw.Connection, conversation: str, owner: str)
     return found
 
 
+def continuation(connection: apsw.Connection, conversation: Conversation) -> Conversation | None:
+    """The newest conversation that continues this one directly."""
+    found = select(
+        connection,
+        Conversation,
+        "conversations WHERE previous = ? AND owner = ? ORDER BY created_at DESC, id LIMIT 1",
+        (conversation.id, conversation.owner),
+    )
+    return found[0] if found else None
+
+
 def any_conversation(connection: apsw.Connection, conversation: str) -> Conversation:
     """The conversation of that id, for background work. Raises NotFoundError."""
     found = select_one(connection, Conversation, "conversations WHERE id = ?", (conversation,))
@@ -108,10 +119,10 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
     get_conversation(connection, conversation, owner)
     names = with_continuations(connection, conversation)
     erase_records(connection, names)
-    connection.execute(
-        "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (as_json(names),),
-    )
+    for table in ("summaries", "current_summaries"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation IN (SELECT value FROM json_each(?))", (as_json(names),)
+        )
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
     connection.execute(
         "DELETE FROM assistants WHERE name = '' AND owner = ? "

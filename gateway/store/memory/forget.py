@@ -48,9 +48,10 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         "UPDATE tasks SET message = NULL WHERE message IN (SELECT value FROM json_each(?))", lines[1:]
     )
     names = with_continuations(connection, name)
-    connection.execute(
-        "DELETE FROM summaries WHERE conversation IN (SELECT value FROM json_each(?))",
-        (as_json(names[1:]),),
-    )
+    for table in ("summaries", "current_summaries"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation IN (SELECT value FROM json_each(?))",
+            (as_json(names[1:]),),
+        )
     erase_records(connection, names)
     return len(doomed)

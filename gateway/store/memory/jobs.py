@@ -16,7 +16,7 @@ from msgspec import Struct
 from gateway.base.errors import HearthError
 from gateway.store.rows import as_json, exists, select_one
 
-JobKind = Literal["compact", "facts", "tasks"]
+JobKind = Literal["compact", "facts", "tasks", "fresh"]
 
 ALL_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
@@ -69,12 +69,13 @@ def lease_job(
 ) -> Job | None:
     """Lease the oldest due job of these ``kinds`` for ``seconds``; conversations in ``busy`` are passed over.
 
-    Compactions come first: the next prompts need them, and each exchange brings other jobs.
+    Compactions come first: the next prompts need them, and each exchange brings other jobs. ``fresh`` comes last.
     """
     found = select_one(
         connection,
         Job,
-        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY kind <> 'compact', not_before, seq LIMIT 1",
+        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY kind <> 'compact', kind = 'fresh', not_before, "
+        "seq LIMIT 1",
         {"now": now, **_arrays(kinds, busy)},
     )
     if found is None:

@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import insert, select
+from gateway.store.rows import exists, insert, select, select_one
 
 # ``now``, ``today`` and ``month`` are the tiers of the policy ``ceiling``; ``round`` is the rolling summary of
 # ``rounds``; ``conversation`` is that of ``window`` and of each episode of ``conversations``, whose summaries are
@@ -90,6 +90,44 @@ def live_summaries(connection: apsw.Connection, conversation: str) -> list[Summa
     )
 
 
+def superseded_between(
+    connection: apsw.Connection, conversation: str, begin: float, end: float
+) -> list[Summary]:
+    """Superseded summaries of messages from ``begin`` until before ``end``, without those that another one of them
+    has folded or that were only written again, oldest first."""
+    within = (
+        "conversation = ?1 AND superseded_by IS NOT NULL AND level <> 'message' "
+        "AND from_time >= ?2 AND to_time < ?3"
+    )
+    again = (
+        "SELECT 1 FROM summaries AS new WHERE new.seq = old.superseded_by "
+        "AND (new.first, new.last) = (old.first, old.last)"
+    )
+    return select(
+        connection,
+        Summary,
+        f"summaries AS old WHERE {within} AND superseded_by NOT IN (SELECT seq FROM summaries WHERE {within}) "
+        f"AND NOT EXISTS ({again}) "
+        "ORDER BY first, seq",
+        (conversation, begin, end),
+    )
+
+
+def save_current_summary(connection: apsw.Connection, summary: NewSummary) -> None:
+    """Replace the summary of the whole conversation. Raises StaleSummaryError when its messages were erased."""
+    if not exists(
+        connection, "messages WHERE conversation = ? AND seq = ?", (summary.conversation, summary.last)
+    ):
+        raise StaleSummaryError("the messages were erased while they were summarized")
+    connection.execute("DELETE FROM current_summaries WHERE conversation = ?", (summary.conversation,))
+    insert(connection, "current_summaries", summary)
+
+
+def current_summary(connection: apsw.Connection, conversation: str) -> NewSummary | None:
+    """The summary of the whole conversation up to its ``last`` message, as it was last brought up to date."""
+    return select_one(connection, NewSummary, "current_summaries WHERE conversation = ?", (conversation,))
+
+
 def list_summaries(
     connection: apsw.Connection, conversation: str, *, limit: int, before: int | None = None
 ) -> list[Summary]:
@@ -108,7 +146,8 @@ def unsummarize(connection: apsw.Connection, conversation: str, first: int) -> N
     The messages that they covered are summarized again. A summary contains nothing after its span, and the summaries
     it folds, which are live again, end no later than it does.
     """
-    connection.execute("DELETE FROM summaries WHERE conversation = ? AND last >= ?", (conversation, first))
+    for table in ("summaries", "current_summaries"):
+        connection.execute(f"DELETE FROM {table} WHERE conversation = ? AND last >= ?", (conversation, first))
     connection.execute(
         "UPDATE messages SET summarized_by = (SELECT min(summaries.seq) FROM summaries WHERE level <> 'message' "
         "AND summaries.conversation = messages.conversation AND messages.seq BETWEEN first AND last) "

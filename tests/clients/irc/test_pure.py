@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from clients.irc.bot import CommandLine, Question, addressed
 from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
 from clients.irc.limits import Backoff, Buckets
-from clients.irc.memory import StateError, StateFile
+from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.replies import WAIT_MESSAGES, failure, shaped, source_line, wait_messages
 from clients.irc.requests import Queue, Ticket
 
@@ -220,3 +221,62 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StateError, match="state_dir"):
         StateFile(tmp_path / "file")
+
+
+class Slow:
+    """A gateway that takes a line only when it is told to."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.takes = asyncio.Semaphore(0)
+        self.asked = asyncio.Event()
+
+    async def begin(self, title: str, instructions: str) -> str:
+        return "c"
+
+    async def keep(self, conversation: str, speaker: str, text: str) -> None:
+        self.asked.set()
+        await self.takes.acquire()
+        self.kept.append(text)
+
+
+def place(name: str) -> SimpleNamespace:
+    network = SimpleNamespace(nick="hearth")
+    return SimpleNamespace(
+        channel_config=None, account="ann", user="net/account:ann", speaker="ann", place=name, network=network
+    )
+
+
+async def test_a_full_buffer_drops_no_line_that_was_not_sent(tmp_path: Path) -> None:
+    gateway, here = Slow(), place("net/#here")
+    memory = Memory(gateway, StateFile(tmp_path))
+    for number in range(400):
+        memory.overhear(here, f"line {number}")
+    keeping = asyncio.create_task(memory.keep_overheard(here))
+    await gateway.asked.wait()
+    memory.overhear(here, "line 400")  # while the first one is being sent
+    for _ in range(401):
+        gateway.takes.release()
+    await keeping
+    assert gateway.kept == [f"line {number}" for number in range(401)]
+
+
+async def test_a_line_that_could_not_be_sent_is_sent_again(tmp_path: Path) -> None:
+    gateway, here = Slow(), place("net/#here")
+    memory = Memory(gateway, StateFile(tmp_path))
+    memory.overhear(here, "first")
+    keeping = asyncio.create_task(memory.keep_overheard(here))
+    await gateway.asked.wait()
+    keeping.cancel()
+    await asyncio.wait({keeping})
+    gateway.takes.release()
+    await memory.keep_overheard(here)
+    assert gateway.kept == ["first"]
+
+
+async def test_a_place_has_a_lock_only_while_it_is_used(tmp_path: Path) -> None:
+    gateway = Slow()
+    memory = Memory(gateway, StateFile(tmp_path))
+    for number in range(100):
+        await memory.keep_overheard(place(f"net/#{number}"))
+    assert (len(memory._locks), len(memory._overheard)) == (0, 0)

@@ -12,7 +12,7 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.config.settings import ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.config.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
 from gateway.server.app import create_app
 from gateway.server.serve import GatewayServer, listening_socket
 from gateway.store.db import Database
@@ -32,6 +32,7 @@ def settings(tmp_path: Path) -> Settings:
         server=ServerSettings(port=0, shutdown_grace_seconds=1.0, unknown_models="refuse"),
         model=ModelSettings(name=str(model)),
         wiki=WikiSettings(load_sample=False),
+        memory=MemorySettings(fresh_share=0.0),  # tests wait until no job is left
     )
 
 

@@ -75,7 +75,7 @@ def settings_for(data_dir: Path, port: int) -> Settings:
         server=ServerSettings(port=port, shutdown_grace_seconds=1.0),
         model=ModelSettings(name=str(model)),
         wiki=WikiSettings(load_sample=False),
-        memory=MemorySettings(context=1200, ceiling=300, floor=150, answer_tokens=100),
+        memory=MemorySettings(context=1200, ceiling=300, floor=150, answer_tokens=100, fresh_share=0.0),
     )
 
 

@@ -123,7 +123,7 @@ class Simulation:
         tokens = int(compaction.target_tokens * self.fill())
         made = Summary(
             seq=seq, conversation="c", level=compaction.level, first=first, last=last,
-            from_time=self.log[first - 1].created_at, to_time=self.log[last - 1].created_at, text="", pins=[],
+            from_time=self.log[first - 1].created_at, to_time=self.log[last - 1].created_at, text="a", pins=[],
             tokens=tokens, prompt_name="", prompt_version=1, model="", superseded_by=None, created_at=now,
         )  # fmt: skip
         self.summaries = [

@@ -1,0 +1,56 @@
+"""Which past month or year a message mentions. Pure, for English and Vietnamese."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from msgspec import Struct
+
+_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_NAMES = "|".join(_MONTHS)
+_MONTH = re.compile(
+    # "May" and "march" are words, too: a preposition or a year must stand beside them.
+    rf"\b(?:in|of|since|during|from|until|last|back in)\s+(?P<after>{_NAMES})\b(?:,?\s+(?P<year>\d{{4}}))?"
+    rf"|\b(?P<before>{_NAMES}),?\s+(?P<of>\d{{4}})\b"
+    r"|\btháng\s+(?P<number>1[0-2]|0?[1-9])\b(?:\s*(?:năm|/|-)\s*(?P<nam>\d{4}))?"
+    r"|\b(?P<iso>\d{4})-(?P<part>0[1-9]|1[0-2])\b(?!-)",
+    re.I,
+)
+_YEAR = re.compile(r"\b(?:in|since|during|of|from|year|năm)\s+(\d{4})\b", re.I)
+_LAST_MONTH = re.compile(r"\blast month\b|\btháng (?:trước|rồi)\b", re.I)
+_LAST_YEAR = re.compile(r"\blast year\b|\bnăm (?:ngoái|trước)\b", re.I)
+
+
+class Period(Struct, frozen=True):
+    """From ``first`` until before ``end``; ``name`` is YYYY-MM or YYYY."""
+
+    name: str
+    first: date
+    end: date
+
+
+def mentioned_period(text: str, today: date) -> Period | None:
+    """The first past month that a text mentions, else the first past year; a month without a year is the last one."""
+    found = _MONTH.search(text)
+    if found is not None:
+        named = (found["after"] or found["before"] or "").lower()
+        month = _MONTHS.index(named) + 1 if named else int(found["number"] or found["part"])
+        given = found["year"] or found["of"] or found["nam"] or found["iso"]
+        return _past(int(given) if given else today.year - (month >= today.month), month, today)
+    if _LAST_MONTH.search(text):
+        return _past(today.year - (today.month == 1), (today.month - 2) % 12 + 1, today)
+    year = _YEAR.search(text)
+    if year is not None or _LAST_YEAR.search(text):
+        return _past(int(year[1]) if year else today.year - 1, 0, today)
+    return None
+
+
+def _past(year: int, month: int, today: date) -> Period | None:
+    if not date.min.year <= year < date.max.year:
+        return None
+    first = date(year, month or 1, 1)
+    end = date(year + (month in (0, 12)), month % 12 + 1 if month else 1, 1)
+    if first > today:
+        return None
+    return Period(f"{first:%Y-%m}" if month else f"{year:04}", first, end)
