@@ -5,6 +5,7 @@ import { Composer } from "./composer.js";
 import { byId, h } from "./dom.js";
 import { ConversationList, titleOf } from "./list.js";
 import { problem } from "./problem.js";
+import { setUpSearch } from "./search.js";
 import { Talk } from "./talk.js";
 
 let composer;
@@ -17,7 +18,8 @@ const on = { changed, giveBack, erased };
 
 export function setUpChat() {
   list = new ConversationList();
-  composer = new Composer(byId("chat").querySelector("form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
+  setUpSearch();
+  composer = new Composer(byId("chat").querySelector(".talk form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
   byId("delete-button").addEventListener("click", erase);
   byId("drawer-button").addEventListener("click", () => openDrawer(!byId("drawer").classList.contains("open")));
   document.addEventListener("visibilitychange", () => shown?.listen(document.visibilityState === "visible"));
