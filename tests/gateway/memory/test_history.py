@@ -17,6 +17,7 @@ from gateway.memory.history import History, MessageDocuments, Recalled
 from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation, erase_conversation
 from gateway.store.memory.history import count_message_vectors, said
+from gateway.store.migrate import migrate, migrations
 from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from tests.conftest import ROOT
@@ -59,6 +60,31 @@ async def test_questions_find_what_they_are_about_and_other_lines_nothing(databa
     assert first >= 58 and quoted >= 57
     needless = [text for text in SET["nothing"]["lines"] if await recalled(database, found, text)]
     assert len(needless) <= 1, needless
+
+
+async def test_messages_from_before_the_index_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "hearth.db"
+    old = apsw.Connection(str(path))
+    migrate(old, path, [step for step in migrations() if step.version < 16])
+    old.execute(
+        "INSERT INTO conversations (id, owner, kind, policy, title, participants, persona, instructions, model, "
+        "created_at, updated_at) VALUES ('c1', 'ann', 'chat', 'ceiling', '', '[]', '', '', '', 1, 1)"
+    )
+    for name, failed in (("m1", 0), ("m2", 1)):
+        old.execute(
+            "INSERT INTO messages (id, conversation, role, speaker, text, tokens, round, failed, redactions, "
+            "created_at) VALUES (?, 'c1', 'user', '', 'Đường to the zebras', 1, 1, ?, 0, 1)",
+            (name, failed),
+        )
+    old.close()
+    database = Database(path)
+    database.open()
+    try:
+        for query in ("zebra", "duong"):
+            seqs = await history(database).search("ann", None, query)
+            assert [each.id for each in await database.read(lambda c, s=seqs: said(c, s))] == ["m1"]  # type: ignore[misc]
+    finally:
+        database.close()
 
 
 class Meaning:
