@@ -18,11 +18,11 @@ const on = { changed, giveBack, erased };
 
 export function setUpChat() {
   list = new ConversationList();
-  setUpSearch();
-  composer = new Composer(byId("chat").querySelector(".talk form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
+  composer = new Composer(byId("chat").querySelector("form"), { send: (text) => shown?.send(text), stop: () => shown?.stop() });
   byId("delete-button").addEventListener("click", erase);
   byId("drawer-button").addEventListener("click", () => openDrawer(!byId("drawer").classList.contains("open")));
   document.addEventListener("visibilitychange", () => shown?.listen(document.visibilityState === "visible"));
+  setUpSearch();
 }
 
 /** Shows the conversation with this id, or a new one for null. */

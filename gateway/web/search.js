@@ -7,12 +7,8 @@ import { problem } from "./problem.js";
 const MOST = 20;
 
 export function setUpSearch() {
-  const form = byId("search-form");
-  const field = form.querySelector("input");
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    search(field.value.trim());
-  });
+  const field = byId("search-field");
+  field.addEventListener("change", () => search(field.value.trim()));
   field.addEventListener("input", () => field.value === "" && show(null));
 }
 
