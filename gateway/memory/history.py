@@ -10,7 +10,7 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from itertools import pairwise
@@ -255,15 +255,9 @@ def _having(connection: apsw.Connection, within: Within, term: str) -> list[tupl
     if plain == term:
         return found
     # The index knows no diacritics. A word with some is another one with others, but also the same without any.
-    forms = {term, plain}
-    size = len(term.split())
-    return [
-        (seq, text) for seq, text in found if any(" ".join(run) in forms for run in _runs(_words(text), size))
-    ]
-
-
-def _runs(words: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (words[at : at + size] for at in range(len(words) - size + 1))
+    forms = "|".join(re.escape(form).replace(r"\ ", r"\W+") for form in (term, plain))
+    said = re.compile(rf"(?<!\w)(?:{forms})(?!\w)")
+    return [(seq, text) for seq, text in found if said.search(unicodedata.normalize("NFC", text).casefold())]
 
 
 def _terms(words: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ import { Composer } from "./composer.js";
 import { byId, h } from "./dom.js";
 import { ConversationList, titleOf } from "./list.js";
 import { problem } from "./problem.js";
+import { setUpSearch } from "./search.js";
 import { Talk } from "./talk.js";
 
 let composer;
@@ -22,6 +23,7 @@ export function setUpChat() {
   byId("delete-button").addEventListener("click", erase);
   byId("drawer-button").addEventListener("click", () => openDrawer(!byId("drawer").classList.contains("open")));
   document.addEventListener("visibilitychange", () => shown?.listen(document.visibilityState === "visible"));
+  setUpSearch();
 }
 
 /** Shows the conversation with this id, or a new one for null. */

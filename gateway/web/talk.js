@@ -148,11 +148,29 @@ export class Talk {
     turn.pending.lastElementChild.textContent = reason === "reply" ? "Waiting for the reply before it…" : "Waiting for the end of a compaction…";
   }
 
-  done(turn, { message, budget, compaction }) {
+  done(turn, { message, accepted, budget, compaction, redacted }) {
     this.unsent = null;
     if (message !== null) this.log.put(message, turn.live.element);
     if (budget !== null) this.showBudget(budget);
     if (compaction === "queued") this.note.textContent = "Compacting older messages";
+    if (redacted.length) this.offerKeeping(accepted, redacted);
+  }
+
+  /** Offers to store a message with the secrets that were taken out of it. */
+  offerKeeping(message, redacted) {
+    const kinds = redacted.map(({ kind, count }) => `${count} × ${kind}`).join(", ");
+    const keep = async () => {
+      try {
+        this.log.put(await call("POST", `${this.path}/keep`, { body: { message: message.id } }));
+        this.end.replaceChildren();
+      } catch (error) {
+        this.end.replaceChildren(problem(error, keep));
+      }
+    };
+    this.end.replaceChildren(
+      h("p", { class: "remark" }, `Taken out before storing: ${kinds}. `),
+      h("button", { type: "button", onclick: keep }, "Store it after all"),
+    );
   }
 
   showBudget(report) {

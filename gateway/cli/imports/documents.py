@@ -80,7 +80,7 @@ class SummarySpan(Struct, frozen=True, rename={"from_time": "from", "to_time": "
 
 
 class Project(Struct, frozen=True, rename={"last_used": "lastUsed"}):
-    """A conversation in root.json. ``path`` is its folder; ``lastUsed`` is in milliseconds."""
+    """A conversation in root.json: its folder, milliseconds (``lastUsed``), characters (``contextSize``)."""
 
     id: str
     name: str = ""
@@ -93,8 +93,8 @@ class Project(Struct, frozen=True, rename={"last_used": "lastUsed"}):
 
 
 class Registry(Struct, frozen=True):
-    projects: list[Project]
     version: str = "1.0"
+    projects: list[Project] = []
 
 
 class _Learned(Struct, frozen=True):
@@ -130,7 +130,7 @@ def written(
     files |= {
         CHAT: dict(sorted(days.items())),
         SUMMARY: [span for archive in archives for span in _spans(archive)],
-        REGISTRY: Registry(projects),
+        REGISTRY: Registry(projects=projects),
         FACTS: learned.pop(FACTS, []),
         **({ASSISTANTS: assistants} if assistants else {}),
         TASKS: [each for rows in learned.values() for each in rows],
@@ -191,7 +191,7 @@ def _project(archive: Archive, folder: str) -> Project:
         stats={
             "messages": len(archive.messages),
             "summaries": len(archive.summaries),
-            "contextCharacters": sum(map(len, texts)),
+            "contextSize": sum(map(len, texts)),
         },
         conversation=archive.conversation,
         kind=archive.conversation.kind,
@@ -222,7 +222,7 @@ def documents(
     """
     days = _read(folder / CHAT, dict[str, list[DailyChatLine]])
     spans = _optional(folder / SUMMARY, list[SummarySpan], [])
-    registry = {each.id: each for each in _optional(folder / REGISTRY, Registry, Registry([])).projects}
+    registry = {each.id: each for each in _optional(folder / REGISTRY, Registry, Registry()).projects}
     lines: defaultdict[str, list[DailyChatLine]] = defaultdict(list)
     for name in registry:
         lines[name] = []

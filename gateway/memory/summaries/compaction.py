@@ -233,6 +233,7 @@ class HistoryCompactor:
             except SummaryRejectedError as error:
                 rejected += 1
                 log.warning("a summary was not converted", conversation=conversation.id, problem=str(error))
+        self.forget(conversation.id)  # a rejected one is not to be rejected for the same words again
         return len(outdated) - rejected, rejected
 
     async def _rewrite(self, context: Context, summary: Summary, prompts: PromptSet) -> None:

@@ -330,6 +330,26 @@ def test_a_stopped_reply_is_shown_as_it_was_stored(
         server.stop()
 
 
+def test_what_was_said_is_found_and_a_secret_is_kept_on_demand(browser: Browser, served: Server) -> None:
+    browser.open(f"{served.url}/#/chat")
+    browser.write("#message", "In the zebra <b>cage</b>, the password is Tulpe-4471.")
+    browser.until_text("Taken out before storing: 1 × password", ".talk")
+    name = name_in(browser)
+    assert "4471" not in browser.text(".message.user .text")
+    button = next(each for each in browser.all(".talk button") if each.text == "Store it after all")
+    button.click()
+    browser.until_text("Tulpe-4471", ".message.user .text")
+    browser.open(f"{served.url}/#/chat")
+    browser.write("#search-field", "zebras")
+    browser.until_text("In the zebra <b>cage</b>, the password is Tulpe-4471.", "#found")
+    assert browser.run("return document.getElementById('conversations').hidden")
+    browser.one("#found a").click()
+    eventually(lambda: name_in(browser) == name, "the conversation is not opened")
+    browser.write("#search-field", "giraffe")
+    browser.until_text("Nobody said that.", "#found")
+    served.client.delete(f"{CONVERSATIONS}/{name}")
+
+
 def test_compaction_is_seen(browser: Browser, served: Server) -> None:
     name = post(served, CONVERSATIONS, title="To be compacted")["id"]
     kept(served, name, *(f"Ann has {number} goats in village {number}." for number in range(14)))

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from gateway.base.errors import ModelUnavailableError
-from gateway.base.resources import bundled
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
@@ -361,36 +360,3 @@ async def test_every_reply_to_a_forgotten_speaker_goes_wherever_it_stands(
     assert len((await client.get(url)).json()["data"]) == 5
     assert (await client.delete(url, params={"speaker": "ann"})).json()["messages"] == 4
     assert [each["text"] for each in (await client.get(url)).json()["data"]] == ["Hello"]
-
-
-async def test_summaries_are_made_again_by_a_newer_prompt(
-    small: Settings, inference: ScriptedInference
-) -> None:
-    """Old rows stay; live ones have the version of their prompt."""
-    async with in_process(small, inference) as client:
-        name = await start(client)
-        for number in range(12):
-            await say(client, name, f"Fact {number}: Huế is {number * 11 + 100} km away")
-        await client.post(f"/v1/conversations/{name}/compact")
-        before = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
-        assert (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"] == 0
-    folder = small.data_dir / "prompts"
-    folder.mkdir()
-    for prompt in ("summary_now", "summary_fold", "history_summary"):
-        shipped = bundled(f"prompts/{prompt}.md").read_text()
-        (folder / f"{prompt}.md").write_text(shipped.replace("version = 1", "version = 2"))
-    async with in_process(small, inference) as client:
-        wrong = await client.post(f"/v1/conversations/{name}/convert", json={"to": 9})
-        assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "to")
-        made = (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"]
-        after = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
-        assert made > 0 and len(after) == len(before) + made
-        live_ones = [each for each in after if each["superseded_by"] is None]
-        assert {each["prompt_version"] for each in live_ones} == {2}
-        spans = sorted((each["first"], each["last"]) for each in live_ones)
-        assert spans == sorted((e["first"], e["last"]) for e in before if e["superseded_by"] is None)
-        assert (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"] == 0
-        back = await client.post(f"/v1/conversations/{name}/convert", json={"to": 1})
-        assert back.json()["summaries"] == made, "the program's own version is still there"
-        last = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
-        assert {each["prompt_version"] for each in last if each["superseded_by"] is None} == {1}
