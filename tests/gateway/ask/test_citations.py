@@ -164,6 +164,8 @@ def test_name_number_and_relation_stand_together(answer: str, question: str, sup
     [
         # only the first of several bare names can be the answer
         ("Chris Pressey\n\nCurtis Coleman\n", "Chris Pressey [1]"),
+        # and it is a person, if one is asked for
+        ("In 1993\n\nChris Pressey\n", "Chris Pressey [1]"),
         # headings and rows of the prompt
         ("Befunge\nChris Pressey created Befunge.\nPlayfield | Rows\n", "Chris Pressey created Befunge. [1]"),
         ("Chris Pressey created Befunge.\nName of it:\n", "Chris Pressey created Befunge. [1]"),
