@@ -221,7 +221,7 @@ class AnswerChecker:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
         found = features(bare_claim(text), self._evidence.ordinary)
         fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…"
-        return bool(found.names or found.numbers or CELLS in text or fragment)
+        return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment)
 
     def _repeats(self, unit: Unit) -> bool:
         """Whether a sentence repeats itself or an earlier one.

@@ -138,6 +138,7 @@ TOOLS = [
         # words that no statement has, a quoted phrase that is not there, two rows in one
         ("Ann Lee won the golden, round, heavy and rare Silver Pen in 2011.", "", False),
         ('Ann Lee won the "Pen of Silver" in 2011.', "", False),
+        ('Ann Lee won the Silver Pen in 2011, and Bo Ray won the "Rose of Gold".', "", False),
         ("Prize | The Sea", "Which prize did Ann Lee win?", False),
         # a name that the question has, or does not ask for; half of the words
         ("The answer is: the Silver Pen", "Who won the Silver Pen?", False),
