@@ -182,14 +182,19 @@ class AnswerChecker:
         return self._emit([each for each in held if not each.aside])
 
     def _checked(self, unit: Unit) -> Checked:
-        """Check a unit; of names and of numbers that are said alone, only the first can be the answer."""
+        """Check a unit. A name or number that is said alone must be what is asked for, and come first."""
         checked = check_unit(unit, self._evidence, self._question)
         if not checked.bare:
             return checked
-        number = bool(features(checked.text).numbers - set(map(str, checked.pages)))
-        if number in self._bare:
-            return Checked(_take_markers(unit.body)[0], "unsupported", changed=True)
-        self._bare.add(number)
+        said = _take_markers(unit.body)[0]
+        numbers = features(said).numbers
+        fits = any(
+            self._relevance.has_kind(said, n) and self._relevance.counted(numbers, support.statement)
+            for n, support in checked.pages.items()
+        )
+        if not fits or bool(numbers) in self._bare:
+            return Checked(said, "unsupported", changed=checked.changed)
+        self._bare.add(bool(numbers))
         return checked
 
     def _emit(self, shown: list[Shown]) -> str:
@@ -216,7 +221,7 @@ class AnswerChecker:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
         found = features(bare_claim(text), self._evidence.ordinary)
         fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…"
-        return bool(found.names or found.numbers or CELLS in text or fragment)
+        return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment)
 
     def _repeats(self, unit: Unit) -> bool:
         """Whether a sentence repeats itself or an earlier one.

@@ -165,10 +165,10 @@ def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
         return Backing()
     subject = _subject(clauses[0], parts[0])
     pages: dict[int, Support] = {}
-    for part in parts:
+    for clause, part in zip(clauses, parts, strict=True):
         if not part.names:  # "… and has 80 columns" is about the same subject
             part = Features(part.words | subject, subject, part.numbers)
-        backed = _backed(part, asked, evidence)
+        backed = _literally(clause, _backed(part, asked, evidence), evidence)
         if not backed:
             return Backing()
         n = max(backed, key=lambda page: (page in pages, backed[page].share, -page))

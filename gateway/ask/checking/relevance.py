@@ -18,6 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
+from gateway.ask.text.passages import CELLS
 from gateway.ask.text.words import content_words, features, tokens
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, stop_words
@@ -38,6 +39,7 @@ LEAST_POINT = 0.7
 _LONGEST = 400  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.75
+_NEAR = 3  # words between a number and what it counts
 _SHORTEST_ROOT = 6  # of words that differ in their last letter only
 
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
@@ -45,6 +47,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
     ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
 )
+_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
 _NUMBER = re.compile(
     r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|"
@@ -74,6 +77,7 @@ class Question(Struct, frozen=True):
     words: frozenset[str]
     kind: Kind | None
     english: bool
+    counts: str  # the stem of what it asks the number of, or ""
     several: bool  # its names may be on different pages, or be no names: German nouns
 
 
@@ -160,6 +164,18 @@ class Relevance:
     def _shared(self, words: Set[str], every: frozenset[str]) -> frozenset[str]:
         """Those ``words`` of the question that are among ``every`` one of a text."""
         return frozenset(words & {self._asked_as[word] for word in every if word in self._asked_as})
+
+    def counted(self, numbers: Set[str], statement: str) -> bool:
+        """Whether a statement has one of the numbers before what the question counts; rows pass."""
+        if not numbers or not self.question.counts or CELLS in statement:
+            return True
+        last, at = "", 0  # the number before a word, and its place
+        for place, word in enumerate(content_words(statement)):
+            if word.isdigit():
+                last, at = word, place
+            elif last in numbers and place - at <= _NEAR and _same(word, self.question.counts):
+                return True
+        return False
 
     def _sought(self, n: int) -> frozenset[str]:
         return self.question.words - self.question.names.keys() - self._evidence.titles[n]
@@ -265,7 +281,9 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     kind = next((kind for kind, asks in _KINDS if asks.search(text)), None)
     english = stop_words(token.casefold() for token in tokens(text)) == STOP_WORDS
     several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
-    return Question(names, frozenset(words), kind, english, several)
+    many = _HOW_MANY.search(text)
+    counts = stem(many[1]) if many else ""
+    return Question(names, frozenset(words), kind, english, counts, several)
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:

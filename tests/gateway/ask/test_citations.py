@@ -138,6 +138,7 @@ TOOLS = [
         # words that no statement has, a quoted phrase that is not there, two rows in one
         ("Ann Lee won the golden, round, heavy and rare Silver Pen in 2011.", "", False),
         ('Ann Lee won the "Pen of Silver" in 2011.', "", False),
+        ('Ann Lee won the Silver Pen in 2011, and Bo Ray won the "Rose of Gold".', "", False),
         ("Prize | The Sea", "Which prize did Ann Lee win?", False),
         # a name that the question has, or does not ask for; half of the words
         ("The answer is: the Silver Pen", "Who won the Silver Pen?", False),
@@ -164,6 +165,8 @@ def test_name_number_and_relation_stand_together(answer: str, question: str, sup
     [
         # only the first of several bare names can be the answer
         ("Chris Pressey\n\nCurtis Coleman\n", "Chris Pressey [1]"),
+        # and it is a person, if one is asked for
+        ("In 1993\n\nChris Pressey\n", "Chris Pressey [1]"),
         # headings and rows of the prompt
         ("Befunge\nChris Pressey created Befunge.\nPlayfield | Rows\n", "Chris Pressey created Befunge. [1]"),
         ("Chris Pressey created Befunge.\nName of it:\n", "Chris Pressey created Befunge. [1]"),

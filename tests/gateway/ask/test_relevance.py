@@ -104,6 +104,13 @@ async def test_a_quotation_stands_in_for_a_refusal_and_says_so() -> None:
     assert not flow.records[0].details["check"]["quoted"]
 
 
+async def test_a_bare_number_must_count_what_the_question_counts() -> None:
+    answer, _, _ = await asked("How many options does Salt have?", "The answer is: 2004. [1]")
+    assert answer.startswith('The page "Salt" says: ')
+    answer, _, _ = await asked("How many options does Salt have?", "The answer is: 12. [1]")
+    assert answer == "The answer is: 12. [1]"
+
+
 async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
     answer, _, _ = await asked("What is Lamp?", "The command P prints a word. [1]")
     assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
