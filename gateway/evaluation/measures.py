@@ -66,6 +66,27 @@ def _abstention_f1(rows: Sequence[Row]) -> float | None:
     return ratio(2 * right, sum(row.refused for row in answered) + wanted) if wanted else None
 
 
+def _wrong_stored(rows: Sequence[Row]) -> float | None:
+    return ratio(sum(len(row.wrong) for row in rows), sum(row.stored or 0 for row in rows))
+
+
+def _memory_recall(rows: Sequence[Row]) -> float | None:
+    found = [row for row in rows if _is_line(row)]
+    return ratio(sum(row.facts for row in found), sum(row.facts_wanted for row in found))
+
+
+def _task_recall(rows: Sequence[Row]) -> float | None:
+    return ratio(sum(row.changes for row in rows), sum(row.changes_wanted for row in rows))
+
+
+def _is_line(row: Row) -> bool:
+    return row.stored is not None
+
+
+def _answerable(row: Row) -> bool:
+    return row.answerable and not _is_line(row)
+
+
 def _asked(row: Row) -> bool:
     return row.answerable and row.asked
 
@@ -83,9 +104,9 @@ def _has_tokens(row: Row) -> bool:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "hit_at_1_own_words": _share(lambda row: row.answerable, lambda row: row.own_rank == 1),
-    "hit_at_3_own_words": _share(lambda row: row.answerable, lambda row: within(row.own_rank, 3)),
-    "hit_at_5_own_words": _share(lambda row: row.answerable, lambda row: within(row.own_rank, 5)),
+    "hit_at_1_own_words": _share(_answerable, lambda row: row.own_rank == 1),
+    "hit_at_3_own_words": _share(_answerable, lambda row: within(row.own_rank, 3)),
+    "hit_at_5_own_words": _share(_answerable, lambda row: within(row.own_rank, 5)),
     "hit_at_1_model_terms": _share(_asked, lambda row: row.model_rank == 1),
     "hit_at_3_model_terms": _share(_asked, lambda row: within(row.model_rank, 3)),
     "right_page_in_prompt": _share(_prompt_known, lambda row: row.page_in_prompt is True),
@@ -97,8 +118,15 @@ MEASURES: Mapping[str, Measure] = {
     "citation_recall": _mean(_states, lambda row: row.recalled_statements / row.statements),
     "right_page_cited_where_right": _share(lambda row: _asked(row) and row.right, lambda row: row.right_page),
     "abstention_f1": _abstention_f1,
-    "refusal_accuracy": _share(lambda row: not row.answerable, lambda row: row.refused),
+    "refusal_accuracy": _share(
+        lambda row: not row.answerable and not _is_line(row), lambda row: row.refused
+    ),
     "false_refusals": _share(_asked, lambda row: row.refused),
+    "wrong_of_stored": _wrong_stored,
+    "lines_with_wrong": _share(_is_line, lambda row: bool(row.wrong)),
+    "stated_facts_stored": _memory_recall,
+    "task_changes_made": _task_recall,
+    "lines_right": _share(_is_line, lambda row: row.right),
     "seconds_p50": _seconds(0.5),
     "seconds_p95": _seconds(0.95),
     "prompt_tokens_a_question": _mean(_has_tokens, lambda row: sum(t.prompt for t in row.tokens.values())),

@@ -16,7 +16,16 @@ from gateway.evaluation.score import Row, Tokens, total_by_step
 Table = list[list[str]]
 
 # Of one type of question, besides the right ones.
-_OF_A_TYPE = ("fact_recall", "citation_precision", "citation_recall", "seconds_p50", "seconds_p95")
+_OF_A_TYPE = (
+    "wrong_of_stored",
+    "stated_facts_stored",
+    "task_changes_made",
+    "fact_recall",
+    "citation_precision",
+    "citation_recall",
+    "seconds_p50",
+    "seconds_p95",
+)
 UNKNOWN = "–"
 _LARGE = 100  # a number over this is shown with one decimal place
 
@@ -98,12 +107,19 @@ def tables(run: Run) -> list[Table]:
             + [cell(of_it[each]) for each in _OF_A_TYPE]
             + [cell(tokens.get("prompt")), cell(tokens.get("completion"))]
         )
+    types = _measured(types)
     steps = [["step", "prompt tokens", "of them cached", "completion tokens"]]
     for name, cost in found["tokens"].items():
         steps.append([name, cell(cost["prompt"]), cell(cost["cached"]), cell(cost["completion"])])
     stages = [["stage", "seconds p50", "seconds p95"]]
     stages += [[name, cell(median), cell(late)] for name, (median, late) in found["seconds"].items()]
     return [table for table in (measured, types, steps, stages) if len(table) > 1]
+
+
+def _measured(table: Table) -> Table:
+    """Leave out the columns that have no value."""
+    kept = [column for column in zip(*table, strict=True) if set(column[1:]) != {UNKNOWN}]
+    return [list(row) for row in zip(*kept, strict=True)]
 
 
 def markdown(run: Run) -> str:

@@ -26,7 +26,7 @@ class Tokens(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One question's outcome. Ranks count from 1 and are None if no expected page is among the first three.
+    """The outcome of one question or line. Ranks count from 1; None: no expected page is among the first three.
 
     ``asked`` is false if only retrieval was scored; ``error`` says why there is no answer.
     """
@@ -52,13 +52,23 @@ class Row(Struct, frozen=True, kw_only=True):
     right_page: bool = False
     tokens: dict[str, Tokens] = {}  # by step of the flow
     timings: dict[str, float] = {}
+    # Of a line of conversation: facts and task changes that it left, those of them that do not follow from it.
+    stored: int | None = None
+    wrong: list[str] = []
+    changes: int = 0  # expected task changes that were made
+    changes_wanted: int = 0
     error: str | None = None
 
     @property
     def right(self) -> bool:
-        """Whether all facts are there, or a refusal is right; for retrieval only, an expected page is found."""
+        """Whether all facts are there, or a refusal is right; for retrieval only, an expected page is found.
+
+        A line of conversation has left what it should, and nothing wrong.
+        """
         if self.error:
             return False
+        if self.stored is not None:
+            return (self.facts, self.changes, len(self.wrong)) == (self.facts_wanted, self.changes_wanted, 0)
         if not self.asked:
             return within(self.own_rank, 3)
         return self.facts == self.facts_wanted if self.answerable else self.refused

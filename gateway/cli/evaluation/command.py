@@ -23,6 +23,7 @@ from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
 from gateway.evaluation.check import problems
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.measures import intervals
+from gateway.evaluation.memory import MemoryEvaluator, load_lines
 from gateway.evaluation.questions import Question, load_questions, set_name
 from gateway.evaluation.report import Run, by_category, markdown, summary
 from gateway.evaluation.run import Evaluator
@@ -36,6 +37,11 @@ from gateway.telemetry import logs
 @click.option("--model", help="Use this model instead of the configured one.")
 @click.option(
     "--limit", type=click.IntRange(1), help="Ask at most this many questions, spread evenly over the set."
+)
+@click.option(
+    "--memory",
+    is_flag=True,
+    help="Score what the memory learns from lines of conversation (eval/memory.toml).",
 )
 @click.option("--category", help="Ask only questions of this category.")
 @click.option(
@@ -66,6 +72,7 @@ def evaluate(
     question_set: Path | None,
     model: str | None,
     limit: int | None,
+    memory: bool,
     category: str | None,
     terms: TermSource,
     out: Path | None,
@@ -100,11 +107,16 @@ def evaluate(
         raise click.UsageError(
             "--server cannot be combined with --model, --terms or --check: the server has its own model and terms"
         )
+    if memory and (server or url or terms == "question"):
+        raise click.UsageError(
+            "--memory loads a model of its own: it goes without --server, --terms and --check"
+        )
     if out is not None:
         check_writable(out)
     earlier = read_run(against) if against is not None else None
-    path = question_set or bundled("eval/esolangs.toml")
-    questions = _chosen(load_questions(path), category, limit)
+    path = question_set or bundled("eval/memory.toml" if memory else "eval/esolangs.toml")
+    known: Sequence[Question] = load_lines(path) if memory else load_questions(path)
+    questions = _chosen(known, category, limit)
     if terms == "question":
         questions = [question for question in questions if question.answerable]
     with ExitStack() as stack:
@@ -115,7 +127,7 @@ def evaluate(
         if check:
             _show_problems(asyncio.run(_problems(setup, questions)), len(questions))
             return
-        run, status = asyncio.run(_run(setup, set_name(path), questions, out))
+        run, status = asyncio.run(_run(setup, set_name(path), questions, out, memory))
     if earlier is not None:
         show_comparison(earlier, run, as_json)
     else:
@@ -131,6 +143,7 @@ _TYPED = click.core.ParameterSource.COMMANDLINE
 
 async def _problems(setup: Setup, questions: Sequence[Question]) -> list[str]:
     async with setup.answering() as answering:
+        assert isinstance(answering.evaluator, Evaluator)
         return await problems(answering.evaluator.wiki, questions)
 
 
@@ -145,9 +158,11 @@ def _show_problems(found: list[str], questions: int) -> None:
     say(f"{questions} answerable questions, and every fact is on a page of the wiki")
 
 
-async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path | None) -> tuple[Run, int]:
+async def _run(
+    setup: Setup, name: str, questions: Sequence[Question], out: Path | None, memory: bool
+) -> tuple[Run, int]:
     """Return the run and the exit status. Each row is written to ``out`` immediately; an interrupted run has fewer."""
-    async with setup.answering() as answering:
+    async with setup.remembering() if memory else setup.answering() as answering:
         run = Run(
             version=__version__,
             model=answering.model,
@@ -155,7 +170,7 @@ async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path
             question_set=name,
             server=setup.address,
             prompts=setup.prompts(),
-            settings=setup.flow_settings(),
+            settings=setup.flow_settings(memory),
             started_at=time.time(),
             rows=[],
         )
@@ -166,7 +181,9 @@ async def _run(setup: Setup, name: str, questions: Sequence[Question], out: Path
     return msgspec.structs.replace(run, rows=rows), status
 
 
-async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
+async def _score(
+    evaluator: Evaluator | MemoryEvaluator, questions: Sequence[Question], run: Run, out: Path | None
+) -> int:
     """Add the missing rows to ``run``. Return the exit status, which says why it ended early."""
     done = {row.id for row in run.rows}
     left = [question for question in questions if question.id not in done]
@@ -190,7 +207,7 @@ async def _score(evaluator: Evaluator, questions: Sequence[Question], run: Run, 
     return 0
 
 
-def _chosen(questions: list[Question], category: str | None, limit: int | None) -> list[Question]:
+def _chosen(questions: Sequence[Question], category: str | None, limit: int | None) -> Sequence[Question]:
     """Select the questions of a category, and of these ``limit`` at even distances."""
     if category is not None:
         known = sorted({question.category for question in questions})

@@ -20,14 +20,16 @@ from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import settings_of
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
+from gateway.evaluation.memory import MemoryEvaluator
 from gateway.evaluation.run import Asked, Evaluator, FlowAsker
 from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
 from gateway.inference.reranker import Reranker
+from gateway.memory.context import MemoryParts
 from gateway.models.catalog import ResolvedModel, resolve_model
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
-from gateway.server.app import open_wiki, wiki_documents
+from gateway.server.app import open_memory, open_wiki, wiki_documents
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
@@ -40,7 +42,7 @@ TermSource = Literal["model", "question"]
 class Answering(NamedTuple):
     """The evaluator and its model. Without a model the name is empty, with a server the fingerprint of the weights."""
 
-    evaluator: Evaluator
+    evaluator: Evaluator | MemoryEvaluator
     model: str = ""
     weights: str = ""  # fingerprint
 
@@ -68,8 +70,10 @@ class Setup:
         prompts = self._prompts()
         return {name: prompts.get(name).version for name in prompts.names()}
 
-    def flow_settings(self) -> dict[str, Any]:
-        """Return the settings of the flow and of its searches; none if a server answers."""
+    def flow_settings(self, memory: bool) -> dict[str, Any]:
+        """Return the settings of the flow and of its searches, or of the memory; none if a server answers."""
+        if memory:
+            return dict(msgspec.to_builtins(self.settings.memory))
         if self._client is not None:
             return {}
         settings = self.settings
@@ -79,6 +83,28 @@ class Setup:
             "embedding.model": settings.embedding.model,
             "rerank.model": settings.rerank.model,
         }
+
+    @asynccontextmanager
+    async def remembering(self) -> AsyncIterator[Answering]:
+        """Load the model, and yield the evaluator of lines of conversation."""
+
+        async def forget(make: Callable[[], RequestRecord]) -> None: ...
+
+        async with AsyncExitStack() as stack:
+            model = resolve_model(self.settings)
+            host = HostInference(model, self.settings.model)
+            stack.push_async_callback(host.close)
+            parts = MemoryParts(
+                database=self._database,
+                inference=host,
+                prompts=self._prompts(),
+                settings=msgspec.structs.replace(self.settings.memory, facts=True, tasks=True),
+                served=ServedModel(model),
+                record=forget,
+            )
+            conversations = await open_memory(parts, stack, Supervision())
+            weights = (await host.model_info()).fingerprint
+            yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[Answering]:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import as_json, exists, select_one
+from gateway.store.rows import as_json, exists, select, select_one
 
 JobKind = Literal["compact", "facts", "tasks", "fresh"]
 
@@ -94,6 +94,11 @@ def next_job_at(
     query = f"SELECT min({_DUE}) FROM jobs WHERE {_OPEN}"
     found: float | None = connection.execute(query, _arrays(kinds, busy)).get
     return found
+
+
+def open_jobs(connection: apsw.Connection, conversation: str) -> list[Job]:
+    """The conversation's jobs that wait or run."""
+    return select(connection, Job, "jobs WHERE conversation = ?", (conversation,))
 
 
 def finish_job(connection: apsw.Connection, job: Job) -> None:
