@@ -18,7 +18,7 @@ from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.facts import put_fact
 from gateway.store.memory.summaries import add_summary
 from gateway.store.memory.tasks import add_task
-from tests.gateway.cli.imports.test_transfer import _task, run
+from tests.gateway.cli.imports.test_transfer import new_task, run
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import digest, make, say
 
@@ -77,7 +77,7 @@ def build(c: apsw.Connection, lines: Any, means: Any) -> None:
         told = {"conversation": f"c{where}", "message": first} if mine else {}
         put_fact(c, fact("Lives in Huế.", at=2.0 * where + 1.0, **told))
         put_fact(c, fact("Lives in Hanoi.", at=2.0 * where + 2.0))
-        add_task(c, _task(f"Task {where}", "task", **told))
+        add_task(c, new_task(f"Task {where}", "task", **told))
 
 
 @settings(max_examples=25, deadline=None)

@@ -42,11 +42,13 @@ def fill(connection: apsw.Connection) -> None:
     say(connection, "n1", conversation="c2", text="password=hunter2hunter2")
     put_fact(connection, fact("Lives in Huế.", conversation="c1", message=seqs[0]))
     put_fact(connection, fact("Lives in Hanoi.", at=2.0))
-    task = add_task(connection, _task("Pack", "task"))
-    add_task(connection, _task("box", "checklist", parent=task.id, tool={"name": "t", "arguments": {"a": 1}}))
+    task = add_task(connection, new_task("Pack", "task"))
+    add_task(
+        connection, new_task("box", "checklist", parent=task.id, tool={"name": "t", "arguments": {"a": 1}})
+    )
 
 
-def _task(title: str, level: Any, **fields: Any) -> NewTask:
+def new_task(title: str, level: Any, **fields: Any) -> NewTask:
     return NewTask(
         owner="ann", level=level, archetype="hybrid", title=title, day="2026-11-20", created_at=5.0,
         **{"parent": None} | fields,
