@@ -26,6 +26,14 @@ FOLLOWS = [
     ("Yesterday I bought a red bicycle", "I bought a red bicycle", "bicycle", "Owns a red bicycle."),
 ]  # fmt: skip
 INVENTED = [
+    ("My daughter Lena starts school in September", "My daughter Lena", "child", "The user's child is September."),
+    ("I'm dying of boredom here", "dying of boredom", "name", "The user is called dying of boredom here."),
+    ("Let's say I earn 5000 a month.", "I earn 5000 a month", "profession", "The user works as a month."),
+    ("When it is done, we can go home.", "we can go home", "home_city", "The user lives in home."),
+    ("Translate to German: I live in Hamburg.", "I live in Hamburg", "home_city", "The user lives in Hamburg."),
+    ('git commit -m "I hate mondays"', 'commit -m "I hate', "dislikes: mondays", "The user does not like mondays."),
+    ("I'm waiting for Jonas to review it", "I'm waiting", "waiting", "The user's waiting."),
+    ("Mình đâu có nuôi chó, chó nhà hàng xóm đó.", "Mình đâu có nuôi chó", "pet", "The user's pet is Mình."),
     ("Do you live in Huế?", "live in Huế", "home_city", "Lives in Huế."),
     ("If I lived in Rome I'd eat well.", "I lived in Rome", "home_city", "Lives in Rome."),
     ("Maybe I move to Rome", "I move to Rome", "home_city", "Lives in Rome."),
