@@ -150,9 +150,11 @@ _TAKEN_BACK = re.compile(
     r"\b(?:forget|remove|delete|erase|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b",
     re.I,
 )
+# A duty is a task only of the writer: "John has to repaint the fence" asks for nothing.
 _REQUEST = re.compile(
-    r"\b(?:remind|todo|to-do|task|need|needs|have to|has to|must|should|don['’]t forget|let me forget|"
-    r"remember to|got to|gotta|add|put|list|step|down|note|i will|i['’]ll|"
+    r"\b(?:remind(?! \w+ (?:how|what|who|where|why|when|which)\b)|todo|to-do|task|"
+    r"(?:i|we|i['’]ve|we['’]ve)\s+(?:\w+\s+){0,2}?(?:need|have to|must|should|got to|gotta)|"
+    r"don['’]t forget|let me forget|remember to|add|put|list|step|down|note|i will|i['’]ll|"
     r"nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b",
     re.I,
 )

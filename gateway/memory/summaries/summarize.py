@@ -20,7 +20,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
-from gateway.memory.summaries.keep import check, cut_at_sentence
+from gateway.memory.summaries.keep import check, cut_at_sentence, wrong_pair
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -294,6 +294,10 @@ class Summarizer:
             return "it is too long"
         if not text:
             return "not one sentence of it fits"
+        if any(heading in text for heading in HEADINGS.values()):
+            return "it repeats a heading of the prompt"
+        if pair := await asyncio.to_thread(wrong_pair, source.text, readable(text)):
+            return f"it joins {pair[0]} and {pair[1]}, which no line of its source does"
         speakers = (
             sorted({message.speaker for message in source.spoken if message.speaker}) if source.named else []
         )
