@@ -106,7 +106,7 @@ class MemoryEvaluator:
             policy=self._parts.settings.policy,
             title="",
             participants=[],
-           
+
             instructions="",
             model="",
             previous=None,

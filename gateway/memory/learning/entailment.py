@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.learning.statements import NEGATION, QuotedStatement, stems
+from gateway.memory.learning.statements import NEGATION, WORD, QuotedStatement, stems
 
 
 class _Relation(Struct, frozen=True):
@@ -34,7 +34,11 @@ _RELATIONS = (
         "live|lives|living|moved|reside|based|home|hometown|address|from|flat|apartment|i am in|i['’]m in|"
         "sống|ở|quê|nhà",
     ),
-    _relation("name called nickname named", "name|names|named|called|call me|i am|i['’]m|tên|gọi"),
+    # "I'm Kaspar", but not "I'm dying".
+    _relation(
+        "name called nickname named",
+        r"name|names|named|called|call me|(?:i am|i['’]m)(?=\s(?-i:[A-ZÀ-Ỹ]))|tên|gọi",
+    ),
     _relation(
         "like likes love loves enjoy enjoys preference prefer prefers favourite favorite fan hobby interest",
         "like|love|enjoy|adore|fond of|make me happy|prefer|rather|favou?rite|fan|hobby|hobbies|into|thích|yêu|mê",
@@ -79,7 +83,7 @@ _RELATIONS = (
     _relation(
         "plan plans planned planning intend intends travel trip going goes",
         "plan|planning|plans|going to|intend|will|['’]ll|['’]d like to|would like to|trip|travel|travelling|traveling|"
-        "fly|flying|visit|hope to|want to|định|sẽ|dự định|kế hoạch|đi",
+        "fly|flying|visit|định|sẽ|dự định|kế hoạch|đi",
     ),
     _relation("want wants wish need needs goal", "want|need|would like|['’]d like|would love|muốn|cần"),
     _relation("allergy allergies allergic", "allergic|allergy|allergies|dị ứng"),
@@ -113,7 +117,8 @@ _FUNCTION_WORDS = frozenset(
         a an the this that these those of in on at to for from by with as and or but so is are was were be been am do
         does did will would has have had their they them he she his her its it user users person someone who which
         where when i me my we our us you your about into than then there here not no never don't doesn't didn't isn't
-        aren't won't can't current currently người dùng là có và ở tại của không đừng được bị một các những này đó
+        aren't won't can't current currently mình tôi tớ em anh chị nhé nha nhỉ ạ
+        người dùng là có và ở tại của không đừng được bị một các những này đó
         """,
     )
 )
@@ -145,9 +150,11 @@ _TAKEN_BACK = re.compile(
     r"\b(?:forget|remove|delete|erase|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b",
     re.I,
 )
+# A duty is a task only of the writer: "John has to repaint the fence" asks for nothing.
 _REQUEST = re.compile(
-    r"\b(?:remind|todo|to-do|task|need|needs|have to|has to|must|should|want to|don['’]t forget|let me forget|"
-    r"remember to|please|let['’]s|got to|gotta|add|put|list|step|down|note|today|tonight|tomorrow|i will|i['’]ll|"
+    r"\b(?:remind(?! \w+ (?:how|what|who|where|why|when|which)\b)|todo|to-do|task|"
+    r"(?:i|we|i['’]ve|we['’]ve)\s+(?:\w+\s+){0,2}?(?:need|have to|must|should|got to|gotta)|"
+    r"don['’]t forget|let me forget|remember to|add|put|list|step|down|note|i will|i['’]ll|"
     r"nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b",
     re.I,
 )
@@ -182,7 +189,9 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
         return False
     clause = said.stems
     expressed = _expressed(said.clause)
-    if not all(_known(word, clause, expressed) for word in stems(text)):
+    if not all(_known(word, clause, expressed) for word in stems(text)) or not _joined(
+        key, text, said.clause
+    ):
         return False
     words = list(stems(key))
     if any(word in _RELATION_WORDS and not _known(word, clause, expressed) for word in words):
@@ -212,6 +221,8 @@ def task_follows(title: str, said: QuotedStatement) -> bool:
 def words_follow(title: str, said: QuotedStatement) -> bool:
     """Whether the sentence has all words of the title."""
     spoken = frozenset(stems(said.sentence))
+    if all(word in _FUNCTION_WORDS for word in stems(title)):
+        return False
     return all(_known(word, spoken, ()) for word in stems(title))
 
 
@@ -249,6 +260,38 @@ def _about_the_writer(said: QuotedStatement, text: str, key: str) -> bool:
         bool(_FIRST_PERSON.search(before))
         and not _THIRD_PERSON.search(before)
         and not _SOMEBODYS.search(before)
+    )
+
+
+def _joined(key: str, text: str, clause: str) -> bool:
+    """Whether the clause has the fact's value as one piece, beside what expresses the relation.
+
+    "My daughter starts school in September" has all words of "the child is September", but not together.
+    """
+    told, name = frozenset(stems(text)), frozenset(stems(key.partition(":")[0]))
+    words = [(match.start(), stem(match[0])) for match in WORD.finditer(clause.replace("_", " "))]
+    value = [
+        at
+        for at, word in words
+        if _in(word, told)
+        and word not in name
+        and word not in _FUNCTION_WORDS
+        and word not in _RELATION_WORDS
+    ]
+    if not value:
+        return False
+    first, last = value[0], value[-1]
+    used = [relation for relation in _expressed(clause) if not relation.words.isdisjoint(told | name)]
+    spans = [match.span() for relation in used for match in relation.expressed.finditer(clause)]
+    reaches = [(min(first, begin), max(last, end - 1), begin, end) for begin, end in spans] or [
+        (first, last, 0, 0)
+    ]
+    return any(
+        all(
+            not low <= at <= high or begin <= at < end or word in _FUNCTION_WORDS or _in(word, told | name)
+            for at, word in words
+        )
+        for low, high, begin, end in reaches
     )
 
 

@@ -56,14 +56,16 @@ def accept(
 ) -> list[tuple[Operation, int]]:
     """The operations that count, each with the ``seq`` of the message that its quote comes from.
 
-    They follow from a user's statement, delete only ``known`` keys, and there is one per key.
+    They follow from a user's statement, delete only ``known`` keys, and there is one per key, the last that was said.
     """
     accepted: dict[str, tuple[Operation, int]] = {}
     for operation in operations[:MAX_OPERATIONS]:
         found = quoted_statement(operation.quote, messages, users_only=True)
-        if found is None or operation.key in accepted:
+        if found is None:
             continue
         source, said = found
+        if operation.key in accepted and source.seq <= accepted[operation.key][1]:
+            continue
         if operation.op == "delete":
             if operation.key not in known or not taken_back(operation.key, said):
                 continue

@@ -19,7 +19,7 @@ _LEAST_QUOTE = 3
 # A point inside a number or a name, or behind an initial, ends no sentence.
 _SENTENCE = re.compile(r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?<=\b[^\W\d_])\.(?= ))[^\n.!?…]*)*[.!?…]*\n*")
 _CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|còn|vì|nên)\s", re.I)
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 _HYPOTHETICAL = re.compile(
     r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?-i:may)|wish|pretend|could|"
     r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
@@ -32,7 +32,12 @@ _REPORTED = re.compile(
     re.I,
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t).*$", re.S | re.M)
+# More than a quoted name.
+_PASSAGE = re.compile(r"[\"“«][^\"“”«»\s]+\s[^\"“”«»\n]+[\"”»]")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t|//|#|\$ )[^\n]*$", re.S | re.M)
+# "Translate to German: …": text that somebody works on, unless the writer is in the words before it.
+_INTRODUCED = re.compile(r"^\W*(?:[\w'’]+\W+){2,}?[\w'’]+: ")
+_WRITER = re.compile(r"\b(?:i|me|my|mine|we|our|us|tôi|mình|tớ|em)\b", re.I)
 NEGATION = re.compile(
     r"\b(?:not|no|never|nothing|none|without|stop|stopped|avoid|cannot|hates?|hated|dislikes?|neither|nor|tired of|"
     r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b",
@@ -89,7 +94,7 @@ def statement(text: str, quote: str, *, requests: bool = False) -> QuotedStateme
 
 def stems(text: str) -> Iterator[str]:
     """Stems of the words of ``text``, numbers included."""
-    return (stem(word) for word in _WORD.findall(text.replace("_", " ")))
+    return (stem(word) for word in WORD.findall(text.replace("_", " ")))
 
 
 def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement | None:
@@ -98,13 +103,17 @@ def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement 
     rest = sentence[polite.end() :] if polite else sentence
     if (asks and not polite) or _HYPOTHETICAL.search(rest) or _REPORTED.search(sentence):
         return None
-    if any(wanted in _plain(quoted) for quoted in _QUOTED.findall(sentence)):
+    quotations = [_plain(quoted) for quoted in _QUOTED.findall(sentence)]
+    if any(wanted in quoted or (quoted in wanted and " " in quoted) for quoted in quotations):
         return None
     at = _plain(sentence).find(wanted)
+    introduced = None if requests else _INTRODUCED.match(sentence)
+    if introduced and not _WRITER.search(introduced[0]) and at + len(wanted) > introduced.end():
+        return None
     cuts = [0, *(match.start() for match in _CLAUSE.finditer(sentence)), len(sentence)]
     begin = max(cut for cut in cuts if cut <= at)
     end = min(cut for cut in cuts if cut >= min(at + len(wanted), len(sentence)))
-    return QuotedStatement(sentence[begin:end], sentence, sentence[:begin])
+    return QuotedStatement(_PASSAGE.sub(" ", sentence[begin:end]), sentence, sentence[:begin])
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,11 @@ from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, it
 
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
 _LONGEST_PIN = 240
+_ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
+# Where a clause ends, with a space after it: "18:45" is one number.
+_CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
+_ROLES = {"User", "Assistant"}
+_NAME_LIKE = re.compile(r"[^\W\d_]\w*")
 
 
 class SourceCheck(Struct, frozen=True):
@@ -30,6 +35,8 @@ def check(
 ) -> SourceCheck:
     """Compare a summary with its source. ``room`` bounds the pins' summed ``cost`` (tokens of a line)."""
     found, sentences = items(source, speakers), Sentences(source)
+    by_users = items(_ASSISTANT_LINE.sub(lambda line: " " * len(line[0]), source), speakers).places
+    places = found.places | by_users
     wanted = found.all
     missing = [item for item in wanted if not contains(summary, item)]
     share = 1.0 - len(missing) / len(wanted) if wanted else 1.0
@@ -37,7 +44,8 @@ def check(
     lost: list[str] = []
     pinned = ""
     open_tasks = [(line, line) for line in _open_tasks(source, summary)]
-    said = [(item, sentences[sentences.number_at(found.places[item])]) for item in missing]
+    missing.sort(key=lambda item: item not in by_users)  # what users said goes first
+    said = [(item, sentences[sentences.number_at(places[item])]) for item in missing]
     for item, sentence in [*open_tasks, *said]:
         if contains(pinned, item):
             continue
@@ -49,6 +57,21 @@ def check(
         pins.append(line)
         pinned = "\n".join(pins)
     return SourceCheck(pins, lost, share)
+
+
+def wrong_pair(source: str, summary: str) -> tuple[str, str] | None:
+    """A name and a number that a clause of ``summary`` joins although no line of ``source`` has both."""
+    known = items(source)
+    names = (known.names.keys() | known.identifiers.keys()) - _ROLES
+    lines = source.split("\n")
+    for sentence in SENTENCE_END.split(summary):
+        for clause in _CLAUSE_END.split(sentence):
+            for number in items(clause).numbers:
+                having = [line for line in lines if contains(line, number)]
+                for name in names & set(_NAME_LIKE.findall(clause)):
+                    if not any(contains(line, name) for line in having):
+                        return name, number
+    return None
 
 
 def is_open_task(line: str) -> bool:

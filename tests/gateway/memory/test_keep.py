@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import extract
 from gateway.memory.summaries.items import contains, items
-from gateway.memory.summaries.keep import check, cut_at_sentence, line_with
+from gateway.memory.summaries.keep import check, cut_at_sentence, line_with, wrong_pair
 from tests.gateway.memory.test_compose import line
 
 SOURCE = """Ann: The train to Huế leaves at 18:45 and costs 1,200 dong. Please tell Bảo Trâm.
@@ -41,6 +41,22 @@ def test_what_is_lost_is_pinned_in_its_sentence() -> None:
 def test_without_room_the_loss_is_told() -> None:
     kept = check(SOURCE, "They spoke.", room=0, cost=words)
     assert kept.pins == [] and "18:45" in kept.lost
+
+
+def test_a_name_and_a_number_that_nobody_joined_are_found() -> None:
+    source = (
+        "User: My friend Kaspar2 moved.\nAssistant: Nice.\nUser: My friend Mai lives at number 22, Bo at 31."
+    )
+    assert wrong_pair(source, "The friend Kaspar2 lives at number 22.") == ("Kaspar2", "22")
+    assert wrong_pair(source, "Mai lives at number 22. Kaspar2 moved, Mai stays at 22.") is None
+    assert wrong_pair(SOURCE, "Ann says that the train to Huế leaves at 18:45, and Bob has the key.") is None
+
+
+def test_what_users_said_is_pinned_first() -> None:
+    source = (
+        "User: I pay 4,210 dong.\nAssistant: Then 7,300 are left.\nUser: Good.\nAssistant: So 4,210 it is."
+    )
+    assert check(source, "They spoke.", room=5, cost=words).pins == ["User: I pay 4,210 dong."]
 
 
 @given(st.text(max_size=300), st.text(max_size=100), st.integers(0, 60))
