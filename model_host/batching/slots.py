@@ -296,7 +296,7 @@ class SlotTable:
             self.on_evict(slot)
             if slot.unsaved and not lose:
                 return
-        if not end:
+        if not end or not self._memory.reusable(slot.id, end):  # restored: with its last windows alone
             self._clear(slot)
             return
         self._truncate(slot, end)

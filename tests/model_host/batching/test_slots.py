@@ -146,6 +146,36 @@ def test_beside_a_long_prompt_only_what_is_shared_stays() -> None:
     table.release(running)
 
 
+class LastWindows(FakeMemory):
+    """Has the last three positions of a restored sequence alone, as with sliding windows."""
+
+    def trim(self, sequence: int, start: int) -> None:
+        gone = start <= self.length(sequence) - 3
+        super().trim(sequence, 0 if gone else start)
+
+    def reusable(self, sequence: int, length: int) -> bool:
+        return self.length(sequence) - 3 < length <= self.length(sequence)
+
+
+def test_a_restored_conversation_has_no_beginning_that_could_stay() -> None:
+    """Else the check of the cache finds that the model disagrees, and drops everything."""
+    memory = LastWindows()
+    table = SlotTable(8, 200, memory, idle=50, long=20)
+    table.on_evict = lambda slot: setattr(slot, "unsaved", False)
+
+    def load(slot: int) -> bool:
+        memory.lengths[slot] = 22
+        return True
+
+    assert table.adopt([1, 1, *range(10, 30)], 2, "a", load)
+    placed = table.acquire([6] * 20, 0, "a", 20)
+    assert placed is not None
+    table.append(placed[0], [6] * 20, 0)
+    memory.lengths[placed[0].id] = 20
+    table.check()
+    assert table.used == 20
+
+
 def test_books_that_contradict_the_model_cost_the_cache() -> None:
     memory = FakeMemory()
     table = SlotTable(4, 100, memory)
