@@ -106,7 +106,6 @@ class MemoryEvaluator:
             policy=self._parts.settings.policy,
             title="",
             participants=[],
-
             instructions="",
             model="",
             previous=None,

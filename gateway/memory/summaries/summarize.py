@@ -21,13 +21,9 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
-<<<<<<< HEAD
-from gateway.memory.summaries.keep import check, cut_at_sentence
+from gateway.memory.summaries.keep import check, cut_at_sentence, wrong_pair
 from gateway.memory.summaries.small_talk import nothing_happened
 from gateway.memory.summaries.variables import decoded, without_code
-=======
-from gateway.memory.summaries.keep import check, cut_at_sentence, wrong_pair
->>>>>>> memeval
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -321,17 +317,11 @@ class Summarizer:
             return "it is too long"
         if not text:
             return "not one sentence of it fits"
-<<<<<<< HEAD
-        speakers = sorted({message.speaker for message in source.spoken if message.speaker})
-=======
         if any(heading in text for heading in HEADINGS.values()):
             return "it repeats a heading of the prompt"
         if pair := await asyncio.to_thread(wrong_pair, source.text, readable(text)):
             return f"it joins {pair[0]} and {pair[1]}, which no line of its source does"
-        speakers = (
-            sorted({message.speaker for message in source.spoken if message.speaker}) if source.named else []
-        )
->>>>>>> memeval
+        speakers = sorted({message.speaker for message in source.spoken if message.speaker})
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
         # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)
