@@ -14,10 +14,10 @@ from clients.irc import __version__
 from clients.irc.commands import COMMANDS, CommandContext, run_command
 from clients.irc.config import Config, api_key
 from clients.irc.gateway import Gateway, GatewayError
-from clients.irc.limits import Buckets
 from clients.irc.link import CtcpQuery, Event, Message, NickChange, Sent, Typing
 from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.network import Network
+from clients.irc.outbox import Buckets
 from clients.irc.questions import Questions
 from clients.irc.requests import Request, nick_key, user_key
 from clients.irc.wire import clean

@@ -17,9 +17,9 @@ import structlog
 
 from clients.irc.config import Config, Mode
 from clients.irc.gateway import Answer, Citation, Gateway, GatewayError
-from clients.irc.limits import Buckets, LatestDict
 from clients.irc.memory import Memory, StateError, instructions
 from clients.irc.network import Network
+from clients.irc.outbox import Buckets, LatestDict
 from clients.irc.replies import failure, shaped, wait_messages
 from clients.irc.requests import Queue, Request, Ticket, nick_key
 

@@ -35,7 +35,7 @@ _SECONDS = 600.0
 _POLL_SECONDS = 0.01
 
 
-class Line(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MemoryLine(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a user says, what must be stored of it (``facts``, ``tasks``), and what may be.
 
     A fact is a pattern of its key and patterns that its text contains. A task is an operation (a state, or ``add``) and
@@ -55,7 +55,7 @@ class Line(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class _Group(Struct, frozen=True, forbid_unknown_fields=True):
     language: str
     kind: str
-    lines: list[Line] = []
+    lines: list[MemoryLine] = []
     traps: list[str] = []
 
 
@@ -63,14 +63,14 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     group: Annotated[list[_Group], Meta(min_length=1)]
 
 
-def load_lines(path: Path) -> list[Line]:
+def load_lines(path: Path) -> list[MemoryLine]:
     """Read a set of lines. Raises ConfigurationError that names the file and the error in it."""
     try:
         groups = msgspec.toml.decode(path.read_bytes(), type=_Document).group
-        lines: list[Line] = []
+        lines: list[MemoryLine] = []
         for group in groups:
             category = f"{group.language} {group.kind}"
-            for line in [*group.lines, *(Line(said=said) for said in group.traps)]:
+            for line in [*group.lines, *(MemoryLine(said=said) for said in group.traps)]:
                 text = line.said if isinstance(line.said, str) else "\n".join(line.said)
                 name = f"{category} {sum(each.category == category for each in lines) + 1}"
                 lines.append(msgspec.structs.replace(line, id=name, category=category, text=text))
@@ -91,12 +91,12 @@ class MemoryEvaluator:
     async def run(self, lines: Sequence[Question]) -> AsyncIterator[Row]:
         """Yield a row per line, in order. Raises HearthError if the memory cannot read a line."""
         for line in lines:
-            assert isinstance(line, Line)
+            assert isinstance(line, MemoryLine)
             begun = time.monotonic()
             stored, changed = await self._learned(line)
             yield _scored(line, stored, changed, time.monotonic() - begun)
 
-    async def _learned(self, line: Line) -> tuple[list[list[str]], list[list[str]]]:
+    async def _learned(self, line: MemoryLine) -> tuple[list[list[str]], list[list[str]]]:
         """Return the facts that the line leaves, as key and text, and its task changes, as operation and title."""
         owner, now = str(uuid4()), self._parts.clock()
         talk = Conversation(
@@ -167,7 +167,7 @@ class MemoryEvaluator:
             raise DeadlineError(f"the memory has not read a line within {_SECONDS:g} seconds") from None
 
 
-def _scored(line: Line, stored: list[list[str]], changed: list[list[str]], seconds: float) -> Row:
+def _scored(line: MemoryLine, stored: list[list[str]], changed: list[list[str]], seconds: float) -> Row:
     wrong = [each for each in stored if not any(_fits(each, want) for want in [*line.facts, *line.may])]
     wrong += [
         each for each in changed if not any(_fits(each, want) for want in [*line.tasks, *line.may_tasks])

@@ -23,6 +23,7 @@ from gateway.store.memory.conversations import (
 )
 from gateway.store.memory.forget import forget_speaker
 from gateway.store.memory.jobs import add_job
+from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.rounds import Round, mark_failed
 
 
@@ -76,6 +77,16 @@ class Edits:
         async with self._alone(conversation):
             self._compactor.forget(conversation.id)
             return await self._parts.database.write(store)
+
+    async def keep(self, conversation: Conversation, message: str | None) -> StoredMessage:
+        """Store a message, by default the last redacted one, with the secrets that were taken out of it.
+
+        Raises SecretsGoneError.
+        """
+        async with self._alone(conversation) as current:
+            return await self._secrets.restore(
+                self._parts.database, self._parts.inference, current.id, message
+            )
 
     async def erase(self, conversation: Conversation) -> None:
         """Erase a conversation and everything derived from it, from the disk too."""

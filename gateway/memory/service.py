@@ -276,21 +276,10 @@ class Conversations:
         reply = await finish(self._keep_reply(context, message, pieces, withheld, failed=False))
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
-    async def keep(self, conversation: Conversation, message: str | None) -> StoredMessage:
-        """Store a message, by default the last redacted one, with the secrets that were taken out of it.
-
-        Raises SecretsGoneError.
-        """
-        async with self._alone(conversation) as current:
-            return await self._secrets.restore(
-                self._parts.database, self._parts.inference, current.id, message
-            )
-
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None, Withheld | None]:
         """Store the message; one that is stored already is returned with its reply, if it has one.
 
         The secrets that were taken out of it are held for a while.
-
 
         Raises DuplicateMessageError when another message has its id, UnansweredMessageError when it got no reply and
         the conversation has continued.

@@ -1,4 +1,4 @@
-"""Health and metrics, which neither start the model nor count as use, and loading and unloading by hand."""
+"""Health and metrics, which neither start the model nor count as use."""
 
 from __future__ import annotations
 
@@ -65,20 +65,6 @@ class HostStatus(Struct, frozen=True, kw_only=True):
     def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:
         fields = {name: getattr(health, name) for name in cls.__struct_fields__}
         return cls(**fields | {"problem": problem or health.problem})
-
-
-class HostReply(Struct, frozen=True):
-    """The hosts after loading or unloading; null without an embedding model or a reranker."""
-
-    host: HostStatus
-    embedding_host: HostStatus | None
-    rerank_host: HostStatus | None
-
-
-class TypingReply(Struct, frozen=True):
-    """The state of the model host when the request came. If it was not ``ready``, it is starting now."""
-
-    state: HostState
 
 
 class Queue(Struct, frozen=True):
@@ -285,31 +271,6 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
     )
 
 
-async def warm_host(request: ApiRequest) -> HostReply:
-    """Load the models and wait until they are ready."""
-    services = request.services
-    await services.inference.warm()
-    await services.embedding.warm()
-    await services.reranker.warm()
-    return _hosts(services)
-
-
-async def unload_host(request: ApiRequest) -> HostReply:
-    """Unload the models when the open requests have ended."""
-    services = request.services
-    await services.inference.unload()
-    await services.embedding.unload()
-    await services.reranker.unload()
-    return _hosts(services)
-
-
-async def typing(request: ApiRequest) -> TypingReply:
-    """Signal that a user is typing: an unloaded model starts to load. Returns immediately."""
-    state = request.services.inference.health().state
-    request.services.waker.wake()
-    return TypingReply(state)
-
-
 async def _refresh(services: Services) -> None:
     """Update the counters of running hosts, without waiting for a long step."""
     with suppress(HearthError, TimeoutError):
@@ -377,14 +338,6 @@ async def _rerank(services: Services) -> tuple[RerankStatus | None, str | None]:
     return status, problem
 
 
-def _hosts(services: Services) -> HostReply:
-    others = [services.embedding.health(), services.reranker.health()]
-    return HostReply(
-        HostStatus.of(services.inference.health()),
-        *(HostStatus.of(health) if health is not None else None for health in others),
-    )
-
-
 @cache
 def _versions() -> dict[str, str]:
     """Cached, because reading package metadata takes milliseconds."""
@@ -400,7 +353,4 @@ ENDPOINTS = (
     Endpoint("GET", "/readyz", readyz, "public", reply=Ready),
     Endpoint("GET", "/metrics", metrics, "user"),
     Endpoint("GET", "/admin/health", admin_health, "admin", reply=AdminHealth),
-    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
-    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
-    Endpoint("POST", "/v1/typing", typing, "user", reply=TypingReply, status=202),
 )

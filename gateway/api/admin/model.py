@@ -1,4 +1,4 @@
-"""POST /admin/model: switches the chat model while the server runs."""
+"""Switching the chat model while the server runs, and loading and unloading the models by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from msgspec import Meta, Struct
 from gateway.api.admin.health import HostStatus, ModelStatus
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.parsing.fields import Body, read_body
-from gateway.api.services import ApiRequest
+from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import ConfigurationError, InvalidRequestError
+from gateway.inference.interface import HostState
 
 
 class ModelBody(Body, frozen=True):
@@ -25,6 +26,20 @@ class ModelSwitched(Struct, frozen=True):
     model: ModelStatus
     host: HostStatus
     previous: str
+
+
+class HostReply(Struct, frozen=True):
+    """The hosts after loading or unloading; null without an embedding model or a reranker."""
+
+    host: HostStatus
+    embedding_host: HostStatus | None
+    rerank_host: HostStatus | None
+
+
+class TypingReply(Struct, frozen=True):
+    """The state of the model host when the request came. If it was not ``ready``, it is starting now."""
+
+    state: HostState
 
 
 async def use_model(request: ApiRequest) -> ModelSwitched:
@@ -43,4 +58,42 @@ async def use_model(request: ApiRequest) -> ModelSwitched:
     return ModelSwitched(ModelStatus.of(services.model, health), HostStatus.of(health), previous)
 
 
-ENDPOINTS = (Endpoint("POST", "/admin/model", use_model, "admin", (JSON,), ModelBody, ModelSwitched),)
+async def warm_host(request: ApiRequest) -> HostReply:
+    """Load the models and wait until they are ready."""
+    services = request.services
+    await services.inference.warm()
+    await services.embedding.warm()
+    await services.reranker.warm()
+    return _hosts(services)
+
+
+async def unload_host(request: ApiRequest) -> HostReply:
+    """Unload the models when the open requests have ended."""
+    services = request.services
+    await services.inference.unload()
+    await services.embedding.unload()
+    await services.reranker.unload()
+    return _hosts(services)
+
+
+async def typing(request: ApiRequest) -> TypingReply:
+    """Signal that a user is typing: an unloaded model starts to load. Returns immediately."""
+    state = request.services.inference.health().state
+    request.services.waker.wake()
+    return TypingReply(state)
+
+
+def _hosts(services: Services) -> HostReply:
+    others = [services.embedding.health(), services.reranker.health()]
+    return HostReply(
+        HostStatus.of(services.inference.health()),
+        *(HostStatus.of(health) if health is not None else None for health in others),
+    )
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/admin/model", use_model, "admin", (JSON,), ModelBody, ModelSwitched),
+    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
+    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
+    Endpoint("POST", "/v1/typing", typing, "user", reply=TypingReply, status=202),
+)

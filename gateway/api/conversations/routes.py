@@ -291,7 +291,7 @@ async def keep(request: ApiRequest) -> Struct:
     """Undo the redaction of a message: store it with the secrets that were taken out of it."""
     services, conversation = request.services, await conversation_of(request)
     wanted = await read_optional(request, Keeping)
-    return shown(await services.conversations.keep(conversation, wanted.message))
+    return shown(await services.conversations.edits.keep(conversation, wanted.message))
 
 
 async def convert(request: ApiRequest) -> Struct:

@@ -52,7 +52,7 @@ class Checked(Struct, frozen=True):
     bare: bool = False  # supported with the question's words
 
 
-class Shown(Struct, frozen=True):
+class ShownUnit(Struct, frozen=True):
     """A checked text with the white space before it; ``aside`` if it is supported, but beside the point."""
 
     text: str
@@ -77,7 +77,7 @@ class AnswerChecker:
         self.quotes = found if all(quote.clear for quote in found) else []
         self._least = LEAST_POINT * found[0].score if found else 0.0
         self._splitter = Splitter()
-        self._held: list[Shown] | None = []  # None once a supported sentence to the point was emitted
+        self._held: list[ShownUnit] | None = []  # None once a supported sentence to the point was emitted
         self._said: Counter[str] = Counter()
         self._bare: set[bool] = set()  # whether the names and numbers that were said alone had digits
         self._ended = False  # the model began to write its prompt
@@ -172,7 +172,7 @@ class AnswerChecker:
             return self._cut(unit)
         supported = checked.verdict == "supported"
         aside = supported and self._held is not None and not self._to_the_point(checked)
-        shown = Shown(unit.lead + text if text else "", checked, aside)
+        shown = ShownUnit(unit.lead + text if text else "", checked, aside)
         if self._held is None:
             return self._emit([shown])
         self._held.append(shown)
@@ -197,7 +197,7 @@ class AnswerChecker:
         self._bare.add(bool(numbers))
         return checked
 
-    def _emit(self, shown: list[Shown]) -> str:
+    def _emit(self, shown: list[ShownUnit]) -> str:
         for each in shown:
             for n, support in each.checked.pages.items():
                 if n not in self.cited or support.share > self.cited[n].share:

@@ -70,7 +70,7 @@ _ASKING = frozenset(
 _VERBS = frozenset(SAME_AS.values())
 
 
-class Question(Struct, frozen=True):
+class ReadQuestion(Struct, frozen=True):
     """The stems of a question as the evidence writes them; ``names`` are among ``words``."""
 
     names: dict[str, str]  # with the words that they are the stems of
@@ -264,7 +264,7 @@ class Relevance:
         )
 
 
-def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> Question:
+def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
     text = as_meant(text)
     found = features(text, ordinary)
@@ -283,7 +283,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
     many = _HOW_MANY.search(text)
     counts = stem(many[1]) if many else ""
-    return Question(names, frozenset(words), kind, english, counts, several)
+    return ReadQuestion(names, frozenset(words), kind, english, counts, several)
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from clients.irc.bot import CommandLine, Question, addressed
 from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
-from clients.irc.limits import Backoff, Buckets
 from clients.irc.memory import Memory, StateError, StateFile
+from clients.irc.outbox import Backoff, Buckets
 from clients.irc.replies import WAIT_MESSAGES, failure, shaped, source_line, wait_messages
 from clients.irc.requests import Queue, Ticket
 

@@ -103,7 +103,7 @@ async def test_speakers_are_named_in_every_kind(
             )
             assert said["accepted"]["text"].startswith("Shelf")
         prompt = text_of(replies(inference)[-1])
-        assert "Ann1: Shelf 7 has" in prompt and "So be it." in prompt and ": So be it." not in prompt
+        assert "Ann1: Shelf 7 has" in prompt and "So be it." in prompt and "\n: So be it." not in prompt
         await client.post(f"/v1/conversations/{name}/compact")
         [summary] = await live(client, name)
         assert "Ann0" in summary["text"] and "Ann1" in summary["text"]

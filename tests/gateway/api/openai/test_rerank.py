@@ -94,7 +94,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"return_documents": "yes"}, "return_documents"),
     ({"max_tokens_per_doc": 0}, "max_tokens_per_doc"),
     ({"rank_fields": ["title"]}, "rank_fields"),
-    ({"truncation": True}, "truncation"),
     ({"texts": ["a"]}, "texts"),
 ]
 
