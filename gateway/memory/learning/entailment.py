@@ -264,15 +264,14 @@ def _joined(key: str, text: str, clause: str) -> bool:
     value = [
         at
         for at, word in words
-        if _in(word, told)
-        and word not in name
-        and word not in _FUNCTION_WORDS
-        and word not in _RELATION_WORDS
+        if _in(word, told) and word not in _FUNCTION_WORDS and word not in _RELATION_WORDS
     ]
     if not value:
         return False
     first, last = value[0], value[-1]
     used = [relation for relation in _expressed(clause) if not relation.words.isdisjoint(told | name)]
+    if not used and told - _FUNCTION_WORDS <= name:  # "waiting: The user's waiting"
+        return False
     spans = [match.span() for relation in used for match in relation.expressed.finditer(clause)]
     reaches = [(min(first, begin), max(last, end - 1), begin, end) for begin, end in spans] or [
         (first, last, 0, 0)
