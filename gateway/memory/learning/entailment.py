@@ -188,10 +188,8 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     if said.negated != bool(NEGATION.search(f"{text} {key.replace('_', ' ')}")):
         return False
     clause = said.stems
-    expressed = _expressed(said.clause)
-    if not all(_known(word, clause, expressed) for word in stems(text)) or not _joined(
-        key, text, said.clause
-    ):
+    expressed = _expressed(said.own)
+    if not all(_known(word, clause, expressed) for word in stems(text)) or not _joined(key, text, said.own):
         return False
     words = list(stems(key))
     if any(word in _RELATION_WORDS and not _known(word, clause, expressed) for word in words):
@@ -201,9 +199,9 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
 
 def taken_back(key: str, said: QuotedStatement) -> bool:
     """Whether the statement takes a known fact back: it is about the key, and denies or corrects it."""
-    if not (said.negated or _TAKEN_BACK.search(said.clause)):
+    if not (said.negated or _TAKEN_BACK.search(said.own)):
         return False
-    clause, expressed = said.stems, _expressed(said.clause)
+    clause, expressed = said.stems, _expressed(said.own)
     return any(_known(word, clause, expressed) for word in stems(key))
 
 
@@ -242,7 +240,7 @@ def state_follows(state: str, task: str, title: str, said: QuotedStatement) -> b
 
 
 def _about_the_writer(said: QuotedStatement, text: str, key: str) -> bool:
-    clause = said.clause
+    clause = said.own
     if _THIRD_PERSON.search(clause):
         return bool(_INSTRUCTION.search(clause)) and not re.search(r"\b(?:he|she|they)\b", clause, re.I)
     told = frozenset(stems(f"{text} {key}"))
@@ -270,18 +268,16 @@ def _joined(key: str, text: str, clause: str) -> bool:
     """
     told, name = frozenset(stems(text)), frozenset(stems(key.partition(":")[0]))
     words = [(match.start(), stem(match[0])) for match in WORD.finditer(clause.replace("_", " "))]
-    value = [
-        at
-        for at, word in words
-        if _in(word, told)
-        and word not in name
-        and word not in _FUNCTION_WORDS
-        and word not in _RELATION_WORDS
-    ]
+    value: dict[str, int] = {}  # the place where a word stands first
+    for at, word in words:
+        if _in(word, told) and word not in _FUNCTION_WORDS | _RELATION_WORDS:
+            value.setdefault(word, at)
     if not value:
         return False
-    first, last = value[0], value[-1]
+    first, last = min(value.values()), max(value.values())
     used = [relation for relation in _expressed(clause) if not relation.words.isdisjoint(told | name)]
+    if not used and told - _FUNCTION_WORDS <= name:  # "waiting: The user's waiting"
+        return False
     spans = [match.span() for relation in used for match in relation.expressed.finditer(clause)]
     reaches = [(min(first, begin), max(last, end - 1), begin, end) for begin, end in spans] or [
         (first, last, 0, 0)

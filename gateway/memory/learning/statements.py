@@ -53,12 +53,17 @@ class QuotedStatement(Struct, frozen=True):
     before: str
 
     @property
+    def own(self) -> str:
+        """The clause without the words of others that it quotes."""
+        return _PASSAGE.sub(" ", self.clause)
+
+    @property
     def negated(self) -> bool:
-        return bool(NEGATION.search(self.clause))
+        return bool(NEGATION.search(self.own))
 
     @property
     def stems(self) -> frozenset[str]:
-        return frozenset(stems(self.clause))
+        return frozenset(stems(self.own))
 
 
 def quoted_statement(
@@ -113,7 +118,7 @@ def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement 
     cuts = [0, *(match.start() for match in _CLAUSE.finditer(sentence)), len(sentence)]
     begin = max(cut for cut in cuts if cut <= at)
     end = min(cut for cut in cuts if cut >= min(at + len(wanted), len(sentence)))
-    return QuotedStatement(_PASSAGE.sub(" ", sentence[begin:end]), sentence, sentence[:begin])
+    return QuotedStatement(sentence[begin:end], sentence, sentence[:begin])
 
 
 def _plain(text: str) -> str:

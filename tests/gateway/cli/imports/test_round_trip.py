@@ -18,6 +18,7 @@ from gateway.store.memory.assistants import Assistant, add_assistant
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.facts import put_fact
 from gateway.store.memory.summaries import add_summary
+from gateway.store.memory.tasks import add_task
 from tests.gateway.cli.imports.test_transfer import new_task, run
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import digest, make, say

@@ -31,7 +31,7 @@ from gateway.store.memory.conversations import add_conversation, any_conversatio
 from gateway.store.memory.facts import list_facts, put_fact
 from gateway.store.memory.messages import page_of_messages
 from gateway.store.memory.summaries import add_summary, live_summaries
-from gateway.store.memory.tasks import NewTask, list_tasks
+from gateway.store.memory.tasks import NewTask, add_task, list_tasks
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import digest, make, say
 
