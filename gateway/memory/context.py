@@ -133,10 +133,9 @@ class ContextBuilder:
         return text_of(core).strip()
 
     def reply_sampling(self) -> Sampling:
-        """The core prompt's sampling, with the model's ``reply_temperature`` if it has one."""
-        sampling = self.core_prompt().sampling
+        """The core prompt's sampling, or the model's ``reply_temperature`` without penalties if it has one."""
         chosen = self._parts.defaults.reply_temperature
-        return sampling if chosen is None else msgspec.structs.replace(sampling, temperature=chosen)
+        return self.core_prompt().sampling if chosen is None else Sampling(temperature=chosen)
 
     async def build(
         self, conversation: Conversation, *, compacting: bool = False, force: bool = False

@@ -159,10 +159,15 @@ class SamplerChain:
             and not settings.frequency_penalty
         )
         wanted = 1 if settings.temperature <= 0.0 else settings.top_k
-        # A token that rises may be outside of the list.
-        neutral_bias = all(bias <= 0 for bias in settings.logit_bias.values())
-        if neutral and neutral_bias and Shortlist.pays(wanted, self._size):
-            self._shortlist = Shortlist(wanted + biases)
+        # A token that rises may be outside of the list; each that falls needs a further one in it.
+        rises = (
+            (not neutral and settings.repeat_penalty < 1.0)
+            or (not neutral and min(settings.presence_penalty, settings.frequency_penalty) < 0.0)
+            or any(bias > 0.0 for bias in settings.logit_bias.values())
+        )
+        fallen = biases + (0 if neutral else settings.penalty_last_n)
+        if wanted and not rises and Shortlist.pays(wanted + fallen, self._size):
+            self._shortlist = Shortlist(wanted + fallen)
         if not neutral:
             self._add(
                 llama_cpp.llama_sampler_init_penalties(

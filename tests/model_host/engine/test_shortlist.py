@@ -72,6 +72,10 @@ def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
         protocol.Sampling(top_k=8, seed=5),
         protocol.Sampling(top_k=8, seed=5, temperature=0.0),
         protocol.Sampling(top_k=8, seed=5, temperature=2.0, top_p=1.0, min_p=0.0),
+        protocol.Sampling(top_k=8, seed=5, temperature=0.0, repeat_penalty=1.5),
+        protocol.Sampling(
+            top_k=8, seed=5, presence_penalty=1.0, penalty_last_n=4, logit_bias={7: -2.0, 40: -9.0}
+        ),
     ],
 )
 def test_the_same_tokens_are_chosen_as_from_the_whole_vocabulary(
@@ -99,7 +103,7 @@ def test_the_same_tokens_are_chosen_as_from_the_whole_vocabulary(
 
 
 @pytest.mark.usefixtures("short_lists")
-def test_penalties_see_the_whole_vocabulary(tiny_model: Path) -> None:
+def test_tokens_that_may_rise_are_sought_in_the_whole_vocabulary(tiny_model: Path) -> None:
     engine = Engine(
         tiny_model, context=64, sequences=1, outputs=1, chunk=64, threads=1, progress=lambda _: True
     )
@@ -108,6 +112,9 @@ def test_penalties_see_the_whole_vocabulary(tiny_model: Path) -> None:
         return engine.sampler(settings, grammar=None, ignore_eos=False)._shortlist is not None
 
     assert has_list(protocol.Sampling(top_k=8))
-    assert not has_list(protocol.Sampling(top_k=8, repeat_penalty=1.1))
-    assert not has_list(protocol.Sampling(top_k=8, presence_penalty=0.5))
-    assert has_list(protocol.Sampling(top_k=8, presence_penalty=0.5, penalty_last_n=0))
+    assert has_list(protocol.Sampling(top_k=8, repeat_penalty=1.1, logit_bias={3: -1.0}))
+    assert not has_list(protocol.Sampling(top_k=8, repeat_penalty=0.9))
+    assert not has_list(protocol.Sampling(top_k=8, presence_penalty=-0.5))
+    assert not has_list(protocol.Sampling(top_k=8, logit_bias={3: 1.0}))
+    assert not has_list(protocol.Sampling(top_k=0, repeat_penalty=1.1))
+    assert has_list(protocol.Sampling(top_k=8, presence_penalty=-0.5, penalty_last_n=0))
