@@ -40,7 +40,7 @@ DIALECTS: dict[str, tuple[str, dict[str, Any], str, dict[str, str]]] = {
 HOSTILE: dict[str, list[str]] = {
     "temperature": ["NaN", "Infinity", "-1", "1e308", "1e999", '"0.5"', "true", "[]"],
     "top_p": ["NaN", "-0.1", "1.1", '"x"', "{}"],
-    "top_k": ["-1", "1000000000000", "1.5", str(2**70)],
+    "top_k": ["-2", "1000000000000", "1.5", str(2**70)],
     "min_p": ["-1", "2", "-Infinity"],
     "presence_penalty": ["3", "-Infinity"],
     "frequency_penalty": ["-3", "NaN"],

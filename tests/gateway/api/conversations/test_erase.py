@@ -66,7 +66,9 @@ async def talk(client: Client, settings: Settings, lines: int = 25, title: str =
     name = await start(client, title=title)
     for number in range(lines):
         await say(
-            client, name, f"I have a Zebraquartz and must feed the Zebraquartz {number % 5 + 10} apples. " * 3
+            client,
+            name,
+            f"I have a Zebraquartz and I must feed the Zebraquartz {number % 5 + 10} apples. " * 3,
         )
     await settled(settings)
     return name
