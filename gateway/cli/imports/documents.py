@@ -31,6 +31,7 @@ from gateway.store.memory.transfer import (
     ArchivedConversation,
     AssistantRow,
     FactRow,
+    Reflected,
     TaskRow,
 )
 
@@ -61,7 +62,7 @@ class SummarySpan(Struct, frozen=True, rename={"from_time": "from", "to_time": "
     """A summary in Daily_summary.json, and the ids of the messages it covers.
 
     ``superseded_by`` is the place of another one among those of the conversation, from 1. ``inherited``: it begins in
-    the conversation that this one continues.
+    the conversation that this one continues. ``reflected``: the reflections that contain it.
     """
 
     conversation: str
@@ -77,6 +78,7 @@ class SummarySpan(Struct, frozen=True, rename={"from_time": "from", "to_time": "
     superseded_by: int | None = None
     inherited: bool = False
     created: datetime | None = None
+    reflected: list[Reflected] = []
 
 
 class Project(Struct, frozen=True, rename={"last_used": "lastUsed"}):
@@ -177,6 +179,7 @@ def _spans(archive: Archive) -> Iterator[SummarySpan]:
             superseded_by=places.get(summary.superseded_by or 0),
             inherited=summary.first < begin,
             created=_time(summary.created_at),
+            reflected=[each for each in archive.reflected if each.summary == summary.seq],
         )
 
 
@@ -299,6 +302,11 @@ def _archive(
         conversation=entry.conversation or made_up,
         messages=[msgspec.structs.replace(each, summarized_by=covering.get(each.seq)) for each in messages],
         summaries=summaries,
+        reflected=[
+            msgspec.structs.replace(link, summary=number)
+            for number, each in enumerate(kept, 1)
+            for link in each.reflected
+        ],
     )
 
 

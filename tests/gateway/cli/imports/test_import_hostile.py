@@ -59,17 +59,17 @@ def test_the_documents_go_out_and_in(exported: Path, tmp_path: Path) -> None:
         target = tmp_path / source.name
         done = run(target, "import", str(source), "--owner", "ann")
         assert (done.exit_code, done.output) == (
-            0, "6 added, 0 were there already; secrets replaced in them: 1\n",
+            0, "7 added, 0 were there already; secrets replaced in them: 1\n",
         ), done.exception  # fmt: skip
         assert content(target) == content(exported / "data")
-        assert "6 were there" in run(target, "import", str(source)).output
+        assert "7 were there" in run(target, "import", str(source)).output
 
 
 def test_secrets_in_a_file_are_redacted(exported: Path, tmp_path: Path) -> None:
     key = "sk-abcdefghijklmnopqrstuvwxyz123456"
     changed = rows(exported)
-    changed[1]["messages"][0]["text"] = f"my key is {key}"
-    changed[1]["summaries"][0]["pins"] = [key]
+    changed[2]["messages"][0]["text"] = f"my key is {key}"
+    changed[2]["summaries"][0]["pins"] = [key]
     file = tmp_path / "lines"
     file.write_text("\n".join(map(json.dumps, changed)))
     assert run(tmp_path / "data", "import", str(file)).exit_code == 0
@@ -85,24 +85,24 @@ Change = Callable[[list[Any]], Any]
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda r: r[1]["messages"][1].update(id="m1"), "messages.id"),
-        (lambda r: r[1]["messages"][1].update(id="x" * 200), "messages.id"),
-        (lambda r: r[1]["messages"][1].update(seq=1), "messages.seq"),
-        (lambda r: r[1]["messages"][1].update(seq=2**70), "messages.seq"),
-        (lambda r: r[1]["messages"][0].update(round=99), "messages.round"),
-        (lambda r: r[1]["messages"][1].update(tokens=-5), "messages.tokens"),
-        (lambda r: r[1]["messages"][1].update(created_at=1e300), "a time"),
-        (lambda r: r[1]["messages"][1].update(summarized_by=None), "summarized_by"),
-        (lambda r: r[1]["messages"][1].update(summarized_by=77), "summarized_by"),
-        (lambda r: r[1]["messages"][1].update(answers=77), "messages.answers"),
-        (lambda r: r[1]["messages"][0].update(answers=2), "messages.answers"),  # a later one
-        (lambda r: r[1]["messages"][1].update(role="root"), "role"),
-        (lambda r: r[1]["summaries"][0].update(last=2**40), "summaries.first"),
-        (lambda r: r[2]["messages"][0].update(seq=2), "summaries.first"),  # inside a span that was inherited
-        (lambda r: r[2]["messages"][0].update(seq=0), "summaries.first"),
-        (lambda r: r[1]["summaries"][0].update(superseded_by=None), "overlap"),
-        (lambda r: r[1]["summaries"][2].update(superseded_by=1), "later summary"),
-        (lambda r: r[1]["conversation"].update(id="../../etc/passwd"), "conversation.id"),
+        (lambda r: r[2]["messages"][1].update(id="m1"), "messages.id"),
+        (lambda r: r[2]["messages"][1].update(id="x" * 200), "messages.id"),
+        (lambda r: r[2]["messages"][1].update(seq=1), "messages.seq"),
+        (lambda r: r[2]["messages"][1].update(seq=2**70), "messages.seq"),
+        (lambda r: r[2]["messages"][0].update(round=99), "messages.round"),
+        (lambda r: r[2]["messages"][1].update(tokens=-5), "messages.tokens"),
+        (lambda r: r[2]["messages"][1].update(created_at=1e300), "a time"),
+        (lambda r: r[2]["messages"][1].update(summarized_by=None), "summarized_by"),
+        (lambda r: r[2]["messages"][1].update(summarized_by=77), "summarized_by"),
+        (lambda r: r[2]["messages"][1].update(answers=77), "messages.answers"),
+        (lambda r: r[2]["messages"][0].update(answers=2), "messages.answers"),  # a later one
+        (lambda r: r[2]["messages"][1].update(role="root"), "role"),
+        (lambda r: r[2]["summaries"][0].update(last=2**40), "summaries.first"),
+        (lambda r: r[3]["messages"][0].update(seq=2), "summaries.first"),  # inside a span that was inherited
+        (lambda r: r[3]["messages"][0].update(seq=0), "summaries.first"),
+        (lambda r: r[2]["summaries"][0].update(superseded_by=None), "overlap"),
+        (lambda r: r[2]["summaries"][2].update(superseded_by=1), "later summary"),
+        (lambda r: r[2]["conversation"].update(id="../../etc/passwd"), "conversation.id"),
         (lambda r: r[0].update(version=99), "version 99"),
         (lambda r: r[-1]["task"].update(parent="T-20261120-77"), "T-20261120-77"),
         (lambda r: r[-1]["task"].update(id="'; DROP TABLE tasks"), "task.id"),
