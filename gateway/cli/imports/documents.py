@@ -129,13 +129,14 @@ def written(
         files[f"{folder}/{LOG}"] = lines
         files[f"{folder}/{TASKS}"] = learned.pop(name, [])
         projects.append(_project(archive, folder))
-    files |= {
+    files = {
         CHAT: dict(sorted(days.items())),
         SUMMARY: [span for archive in archives for span in _spans(archive)],
         REGISTRY: Registry(projects=projects),
         FACTS: learned.pop(FACTS, []),
         **({ASSISTANTS: assistants} if assistants else {}),
         TASKS: [each for rows in learned.values() for each in rows],
+        **files,
     }
     return {
         name: value.encode()

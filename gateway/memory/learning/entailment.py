@@ -275,6 +275,7 @@ def _joined(key: str, text: str, clause: str) -> bool:
     if not value:
         return False
     first, last = min(value.values()), max(value.values())
+    following = [*(word for _, word in words[1:]), ""]
     used = [relation for relation in _expressed(clause) if not relation.words.isdisjoint(told | name)]
     if not used and told - _FUNCTION_WORDS <= name:  # "waiting: The user's waiting"
         return False
@@ -284,8 +285,12 @@ def _joined(key: str, text: str, clause: str) -> bool:
     ]
     return any(
         all(
-            not low <= at <= high or begin <= at < end or word in _FUNCTION_WORDS or _in(word, told | name)
-            for at, word in words
+            not low <= at <= high
+            or begin <= at < end
+            or word in _FUNCTION_WORDS
+            or (word.isdigit() and counted in value)  # "has apples" leaves out how many
+            or _in(word, told | name)
+            for (at, word), counted in zip(words, following, strict=True)
         )
         for low, high, begin, end in reaches
     )

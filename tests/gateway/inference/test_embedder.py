@@ -55,7 +55,8 @@ def numbers(vector: bytes) -> list[float]:
 
 
 def near(first: bytes, second: bytes) -> bool:
-    return all(abs(a - b) < 3e-3 for a, b in zip(numbers(first), numbers(second), strict=True))
+    # Texts of one batch differ by 0.003 from one alone; different texts by more than 0.2.
+    return all(abs(a - b) < 1e-2 for a, b in zip(numbers(first), numbers(second), strict=True))
 
 
 async def test_any_number_of_texts_in_order(embedder: HostEmbedder) -> None:
