@@ -101,8 +101,7 @@ def test_the_named_tool_is_called_once(host: HostProcess) -> None:
 
 def test_several_calls_come_with_indices(host: HostProcess) -> None:
     """Random weights sometimes continue after a call: with some of these seeds a reply has two."""
-    most = 0
-    for seed in range(12):
+    for seed in range(40):
         name = f"parallel{seed}"
         host.generate(
             name,
@@ -113,8 +112,9 @@ def test_several_calls_come_with_indices(host: HostProcess) -> None:
             sampling={"temperature": 2.0, "seed": seed},
         )
         host.end(name)
-        most = max(most, len({e["index"] for e in host.events[name] if e["event"] == "tool_delta"}))
-    assert most >= 2
+        if len({e["index"] for e in host.events[name] if e["event"] == "tool_delta"}) > 1:
+            return
+    pytest.fail("no reply has two calls")
 
 
 def test_a_call_that_the_model_opens_by_itself_obeys_too(
