@@ -5,7 +5,7 @@
 
 Speed does not depend on the values of the weights, so benchmarks use the larger shapes with the vocabulary of
 a real model file (``--vocabulary`` copies it, the 262,144 tokens of Gemma 3 and 4 for example). Without
-``--vocabulary`` a small SentencePiece model is trained on the prompts and the sample wiki of this project.
+``--vocabulary`` a small SentencePiece model is trained on the sample wiki of this project.
 Needs the packages ``gguf`` and ``sentencepiece`` (extra ``dev``).
 """
 
@@ -77,9 +77,8 @@ TYPES["q4_0"] = gguf.GGMLQuantizationType.Q4_0
 
 
 def project_text() -> Iterator[str]:
-    """Lines of this project's own prompts and sample wiki, in a fixed order."""
-    files = [*sorted((ROOT / "prompts").glob("*.md")), *sorted((ROOT / "gateway/wiki/sample").glob("*.wiki"))]
-    for file in files:
+    """Lines of the sample wiki in a fixed order. Prompts change too often: every change would make other test models."""
+    for file in sorted((ROOT / "gateway/wiki/sample").glob("*.wiki")):
         yield from (line for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
 
 

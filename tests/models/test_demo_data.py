@@ -188,7 +188,7 @@ def said(text: str) -> list[StoredMessage]:
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_the_memory_accepts_nearly_every_fact_of_the_data(demo: Any, held_out: bool) -> None:
+def test_the_memory_accepts_most_facts_of_the_data(demo: Any, held_out: bool) -> None:
     """Not all: where it is in doubt whether a fact follows from what was said, the memory drops it."""
     kinds: set[str] = set()
     accepted = every = 0
@@ -199,7 +199,7 @@ def test_the_memory_accepts_nearly_every_fact_of_the_data(demo: Any, held_out: b
         every += len(operations)
         accepted += len(facts.accept(operations, messages, known))
         kinds |= {operation.op for operation in operations} or {"nothing"}
-    assert accepted >= 0.7 * every, f"{accepted} of {every}"
+    assert accepted >= 0.6 * every, f"{accepted} of {every}"
     assert kinds == {"add", "update", "delete", "nothing"}
 
 
@@ -214,7 +214,7 @@ def test_the_memory_accepts_nearly_every_task_change_of_the_data(demo: Any, held
         every += len(changes)
         accepted += len(task_changes.accept(changes, messages, [task(*each) for each in known]))
         kinds |= {change.op for change in changes} or {"nothing"}
-    assert accepted >= 0.95 * every, f"{accepted} of {every}"
+    assert accepted >= 0.9 * every, f"{accepted} of {every}"
     assert kinds == {"add", "add_item", "doing", "waiting", "done", "cancelled", "nothing"}
 
 
