@@ -17,14 +17,18 @@ from gateway.memory.learning.statements import NEGATION, WORD, QuotedStatement, 
 
 
 class _Relation(Struct, frozen=True):
-    """Words that keys and texts use for a relation, as stems, and what expresses it in a clause."""
+    """Words that keys and texts use for a relation, as stems, and what expresses it in a clause.
+
+    One that has a single value has a ``key``.
+    """
 
     words: frozenset[str]
     expressed: re.Pattern[str]
+    key: str
 
 
-def _relation(words: str, expressed: str) -> _Relation:
-    return _Relation(frozenset(map(stem, words.split())), re.compile(rf"\b(?:{expressed})\b", re.I))
+def _relation(words: str, expressed: str, key: str = "") -> _Relation:
+    return _Relation(frozenset(map(stem, words.split())), re.compile(rf"\b(?:{expressed})\b", re.I), key)
 
 
 _RELATIONS = (
@@ -33,11 +37,13 @@ _RELATIONS = (
         "apartment",
         "live|lives|living|moved|reside|based|home|hometown|address|from|flat|apartment|i am in|i['’]m in|"
         "sống|ở|quê|nhà",
+        key="home_city",
     ),
     # "I'm Kaspar", but not "I'm dying".
     _relation(
         "name called nickname named",
         r"name|names|named|called|call me|(?:i am|i['’]m)(?=\s(?-i:[A-ZÀ-Ỹ]))|tên|gọi",
+        key="name",
     ),
     _relation(
         "like likes love loves enjoy enjoys preference prefer prefers favourite favorite fan hobby interest",
@@ -67,10 +73,11 @@ _RELATIONS = (
         "main language program programs programming code codes",
         "program|programs|programming|code in|coding|i write|language|lập trình",
     ),
-    _relation("birthday born birth birthdate", "born|birthday|sinh|sinh nhật"),
+    _relation("birthday born birth birthdate", "born|birthday|sinh|sinh nhật", key="birthday"),
     _relation(
         "age old years",
         "years old|age|aged|tuổi|i am [0-9]+|i['’]m [0-9]+|i['’]ll be [0-9]+|i turn(?:ed)? [0-9]+",
+        key="age",
     ),
     _relation(
         "has have own owns owner owned possess",
@@ -195,6 +202,13 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     if any(word in _RELATION_WORDS and not _known(word, clause, expressed) for word in words):
         return False
     return any(_known(word, clause, expressed) for word in words)
+
+
+def usual_key(key: str) -> str:
+    """The key of a relation with a single value, for any of its words: "city" is "home_city"."""
+    words = frozenset(stems(key)) - _FUNCTION_WORDS
+    found = (each.key for each in _RELATIONS if each.key and words and words <= each.words)
+    return key if key == "hometown" else next(found, key)
 
 
 def taken_back(key: str, said: QuotedStatement) -> bool:
