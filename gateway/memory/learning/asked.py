@@ -18,7 +18,8 @@ from gateway.store.memory.tasks import Task
 _MOST_WORDS = 20
 _LEADING = (
     r"\W*(?:(?:hi|hey|hello|ok|okay|so|well|and|also|oh|btw|great|cool|thanks|please|pls|plz|actually|(?:can|could|"
-    r"would|will) you(?: please)?|you can|à|ừ|dạ|vâng|ê|này|nhớ|hãy|bạn|làm ơn|giúp)\W+)*"
+    r"would|will) (?:you|u)(?: please)?|you can|(?:note|remember) that|mai|ngày mai|tối nay|chiều nay|"
+    r"lát nữa|à|ừ|dạ|vâng|ê|này|nhớ|hãy|bạn|làm ơn|giúp)\W+)*"
 )
 _DATED = (
     r"\b(?:(?:by|on|before|until|till|this|next)(?: (?:the|end of))*(?: (?:mon|tues|wednes|thurs|fri|satur|sun)day| "
@@ -67,7 +68,7 @@ _GENERIC = ("done", "did", "finished", "completed", "complete", "sorted", "handl
 # The first one of a title's verbs that a past form stands for.
 _PAST = {
     "bought": "buy", "paid": "pay", "sent": "send", "wrote": "write", "written": "write", "made": "make",
-    "took": "take", "taken": "take", "brought": "bring", "got": "get", "sold": "sell", "met": "meet", "read": "read",
+    "took": "take", "taken": "take", "brought": "bring", "got": "get", "sold": "sell", "met": "meet",
     "gave": "give", "told": "tell", "found": "find", "built": "build", "fed": "feed", "rang": "ring", "ran": "run",
 }  # fmt: skip
 _OBJECT = r"(?: with| off)? (?P<what>.+)"
@@ -80,11 +81,11 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
     "waiting": (r"(?:(?:i['’]?m|i am|we['’]?re) )?(?:still )?waiting (?:for|on) (?P<what>.+)",),
     "doing": (
         r"(?:i['’]?m|i am|we['’]?re)(?: now| currently| already| just)? (?:working on|doing|busy with) (?P<what>.+)",
-        r"(?:i|we)(?:['’]?ve| have)?(?: just)? (?:started|begun|began)(?: with| on)? (?P<what>.+)",
+        r"(?:(?:i|we)(?:['’]?ve| have)? )?(?:just )?(?:started|begun|began)(?: with| on)? (?P<what>.+)",
         rf"{SUBJECT_VI} (?:đang|bắt đầu)(?: làm)? (?P<what>.+)",
     ),
     "done": (
-        rf"(?:i|we)(?:['’]?ve| have|['’]?m| am)?(?: just| already| finally)* (?P<verb>\w+){_OBJECT}",
+        rf"(?:(?:i|we)(?:['’]?ve| have|['’]?m| am)? ?)?(?:(?:just|already|finally) )*(?P<verb>\w+){_OBJECT}",
         rf"(?P<verb>done|finished){_OBJECT}",
         r"(?:mark|tick off|check off) (?P<what>.+?)(?: as (?P<verb>done)| off)?",
         r"(?P<what>.+?)(?: is| are|['’]s|['’]re| was| has been| have been|:)?(?: now| already| finally| all)* "
@@ -132,7 +133,7 @@ def is_asked(quote: str, texts: Sequence[str]) -> bool:
 
 def _added(said: str) -> str:
     for pattern in _ADDED:
-        match = pattern.fullmatch(said)
+        match = pattern.fullmatch(_TRAILING.sub("", said))
         if match:
             what = _TRAILING.sub("", match["what"].partition(": ")[0])
             if content(what) and not _NO_TASK.search(what) and len(what.split()) <= _MOST_WORDS:
@@ -150,7 +151,7 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
             refused = _FOR_NOW if state == "cancelled" else _NOT_YET
             if refused.search(plain) or (state != "cancelled" and NEGATION.search(plain)):
                 return None
-            task = _named(plain, tasks)
+            task = _named(plain, match["what"], tasks)
             if task is None:
                 continue
             if state == "cancelled" and len(content(match["what"]) - content(task.title) - _THINGS) > 1:
@@ -166,12 +167,14 @@ def _fits(verb: str | None, title: str, said: str) -> bool:
     words = list(stems(title))
     if verb is None:
         return words[0] in stems(said)
-    return verb.lower() in _GENERIC or stem(_PAST.get(verb.lower(), verb)) in words
+    verb = verb.lower()
+    past = verb in _PAST or verb.endswith("ed")
+    return verb in _GENERIC or (past and stem(_PAST.get(verb, verb)) in words)
 
 
-def _named(said: str, tasks: Sequence[Task]) -> Task | None:
-    """The unfinished task that a clause names best: by its id, by most of its words, or by one of two."""
-    spoken = frozenset(stems(said))
+def _named(said: str, what: str, tasks: Sequence[Task]) -> Task | None:
+    """The unfinished task that a clause names best: by its id, most of its words, one of two, or only by its words."""
+    spoken, told = frozenset(stems(said)), content(what) - _THINGS
     best: list[tuple[float, Task]] = []
     for task in tasks:
         if task.state in ("done", "cancelled"):
@@ -180,7 +183,7 @@ def _named(said: str, tasks: Sequence[Task]) -> Task | None:
             return task
         words = content(task.title)
         shared = len(words & spoken)
-        if words and (shared * 2 > len(words) or (shared and len(words) == 2)):
+        if shared and (shared * 2 > len(words) or len(words) == 2 or (told and told <= words)):
             best.append((shared / len(words), task))
     best.sort(key=lambda each: -each[0])
     return None if not best or (len(best) > 1 and best[0][0] == best[1][0]) else best[0][1]

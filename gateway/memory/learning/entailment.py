@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.learning.statements import NEGATION, WORD, QuotedStatement, stems
+from gateway.memory.learning.statements import NEGATION, UPPER, WORD, QuotedStatement, stems
+from gateway.memory.learning.wordings import TALK
 
 
 class _Relation(Struct, frozen=True):
@@ -42,7 +43,7 @@ _RELATIONS = (
     # "I'm Kaspar", but not "I'm dying".
     _relation(
         "name called nickname named",
-        r"name|names|named|called|call me|(?:i am|i['’]m)(?=\s(?-i:[A-ZÀ-Ỹ]))|tên|gọi",
+        r"name|names|named|called|call me|(?:i am|i['’]m)(?=\s(?-i:[" + UPPER + r"]))|tên|gọi",
         key="name",
     ),
     _relation(
@@ -185,12 +186,29 @@ _STATE_WORDS: dict[str, re.Pattern[str]] = {
         r"\b(?:wait|waits|waiting|must answer|blocked|until|pending|on hold|chờ|đợi)\b", re.I
     ),
 }
+# Over, or true for a moment only.
+_PASSING = re.compile(
+    r"\b(?:used to|formerly|back then|as a (?:kid|child)|hồi (?:đó|trước|nhỏ)|ngày xưa|trước đây|"
+    r"(?:i['’]?m|i am|we['’]?re|we are) (?!living|working (?:as|at|for|in)\b)\w+ing\b.*"
+    r"\b(?:now|today|tonight|at the moment))\b",
+    re.I,
+)
+# Keys whose values are names.
+_NAMED = ("home_city", "name", "hometown")
+_KEPT = re.compile(
+    r"\b(?:do(?:es)?n['’]?t|do not|never|not|won['’]?t|đừng)\s+(?:\w+\s+)?(?:cancel|drop|forget|skip|hủy|huỷ|bỏ)",
+    re.I,
+)
 _SHARED_PREFIX = 5
 
 
 def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     """Whether the fact ``text`` under ``key`` follows from what a user said about themselves or asked for."""
-    if not _about_the_writer(said, text, key):
+    if not _about_the_writer(said, text, key) or _PASSING.search(said.own):
+        return False
+    if TALK.search(said.own.lstrip()) and not _INSTRUCTION.search(said.own):
+        return False
+    if usual_key(key) in _NAMED and not _has_name(text, said.own):
         return False
     if said.negated != bool(NEGATION.search(f"{text} {key.replace('_', ' ')}")):
         return False
@@ -243,7 +261,7 @@ def state_follows(state: str, task: str, title: str, said: QuotedStatement) -> b
     expressed = _STATE_WORDS[state]
     if not expressed.search(said.sentence):
         return False
-    if state != "cancelled" and NEGATION.search(said.sentence):
+    if (_KEPT if state == "cancelled" else NEGATION).search(said.sentence):
         return False
     if task.casefold() in said.sentence.casefold():
         return True
@@ -308,6 +326,12 @@ def _joined(key: str, text: str, clause: str) -> bool:
         )
         for low, high, begin, end in reaches
     )
+
+
+def _has_name(text: str, clause: str) -> bool:
+    """Whether the fact has a capitalized word of the clause that does not begin it."""
+    told = frozenset(stems(text))
+    return any(word[0].isupper() and stem(word) in told and word != "I" for word in WORD.findall(clause)[1:])
 
 
 def _is_told(whose: str, told: frozenset[str]) -> bool:

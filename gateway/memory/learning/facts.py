@@ -21,6 +21,7 @@ from gateway.base.redact import MARK, redact_value
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.learning.entailment import content, fact_follows, taken_back, usual_key
+from gateway.memory.learning.plain import is_plain
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.recall import Recall
 from gateway.memory.learning.stated import StatedFact, is_stated, stated_facts
@@ -70,6 +71,8 @@ def accept(
             continue
         source, said = found
         if operation.op != "delete":
+            if not is_plain(said.clause, source.text):
+                continue
             operation = msgspec.structs.replace(operation, key=usual_key(operation.key))
         if operation.key in accepted and source.seq <= accepted[operation.key][1]:
             continue

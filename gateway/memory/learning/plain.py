@@ -19,9 +19,11 @@ from gateway.memory.learning.statements import (
     PASSAGE,
     REPORTED,
     SENTENCE,
+    UPPER,
     WRITER,
 )
 
+_EDGES = " ,;:–—.!?…"
 # A longer message was pasted, and is about something else.
 _MOST_CHARACTERS = 4_000
 # Text that somebody works on or plays with. A letter may be a task, but facts in it are not the writer's.
@@ -30,6 +32,7 @@ _OTHERS_TEXT = re.compile(
     r"let['’]?s (?:say|play|pretend)|just kidding|jk|"
     r"(?:correct|fix|check|edit) (?:my|this|the|these) (?:grammar|spelling|sentences?|text|english|email)|"
     r"dịch|viết lại|sửa (?:câu|lỗi chính tả)|đóng vai|tưởng tượng|giả sử|giả vờ|đùa)\b|"
+    rf"\byou(?:['’]re| are| play) (?:an? |the )?(?-i:[{UPPER}])|"
     r"(?<![\w*])\*(?!\*)[^*\n]+\s[^*\n]+\*(?![\w*])",
     re.I,
 )
@@ -41,11 +44,12 @@ _FICTION = re.compile(
 # Tasks name several things, and stand behind a colon.
 _TASK_CUT = re.compile(
     r"[;–—]\s|,\s(?!(?:[\w-]+ ){0,2}[\w-]+(?:,| and\b| và\b))|\s(?:but|while|because|so|nhưng|vì|nên)\s|"
-    r"\s(?:and|và)\s(?=(?:i|we|my|then|mình|tôi)\b)",
+    r"\s(?:and|và)\s(?=(?:i|we|my|then|mình|tôi|\w+ed|sent|paid|bought|made)\b)",
     re.I,
 )
 _QUOTED = re.compile(r"(?<!\w)['‘][^'’\n]+\s[^\n]*?['’](?!\w)")
 _OPENING = re.compile(r"^(\W*(?:hi|hello|hey|hallo|xin chào|chào)(?: \w+)?)\s*[.!]+\s+", re.I)
+_TITLE = re.compile(r"\b(add|put) ['‘\"“]([^'’\"”\n]+)['’\"”]", re.I)
 # "Which one" begins the question behind a statement.
 _ASKS = re.compile(
     r"^\W*(?:(?:so|and|but|then|vậy|thì)\s+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
@@ -57,10 +61,14 @@ _ASKS_ANYWHERE = re.compile(
     r"(?:phải|đúng) (?:không|ko|hông))\b|\s(?:à|không|ko|hông|right|no)\W*$",
     re.I,
 )
-_REQUESTS = re.compile(r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) you\b", re.I)
+_REQUESTS = re.compile(
+    r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) (?:you|u)\b", re.I
+)
 _JOKE = re.compile(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rofl|hehe|hihi)\b", re.I)
 _INTRODUCING = re.compile(
-    r"^\W*(?:(?:hi|ok|so|well)\W+)*(?:fyi|ps|note|info|intro|context|btw|for context|quick intro)\W*$", re.I
+    r"^\W*(?:(?:hi|ok|so|well|sorry)\W+)*(?:fyi|ps|note|typo|correction|update|info|"
+    r"intro|context|btw|for context|quick intro)\W*$",
+    re.I,
 )
 
 
@@ -76,6 +84,7 @@ def plain_clauses(text: str, *, tasks: bool = False) -> Iterator[PlainClause]:
     """The clauses of a user's message that state something, with ``tasks`` those that may ask for it, in order."""
     if len(text) > _MOST_CHARACTERS or _OTHERS_TEXT.search(text) or (not tasks and _FICTION.search(text)):
         return
+    text = _TITLE.sub(r"\1 \2", text) if tasks else text
     shown = _QUOTED.sub(" … ", PASSAGE.sub(" … ", CODE.sub("\n", text)))
     if _is_verse(shown):
         return
@@ -86,6 +95,12 @@ def plain_clauses(text: str, *, tasks: bool = False) -> Iterator[PlainClause]:
         yield from _clauses(sentence, _TASK_CUT if tasks else CLAUSE)
         if sentence.endswith(":") and not _introduces(sentence):
             return
+
+
+def is_plain(clause: str, text: str) -> bool:
+    """Whether a clause of the text is among its plain ones."""
+    wanted = clause.strip(_EDGES)
+    return any(wanted in each.text or each.text in wanted for each in plain_clauses(text))
 
 
 def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
@@ -104,7 +119,7 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
         if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
             return
         if not _ASKS_ANYWHERE.search(clause):
-            yield PlainClause(clause.strip(" ,;:–—.!?…"), polite, at > 0)
+            yield PlainClause(clause.strip(_EDGES), polite, at > 0)
 
 
 def _introduces(head: str) -> bool:

@@ -20,10 +20,10 @@ from gateway.memory.learning.wordings import SUBJECT_VI, UNCLEAR, WORDINGS
 _MOST_WORDS = 24
 _MOST_SLUG = 40
 _LEADING = re.compile(
-    r"^(?:\W|(?:ok|okay|so|well|btw|fyi|ps|also|actually|oh|ah|yes|no|nah|yeah|yep|right|and|but|because|since|sorry|"
+    r"^(?:\W|(?:hi|hello|hey|there|ok|okay|so|well|btw|fyi|ps|also|actually|oh|ah|yes|no|nah|yeah|yep|right|and|but|because|since|sorry|"
     r"i mean|by the way|for context|just so you know|note that|remember that|honestly|tbh|as you know|thanks|great|"
     r"cool|hm+|um+|anyway|in fact|à|ừ|ờ|dạ|vâng|ê|ơ|chào|này|thật ra|thực ra|nhân tiện|mà|và|thì|còn|hiện tại|hiện|"
-    r"bây giờ|năm nay)\b)*",
+    r"bây giờ|giờ|năm nay)\b)*",
     re.I,
 )
 _TRAILING = re.compile(
@@ -42,6 +42,7 @@ _DENIALS = (
     re.compile(rf"^({SUBJECT_VI}) (?:không còn|không|ko|hết)\b", re.I),
 )
 _ANY_MORE = re.compile(r"\s+(?:any ?more|any longer|after all|at all|nữa)\W*$", re.I)
+_GREETING = re.compile(r"^\W*(?:hi|hello|hey|hallo)\b", re.I)
 # What follows in a list: "… and shellfish".
 _ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
 _LISTED = ("allergy", "diet", "preference", "speaks")
@@ -53,11 +54,11 @@ _HEAD = re.compile(
 _THIRD = (
     (re.compile(r"^(?:i['’]?m|i am|we['’]?re|we are)\b", re.I), "is"),
     (re.compile(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b(?! been)", re.I), "has"),
-    (re.compile(r"^(?:i|we)(?:['’]?ve)?(?=\s)|^(?:my|our|nhà mình|mình|tôi|tớ|tao|mk|mik)\b", re.I), ""),
+    (re.compile(r"^(?:i|we)(?:['’]?ve)?(?=\s)|^(?:my|our|nhà mình|mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), ""),
     (re.compile(rf"^{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), ""),
     (re.compile(r"\b(?:my|our)\b", re.I), "their"),
     (re.compile(r"\bme\b", re.I), "them"),
-    (re.compile(r"\s+(?:mình|tôi|tớ|tao|mk|mik)\b", re.I), ""),
+    (re.compile(r"\s+(?:mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), ""),
     (re.compile(r"\b(?:don['’]?t|do not)\b", re.I), "does not"),
 )
 _INFLECTED = re.compile(
@@ -81,13 +82,21 @@ class StatedFact(Struct, frozen=True):
 def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
     """What a user's message states about its writer; with several speakers, facts name theirs."""
     found: list[StatedFact] = []
-    subject, last = "", None  # of the sentence, and its last fact of a kind that may go on as a list
+    greeted, subject, last = (
+        False,
+        "",
+        None,
+    )  # of the sentence, and its last fact of a kind that may go on as a list
     clauses = list(plain_clauses(text))
     for at, clause in enumerate(clauses):
         said = _LEADING.sub("", _TRAILING.sub("", clause.text))
         if not clause.follows:
             subject, last = "", None
         fact = None if clause.polite else _read(said, clause.text)
+        greets = bool(_GREETING.match(clause.text))
+        if fact is None and (greets or (greeted and clause.follows)):
+            fact = _match(f"hi {said}", clause.text)
+        greeted = greets
         if fact is None and subject:
             item = _item(clauses, at) if last is not None else ""
             if last is not None and item:
@@ -174,7 +183,7 @@ def _slug(text: str) -> str:
 
 def _third_person(said: str) -> str:
     """The clause without its subject: "Lives in Huế." """
-    text = said
+    text = _LEADING.sub("", said)
     for pattern, told in _THIRD:
         text = pattern.sub(told, text)
     text = _INFLECTED.sub(lambda found: found[1] + _inflected(found[2]), text.strip())

@@ -13,6 +13,8 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.store.memory.messages import StoredMessage
 
+# Letters for a regular expression: a range would have small ones too.
+UPPER = "A-Z" + "".join(letter for letter in map(chr, range(0xC0, 0x1EFA)) if letter.isupper())
 # A shorter quote stands in too many texts.
 _LEAST_QUOTE = 3
 
@@ -28,7 +30,7 @@ HYPOTHETICAL = re.compile(
 _POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
 REPORTED = re.compile(
     r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|claimed|thinks?|thought|believes?|heard|"
-    r"according to|quoting|bảo|nói|kể|hỏi|nghe|cho rằng)\b",
+    r"according to|quoting|bảo|nói|kể|hỏi|nghe(?! nhạc)|cho rằng)\b",
     re.I,
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")

@@ -9,8 +9,10 @@ import re
 
 from msgspec import Struct
 
+from gateway.memory.learning.statements import UPPER
+
 # The writer as subject, with adverbs; in Vietnamese, words that mean others too are only tried where a verb follows.
-SUBJECT_VI = r"(?:tôi|mình|tớ|tao|mk|mik|em|anh|chị|con)"
+SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con)"
 _ADVERBS = (
     r"(?: (?:also|actually|currently|now|just|really|still|mostly|usually|always|only|do|did|recently|finally|"
     r"absolutely|totally|both|very|highly|severely|badly|slightly|originally|strictly|happily|mainly|kinda))*"
@@ -23,7 +25,7 @@ _NOT = r"(?:don['’]?t|do not|never|can['’]?t|cannot|can not|no longer)(?: re
 _NOT_VI = r"(?:không|ko|hông|hong|chẳng|chả)(?: thể)?"
 _PLEASE = r"(?:(?:please|pls|plz|always|from now on|just|only|in future|từ giờ|từ nay|hãy|cứ|luôn|xin|nhớ|làm ơn),? )*"
 _WHAT = r"(?P<what>.+)"
-_CAPITAL = r"(?-i:[A-ZÀ-ỸĐ])[\w'’-]*"
+_CAPITAL = rf"(?-i:[{UPPER}])[\w'’-]*"
 _PROPER = rf"(?P<what>{_CAPITAL}(?: {_CAPITAL}){{0,3}})"
 _NAME = rf"(?P<what>[^\W\d_][\w'’-]*(?: {_CAPITAL}){{0,3}})"
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*"
@@ -79,19 +81,21 @@ _DO = r"(?:use|write|answer|reply|respond|give|call|explain|add|include|show|put
 _LIKE = r"(?:like|love|enjoy|adore|prefer|hate|dislike|despise|detest|loathe)"
 
 # Values that speak of the conversation, of somebody else, or of nothing in particular.
-UNCLEAR = re.compile(
-    r"\b(?:i|you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
+TALK = re.compile(
+    r"\b(?:you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
     r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|điều|hắn)\b|"
     r"^(?:the (?:first|second|third|last|next|one|way|idea|other|latter|former|new|same)|not|so|too|as|if|to be|like|"
     r"my life|one|both|all|another|more|fear|hope|peace|hell|denial|một (?:cái|chút)|được|là|cho|có|phải)\b",
     re.I,
 )
+UNCLEAR = re.compile(rf"\bi\b|{TALK.pattern}", re.I)
 _NO_PLACE = re.compile(
     r"^(?:my|our|your|sin|constant|dreams?|night|pain|interesting|\d|linux|windows|mac\w*|neo?vim|vim|emacs|vs ?code|"
     r"react|vue|angular|svelte|rust|go|golang|python|java\w*|typescript|kotlin|swift|postgres\w*|mysql|sqlite|docker|"
     r"kubernetes|k8s|podman|aws|azure|gcp|github|gitlab|arch|ubuntu|debian|fedora|nix\w*|firefox|chrome|brave|"
     r"android|iphone|ios|pnpm|npm|yarn|poetry|uv|the (?:cloud|left|right|front|back|top|end|office|future|past)|"
-    r"a (?:dream|simulation|bubble|different|better)|scratch|nhà|văn phòng|công ty|trường|ngoài|trên|dưới|trong)\b",
+    r"a (?:dream|simulation|bubble|different|better)|scratch|nhà|văn phòng|công ty|trường|ngoài|trên|dưới|"
+    r"trong|đây|đó|kia)\b",
     re.I,
 )
 _NO_NAME = re.compile(
@@ -139,9 +143,10 @@ WORDINGS = (
     _row(
         "name",
         rf"{_MY} name(?:['’]?s| is) {_NAME}",
-        rf"(?:(?:please|pls|just|you can|everyone|people|my friends|friends) )*calls? me {_PROPER}(?: .*)?",
+        rf"(?:my )?name(?:['’]?s| is) {_PROPER}",
+        rf"(?:(?:please|pls|just|you can|from now on|everyone|people|my friends),? )*calls? me {_PROPER}(?: .*)?",
         rf"(?:please|pls|just|you can) call me {_NAME}",
-        rf"(?:hi|hello|hey|hallo)(?: \w+)?\W+(?:i['’]?m|i am|this is) {_PROPER}",
+        rf"(?:hi|hello|hey|hallo)(?: \w+)? (?:i['’]?m|i am|this is) {_PROPER}(?: (?:from|and) .*)?",
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}",
@@ -219,12 +224,13 @@ WORDINGS = (
         rf"{_I} work(?:ed|ing)?(?: (?:part[- ]time|full[- ]time|freelance))? as (?:an? )?{_WHAT}",
         rf"{_MY} (?:job|profession|occupation) is (?:an? )?{_PROFESSION}",
         rf"{_I} (?:run|own) (?:an? )?{_BUSINESS}",
+        rf"{_I} teach {_WHAT}",
         rf"{_AM} (?P<what>retired|unemployed|self-employed)",
         rf"{_VI} (?:là|làm)(?: (?:nghề|một))* {_PROFESSION}",
     ),
     _row(
         "workplace",
-        rf"{_I} work(?: (?:part[- ]time|full[- ]time))? (?:at|for|in) {_WHAT}",
+        rf"{_I} work(?: (?:part[- ]time|full[- ]time|nights|weekends|shifts))? (?:at|for|in) {_WHAT}",
         rf"{_I} work from (?P<what>home.*)",
         rf"{_VI} làm(?: việc)? (?:ở|tại|cho) {_WHAT}",
         refused=_NO_WORKPLACE,
@@ -263,9 +269,9 @@ WORDINGS = (
     ),
     _row(
         "has",
-        rf"{_I}(?: (?:have|own|got))? {_NUMBER} (?:[\w-]+ ){{0,2}}?{_COUNTED}"
+        rf"{_I}(?: (?:have?|own|got))? {_NUMBER} (?:[\w-]+ ){{0,2}}?{_COUNTED}"
         r"(?: (?:named|called|with|who|at home) .*)?",
-        rf"{_VI} (?:có|nuôi) {_NUMBER_VI} (?:đứa |bé |chú )?(?P<what>con (?:gái|trai|mèo|chó)|con|mèo|chó)(?: .*)?",
+        rf"{_VI} (?:có |nuôi )+{_NUMBER_VI} (?:đứa |bé |chú )?(?P<what>con (?:gái|trai|mèo|chó)|con|mèo|chó)(?: .*)?",
         several=True,
         clear=False,
     ),
@@ -294,7 +300,7 @@ WORDINGS = (
         "preference",
         rf"{_I} {_LIKE} {_WHAT}",
         rf"{_I} {_NOT} (?:like|love|enjoy) {_WHAT}",
-        rf"{_I} can['’]?t stand {_WHAT}",
+        rf"{_I} (?:can['’]?t|cannot) stand {_WHAT}",
         rf"{_AM}(?: not)?(?: an?)?(?: (?:big|huge|great))? fan of {_WHAT}",
         rf"{_AM} (?:fond of|into|tired of) {_WHAT}",
         rf"{_VI}(?: {_NOT_VI})? (?:thích|yêu|mê|khoái|ghét) {_WHAT}",
