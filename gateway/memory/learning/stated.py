@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from gateway.base.stems import stem
 from gateway.memory.learning.plain import PlainClause, plain_clauses
 from gateway.memory.learning.wordings import SUBJECT_VI, UNCLEAR, WORDINGS
 
@@ -167,7 +166,7 @@ def _match(said: str, quote: str) -> StatedFact | None:
 
 def _key(name: str, value: str) -> str:
     """A key with its value, "" when that has no Latin letters: "has: dog" for one dog and several."""
-    slug = stem(value) if name == "has" and value.isascii() else _slug(_HEAD.sub("", value))
+    slug = value.removesuffix("s") if name == "has" and value.isascii() else _slug(_HEAD.sub("", value))
     return f"{name}: {slug}" if slug else ""
 
 
