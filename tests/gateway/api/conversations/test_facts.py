@@ -57,7 +57,7 @@ async def test_facts_are_used_in_other_conversations(client: Client, inference: 
     said = await say(client, other, "Where am I?")
     assert said["budget"]["blocks"]["facts"] > 0
     reply = next(call for call in reversed(inference.calls) if call.lane == "interactive")
-    assert "home_city: Lives in Huế." in text_of(reply)
+    assert "home_city: The user lives in Huế." in text_of(reply)
 
 
 async def test_corrected_forgotten_restored(client: Client) -> None:
