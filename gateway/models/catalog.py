@@ -48,6 +48,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summary_prompt_tokens: int = 0
     # Summarize conversations in prompts of their own, for models that do not follow an instruction within a chat.
     summaries_apart: bool = False
+    # Ask the model for facts and task changes beside those that code finds.
+    memory_proposals: bool = True
     # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.
     reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
 

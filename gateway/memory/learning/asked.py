@@ -71,7 +71,7 @@ _PAST = {
     "took": "take", "taken": "take", "brought": "bring", "got": "get", "sold": "sell", "met": "meet",
     "gave": "give", "told": "tell", "found": "find", "built": "build", "fed": "feed", "rang": "ring", "ran": "run",
 }  # fmt: skip
-_OBJECT = r"(?: with| off)? (?P<what>.+)"
+_OBJECT = r"(?: with| off)? (?!from |to |at |in |on |for |about |after |before )(?P<what>.+)"
 _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...]] = {
     "cancelled": (
         r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|(?:i|we) (?:don['’]?t|do not|"
@@ -124,6 +124,11 @@ def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
     return found
 
 
+def is_task(title: str) -> bool:
+    """Whether a title names something to do."""
+    return bool(content(title)) and not _NO_TASK.search(title)
+
+
 def is_asked(quote: str, texts: Sequence[str]) -> bool:
     """Whether code has added the task of a model's quote from one of the users' texts."""
     wanted = " ".join(quote.split()).casefold()
@@ -136,7 +141,7 @@ def _added(said: str) -> str:
         match = pattern.fullmatch(_TRAILING.sub("", said))
         if match:
             what = _TRAILING.sub("", match["what"].partition(": ")[0])
-            if content(what) and not _NO_TASK.search(what) and len(what.split()) <= _MOST_WORDS:
+            if is_task(what) and len(what.split()) <= _MOST_WORDS:
                 return what[:1].upper() + what[1:]
     return ""
 
@@ -146,7 +151,7 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
     for state, patterns in _STATES:
         for pattern in patterns:
             match = pattern.fullmatch(plain)
-            if match is None:
+            if match is None or not content(match["what"]):
                 continue
             refused = _FOR_NOW if state == "cancelled" else _NOT_YET
             if refused.search(plain) or (state != "cancelled" and NEGATION.search(plain)):

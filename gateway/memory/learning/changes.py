@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gateway.memory.learning.asked import Change
+from gateway.memory.learning.asked import Change, is_task
 from gateway.memory.learning.entailment import content, state_follows, task_follows
 from gateway.memory.learning.statements import quoted_statement
 from gateway.store.memory.messages import StoredMessage
@@ -56,7 +56,7 @@ def accept(
         if not adds and (tasks[change.id].message or 0) >= source.seq:
             continue  # it has changed since
         if adds:
-            if not change.title.strip() or not task_follows(change.title, said):
+            if not is_task(change.title) or not task_follows(change.title, said):
                 continue
             if change.op == "add_item" and tasks[change.id].level != "task":
                 continue

@@ -28,8 +28,8 @@ _EDGES = " ,;:–—.!?…"
 _MOST_CHARACTERS = 4_000
 # Text that somebody works on or plays with. A letter may be a task, but facts in it are not the writer's.
 _OTHERS_TEXT = re.compile(
-    r"\b(?:translat\w+|proofread\w*|rephrase|paraphrase|rewrite|role-?play\w*|pretend\w*|imagine|suppose|act as|"
-    r"let['’]?s (?:say|play|pretend)|just kidding|jk|"
+    r"\b(?:translat(?:e|ed|es|ing|ions?)|proofread\w*|rephrase|paraphrase|rewrite|role-?play\w*|pretend\w*|imagine|"
+    r"suppose|act as|let['’]?s (?:say|play|pretend)|just kidding|jk|"
     r"(?:correct|fix|check|edit) (?:my|this|the|these) (?:grammar|spelling|sentences?|text|english|email)|"
     r"dịch|viết lại|sửa (?:câu|lỗi chính tả)|đóng vai|tưởng tượng|giả sử|giả vờ|đùa)\b|"
     rf"\byou(?:['’]re| are| play) (?:an? |the )?(?-i:[{UPPER}])|"
@@ -37,7 +37,8 @@ _OTHERS_TEXT = re.compile(
     re.I,
 )
 _FICTION = re.compile(
-    r"\b(?:grammar|lyrics|songs?|poem|verse|chorus|character|story|novel|letter|essay|dialogue|monologue|example|e\.g|"
+    r"\b(?:grammar|lyrics|songs?|poem|verse|chorus|character|story|novel|letter|essay|"
+    r"dialogue|monologue|scene|scenario|persona|fictional|avatar|example|e\.g|"
     r"bài hát|lời bài|câu chuyện|truyện|ví dụ|đoạn văn|bài văn)\b",
     re.I,
 )
@@ -118,8 +119,9 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
         introduced = clause.lstrip().startswith(":") and not _introduces(before)
         if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
             return
-        if not _ASKS_ANYWHERE.search(clause):
-            yield PlainClause(clause.strip(_EDGES), polite, at > 0)
+        said = clause.strip(_EDGES)
+        if said and not _ASKS_ANYWHERE.search(clause):
+            yield PlainClause(said, polite, at > 0)
 
 
 def _introduces(head: str) -> bool:

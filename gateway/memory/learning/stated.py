@@ -13,12 +13,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from gateway.base.stems import stem
 from gateway.memory.learning.plain import PlainClause, plain_clauses
 from gateway.memory.learning.wordings import SUBJECT_VI, UNCLEAR, WORDINGS
 
 _MOST_WORDS = 24
 _MOST_SLUG = 40
+_MOST_KEY = 60
 _LEADING = re.compile(
     r"^(?:\W|(?:hi|hello|hey|there|ok|okay|so|well|btw|fyi|ps|also|actually|oh|ah|yes|no|nah|yeah|yep|right|and|but|because|since|sorry|"
     r"i mean|by the way|for context|just so you know|note that|remember that|honestly|tbh|as you know|thanks|great|"
@@ -51,19 +51,23 @@ _HEAD = re.compile(
     r"hơn|nhất|lắm|quá|từ|ở)\b.*$|\s+(?:any ?more|any longer|nữa)$",
     re.I,
 )
+# The writer in a text, for which a name is put at last: in English, and in Vietnamese.
+_EN, _VI = "\ue000", "\ue001"
 _THIRD = (
-    (re.compile(r"^(?:i['’]?m|i am|we['’]?re|we are)\b", re.I), "is"),
-    (re.compile(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b(?! been)", re.I), "has"),
-    (re.compile(r"^(?:i|we)(?:['’]?ve)?(?=\s)|^(?:my|our|nhà mình|mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), ""),
-    (re.compile(rf"^{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), ""),
+    (re.compile(r"^(?:i['’]?m|i am|we['’]?re|we are)\b", re.I), f"{_EN} is"),
+    (re.compile(r"^(?:i['’]?ve been)\b", re.I), f"{_EN} has been"),
+    (re.compile(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b", re.I), f"{_EN} has"),
+    (re.compile(r"^(?:i|we)(?:['’]?ve)?(?=\s)", re.I), _EN),
+    (re.compile(r"^(?:my|our)\b", re.I), f"{_EN}'s"),
     (re.compile(r"\b(?:my|our)\b", re.I), "their"),
-    (re.compile(r"\bme\b", re.I), "them"),
-    (re.compile(r"\s+(?:mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), ""),
+    (re.compile(r"\bme\b", re.I), _EN),
     (re.compile(r"\b(?:don['’]?t|do not)\b", re.I), "does not"),
+    (re.compile(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), rf"\1{_VI}"),
+    (re.compile(r"\b(?:mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), _VI),
 )
 _INFLECTED = re.compile(
-    r"^\W*((?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|absolutely|"
-    r"totally|mainly)\s+)*)(live|reside|work|run|own|study|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|"
+    rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|"
+    r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|"
     r"dislike|despise|detest|loathe|eat|drink|come|have)\b",
     re.I,
 )
@@ -82,11 +86,8 @@ class StatedFact(Struct, frozen=True):
 def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
     """What a user's message states about its writer; with several speakers, facts name theirs."""
     found: list[StatedFact] = []
-    greeted, subject, last = (
-        False,
-        "",
-        None,
-    )  # of the sentence, and its last fact of a kind that may go on as a list
+    greeted = False
+    subject, last = "", None  # of the sentence, and its last fact of a kind that may go on as a list
     clauses = list(plain_clauses(text))
     for at, clause in enumerate(clauses):
         said = _LEADING.sub("", _TRAILING.sub("", clause.text))
@@ -111,7 +112,7 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
             subject = begins["vi"] or "I"
         last = fact if fact.key.partition(":")[0] in _LISTED and not fact.denied else None
         found.append(fact)
-    return [_of(fact, speaker) for fact in found if fact.key] if speaker else found
+    return [_named(fact, speaker) for fact in found if fact.key]
 
 
 def is_stated(quote: str, texts: Sequence[str]) -> bool:
@@ -167,7 +168,7 @@ def _match(said: str, quote: str) -> StatedFact | None:
 
 def _key(name: str, value: str) -> str:
     """A key with its value, "" when that has no Latin letters: "has: dog" for one dog and several."""
-    slug = stem(value) if name == "has" and value.isascii() else _slug(_HEAD.sub("", value))
+    slug = value.removesuffix("s") if name == "has" and value.isascii() else _slug(_HEAD.sub("", value))
     return f"{name}: {slug}" if slug else ""
 
 
@@ -182,19 +183,23 @@ def _slug(text: str) -> str:
 
 
 def _third_person(said: str) -> str:
-    """The clause without its subject: "Lives in Huế." """
+    """The clause with a place for the writer's name as its subject."""
     text = _LEADING.sub("", said)
     for pattern, told in _THIRD:
         text = pattern.sub(told, text)
-    text = _INFLECTED.sub(lambda found: found[1] + _inflected(found[2]), text.strip())
-    return f"{text[:1].upper()}{text[1:]}."
+    return _INFLECTED.sub(lambda found: found[1] + _inflected(found[2]), text) + "."
 
 
 def _inflected(verb: str) -> str:
     return {"have": "has", "study": "studies"}.get(verb.lower(), f"{verb}s")
 
 
-def _of(fact: StatedFact, speaker: str) -> StatedFact:
+def _named(fact: StatedFact, speaker: str) -> StatedFact:
+    text = fact.text.replace(_EN, speaker or "the user").replace(_VI, speaker or "người dùng")
+    text = text[:1].upper() + text[1:]
+    if not speaker:
+        return msgspec.structs.replace(fact, text=text)
     name, _, value = fact.key.partition(": ")
-    value = "_".join(filter(None, (_slug(speaker), value)))[: 2 * _MOST_SLUG - 20]
-    return msgspec.structs.replace(fact, key=f"{name}: {value}", text=f"{speaker}: {fact.text}")
+    value = "_".join(filter(None, (_slug(speaker), value)))[:_MOST_KEY]
+    text = text if text.startswith(speaker) else f"{speaker}: {text}"
+    return msgspec.structs.replace(fact, key=f"{name}: {value}", text=text)

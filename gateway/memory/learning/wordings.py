@@ -83,12 +83,13 @@ _LIKE = r"(?:like|love|enjoy|adore|prefer|hate|dislike|despise|detest|loathe)"
 # Values that speak of the conversation, of somebody else, or of nothing in particular.
 TALK = re.compile(
     r"\b(?:you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
-    r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|điều|hắn)\b|"
-    r"^(?:the (?:first|second|third|last|next|one|way|idea|other|latter|former|new|same)|not|so|too|as|if|to be|like|"
+    r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|điều|hắn|thì|"
+    r"the (?:first|second|third|last|next|one|way|idea|other|latter|former|new|same))\b|"
+    r"^(?:not|so|too|as|if|to be|like|"
     r"my life|one|both|all|another|more|fear|hope|peace|hell|denial|một (?:cái|chút)|được|là|cho|có|phải)\b",
     re.I,
 )
-UNCLEAR = re.compile(rf"\bi\b|{TALK.pattern}", re.I)
+UNCLEAR = re.compile(rf"\b(?:i|mình|tôi|tớ)\b|{TALK.pattern}", re.I)
 _NO_PLACE = re.compile(
     r"^(?:my|our|your|sin|constant|dreams?|night|pain|interesting|\d|linux|windows|mac\w*|neo?vim|vim|emacs|vs ?code|"
     r"react|vue|angular|svelte|rust|go|golang|python|java\w*|typescript|kotlin|swift|postgres\w*|mysql|sqlite|docker|"
@@ -154,7 +155,7 @@ WORDINGS = (
     ),
     _row(
         "home_city",
-        rf"{_I} (?:live|reside)(?: (?:alone|together|abroad))? (?:in|near|(?:just )?outside|close to) {_WHAT}",
+        rf"{_I} (?:live|reside)(?: (?:alone|together|by myself|with .+?))? (?:in|near|(?:just )?outside) {_WHAT}",
         rf"{_AM} (?:based|living|located) (?:in|near|outside) {_WHAT}",
         rf"{_I} (?:moved|relocated)(?: (?:house|back|over|away|again|here))*(?: from .+?)? to {_WHAT}",
         rf"{_MY} (?:home|house|flat|apartment|place) is (?:now )?(?:in|near) {_WHAT}",
@@ -178,7 +179,11 @@ WORDINGS = (
         rf"sinh nhật(?: của)? {SUBJECT_VI}(?: (?:là|vào|ngày|rơi))* (?P<what>.*\d.*)",
         rf"{_VI} sinh ngày (?P<what>\d.*)",
     ),
-    _row("birth_year", r"i was born in (?P<what>(?:\w+ )?\d{4})", rf"{_VI} sinh năm (?P<what>\d{{4}})"),
+    _row(
+        "birth_year",
+        rf"i was born in (?P<what>(?:\w+ )?\d{{4}})(?: in {_CAPITAL}.*)?",
+        rf"{_VI} sinh năm (?P<what>\d{{4}})",
+    ),
     _row(
         "birthplace",
         rf"i was born(?: and (?:raised|grew up))? in {_PROPER}(?: .*)?",
@@ -214,7 +219,8 @@ WORDINGS = (
     _row(
         "health",
         rf"{_I}(?: (?:have|got|suffer from))* (?:an? )?{_ILLNESS}",
-        rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left-handed|hard of hearing)",
+        rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left-handed|"
+        r"hard of hearing|(?:deaf|blind) in (?:one|my left|my right) (?:ear|eye))",
         rf"{_VI}(?: bị)? (?:bệnh )?{_ILLNESS}",
         several=True,
     ),
@@ -295,12 +301,15 @@ WORDINGS = (
         several=True,
     ),
     _row("hobby", rf"{_I} play {_GAME}", rf"{_VI} (?:chơi|đánh) {_GAME}", several=True),
-    _row("marital_status", rf"{_AM} (?P<what>married|divorced|widowed|engaged|single)(?: (?:to|with) .*)?"),
+    _row(
+        "marital_status",
+        rf"{_AM} (?P<what>married|divorced|widowed|engaged|single)(?: (?:to|with) (?!my).*)?",
+    ),
     _row(
         "preference",
         rf"{_I} {_LIKE} {_WHAT}",
         rf"{_I} {_NOT} (?:like|love|enjoy) {_WHAT}",
-        rf"{_I} (?:can['’]?t|cannot) stand {_WHAT}",
+        rf"{_I} (?:can['’]?t|cannot) stand (?!up|still|here|on|in|at|next)(?P<what>.+)",
         rf"{_AM}(?: not)?(?: an?)?(?: (?:big|huge|great))? fan of {_WHAT}",
         rf"{_AM} (?:fond of|into|tired of) {_WHAT}",
         rf"{_VI}(?: {_NOT_VI})? (?:thích|yêu|mê|khoái|ghét) {_WHAT}",

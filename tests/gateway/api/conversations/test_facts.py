@@ -57,7 +57,64 @@ async def test_facts_are_used_in_other_conversations(client: Client, inference: 
     said = await say(client, other, "Where am I?")
     assert said["budget"]["blocks"]["facts"] > 0
     reply = next(call for call in reversed(inference.calls) if call.lane == "interactive")
-    assert "home_city: Lives in Huế." in text_of(reply)
+    assert "home_city: The user lives in Huế." in text_of(reply)
+
+
+async def known(client: Client) -> dict[str, str]:
+    return {each["key"]: each["text"] for each in (await client.get("/v1/facts")).json()["data"]}
+
+
+async def test_plain_statements_need_no_model(client: Client, inference: ScriptedInference) -> None:
+    """They are there with the message that states them, and later messages correct and deny them."""
+    inference.script = lambda call: ["[]" if call.lane == "background" else "I see."]
+    name = await start(client)
+    await say(
+        client, name, "My name is Linh, I live in Rome and I'm allergic to peanuts. Remind me to pay rent."
+    )
+    assert await known(client) == {
+        "name": "The user's name is Linh.",
+        "home_city": "The user lives in Rome.",
+        "allergy: peanuts": "The user is allergic to peanuts.",
+    }
+    prompt = text_of([call for call in inference.calls if call.lane == "interactive"][-1])
+    assert "The user lives in Rome." in prompt and "Pay rent" in prompt
+    await say(client, name, "I moved to Turin. Paid the rent!")
+    await say(client, await start(client), "I'm not allergic to peanuts after all")
+    assert await known(client) == {
+        "name": "The user's name is Linh.",
+        "home_city": "The user moved to Turin.",
+    }
+    [task] = (await client.get("/v1/tasks?day=today")).json()["data"]
+    assert (task["title"], task["state"]) == ("Pay rent", "done")
+
+
+async def test_what_failed_or_the_assistant_said_states_nothing(client: Client) -> None:
+    name = await start(client)
+    await say(client, name, "I live in Turin", failed=True, reply=False)
+    await say(client, name, "I live in Turin", role="assistant", reply=False)
+    assert await known(client) == {}
+
+
+async def test_speakers_have_facts_of_their_own(client: Client) -> None:
+    name = await start(client, kind="channel")
+    await say(client, name, "I live in Turin", speaker="Ann", reply=False)
+    await say(client, name, "I live in Rome", speaker="Bob", reply=False)
+    await say(client, name, "Remind me to pay rent", speaker="Bob", reply=False)
+    assert await known(client) == {
+        "home_city: ann": "Ann lives in Turin.",
+        "home_city: bob": "Bob lives in Rome.",
+    }
+    assert (await client.get("/v1/tasks")).json()["data"] == []
+
+
+async def test_nothing_is_noted_where_learning_is_off(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    off = changed(settings, "memory", facts=False, tasks=False)
+    async with in_process(off, inference) as client:
+        await say(client, await start(client), "I live in Turin. Remind me to pay rent.", reply=False)
+        assert await known(client) == {}
+        assert (await client.get("/v1/tasks")).json()["data"] == []
 
 
 async def test_corrected_forgotten_restored(client: Client) -> None:

@@ -14,17 +14,21 @@ from gateway.store.memory.tasks import Task
 STATED = [
     (
         "My name is Linh, I live in Huế and I'm allergic to peanuts",
-        ["name: Name is Linh.", "home_city: Lives in Huế.", "allergy: peanuts: Is allergic to peanuts."],
+        [
+            "name: The user's name is Linh.",
+            "home_city: The user lives in Huế.",
+            "allergy: peanuts: The user is allergic to peanuts.",
+        ],
     ),
-    ("I live in Leeds and work as a nurse", ["home_city: Lives in Leeds.", "job: Works as a nurse."]),
+    ("I live in Leeds and work as a nurse", ["home_city: The user lives in Leeds.", "job: The user works as a nurse."]),
     ("im allergic 2 peanuts, shrimp and milk", [
-        "allergy: peanuts: Is allergic 2 peanuts.", "allergy: shrimp: Is allergic 2 shrimp.",
-        "allergy: milk: Is allergic 2 milk.",
+        "allergy: peanuts: The user is allergic 2 peanuts.", "allergy: shrimp: The user is allergic 2 shrimp.",
+        "allergy: milk: The user is allergic 2 milk.",
     ]),
-    ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: Is allergic to nuts."]),
-    ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái tên An."]),
+    ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
+    ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
     ("I live in Huế, don't I?", []),
-    ("I live in Rome.\nMy boss wrote:\nI live in Zurich.", ["home_city: Lives in Rome."]),
+    ("I live in Rome.\nMy boss wrote:\nI live in Zurich.", ["home_city: The user lives in Rome."]),
     ("Let's pretend. I am a pilot and live in Tokyo.", []),
     ("*draws her sword* I live in Whiterun.", []),
     ("I live in a dream\nI love the rain\nI hate the sun", []),  # verse
@@ -51,7 +55,7 @@ def test_a_denial_names_the_fact_that_it_ends(text: str, denied: tuple[str, str]
 
 def test_facts_of_several_speakers_are_apart() -> None:
     [ann], [bob] = stated_facts("I live in Huế", "Ann"), stated_facts("I live in Rome", "Bob")
-    assert (ann.key, ann.text) == ("home_city: ann", "Ann: Lives in Huế.")
+    assert (ann.key, ann.text) == ("home_city: ann", "Ann lives in Huế.")
     assert bob.key == "home_city: bob"
 
 
