@@ -43,7 +43,12 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
         asked = convert(_form_fields(body), AskRequest, strict=False)
     else:
         asked = AskRequest(_text(body, parameters))
-    question = asked.question.strip()
+    return replace(asked, question=checked_question(asked.question, max_question_bytes))
+
+
+def checked_question(text: str, max_question_bytes: int) -> str:
+    """The stripped question. Raises InvalidRequestError for an empty one, TooLargeError."""
+    question = text.strip()
     if not question:
         raise InvalidRequestError("the question is empty", param="question", code="empty_question")
     size = len(question.encode("utf-8", "surrogatepass"))
@@ -53,7 +58,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
             param="question",
             details={"bytes": size, "limit": max_question_bytes},
         )
-    return replace(asked, question=question)
+    return question
 
 
 def _is_form(body: bytes) -> bool:

@@ -76,6 +76,12 @@ def anthropic_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": request_id}
 
 
+def mcp_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
+    """A JSON-RPC error. -32000 is the code of a server's own errors."""
+    data = {"code": error.code, "request_id": request_id}
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": error.message, "data": data}}
+
+
 @dataclass(frozen=True)
 class Dialect:
     """``envelope`` makes the body of an error; ``id_header`` is another header for the request id."""
@@ -87,12 +93,15 @@ class Dialect:
 OPENAI = Dialect()
 OLLAMA = Dialect(ollama_envelope)
 ANTHROPIC = Dialect(anthropic_envelope, id_header="request-id")
+MCP = Dialect(mcp_envelope)
 
 
 def dialect_of(path: str) -> Dialect:
     """The dialect of a path, known or unknown; OpenAI's is the default."""
     if path.startswith("/api/"):
         return OLLAMA
+    if path == "/mcp":
+        return MCP
     return ANTHROPIC if path.startswith("/v1/messages") else OPENAI
 
 

@@ -1,0 +1,61 @@
+"""An MCP server on standard input and output that passes every call to the running server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+
+from gateway.api.mcp.server import Context, failed, listed, make_server
+from gateway.api.mcp.tools import offered
+from gateway.base.errors import HearthError
+from gateway.cli.common.client import ServerOptions
+
+_VERSION = "2026-07-28"  # without a handshake: one request a call
+# Between two parts of a reply: the server sends something every 15 s.
+_TIMEOUT = httpx2.Timeout(60.0, connect=5.0)
+
+
+async def serve(server: ServerOptions) -> None:
+    """Serve until standard input ends."""
+
+    async def on_list(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        """The server's tools. Without a server, those that read: an editor may ask for the list only once."""
+        try:
+            async with _connected(server) as client:
+                return await client.list_tools()
+        except (HearthError, MCPError):
+            return listed(offered(write=False))
+
+    async def on_call(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            await context.session.report_progress(progress, total, message)
+
+        try:
+            async with _connected(server) as client:
+                return await client.call_tool(params.name, params.arguments, progress_callback=on_progress)
+        except HearthError as error:
+            return failed(error.message)
+        except MCPError as error:
+            return failed(error.error.message)
+
+    stdio = make_server(on_list, on_call)
+    async with stdio_server() as (read, write):
+        await stdio.run(read, write, stdio.create_initialization_options())
+
+
+@asynccontextmanager
+async def _connected(server: ServerOptions) -> AsyncIterator[Client]:
+    """A client of the running server. Raises HearthError."""
+    found = server.connect()
+    headers = {"Authorization": f"Bearer {found.key}"} if found.key else {}
+    async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http, Client(
+        streamable_http_client(f"{found.url}/mcp", http_client=http), mode=_VERSION, cache=None
+    ) as client:
+        yield client
