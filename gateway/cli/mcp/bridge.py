@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import httpx2
 from mcp import Client
@@ -15,7 +15,9 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from gateway.api.mcp.server import Context, failed, listed, make_server
 from gateway.api.mcp.tools import offered
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import ServerOptions
+from gateway.cli.common.client import ServerOptions, network_errors
+
+T = TypeVar("T")
 
 _VERSION = "2026-07-28"  # without a handshake: one request a call
 # Between two parts of a reply: the server sends something every 15 s.
@@ -28,9 +30,8 @@ async def serve(server: ServerOptions) -> None:
     async def on_list(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """The server's tools. Without a server, those that read: an editor may ask for the list only once."""
         try:
-            async with _connected(server) as client:
-                return await client.list_tools()
-        except (HearthError, MCPError):
+            return await _forward(server, lambda client: client.list_tools())
+        except HearthError:
             return listed(offered(write=False))
 
     async def on_call(context: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -38,24 +39,45 @@ async def serve(server: ServerOptions) -> None:
             await context.session.report_progress(progress, total, message)
 
         try:
-            async with _connected(server) as client:
-                return await client.call_tool(params.name, params.arguments, progress_callback=on_progress)
+            return await _forward(
+                server,
+                lambda client: client.call_tool(params.name, params.arguments, progress_callback=on_progress),
+            )
         except HearthError as error:
             return failed(error.message)
-        except MCPError as error:
-            return failed(error.error.message)
 
     stdio = make_server(on_list, on_call)
     async with stdio_server() as (read, write):
         await stdio.run(read, write, stdio.create_initialization_options())
 
 
-@asynccontextmanager
-async def _connected(server: ServerOptions) -> AsyncIterator[Client]:
-    """A client of the running server. Raises HearthError."""
+async def _forward(server: ServerOptions, call: Callable[[Client], Awaitable[T]]) -> T:
+    """The running server's reply. Cancelling this closes the connection, which ends the work. Raises HearthError."""
     found = server.connect()
     headers = {"Authorization": f"Bearer {found.key}"} if found.key else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http, Client(
-        streamable_http_client(f"{found.url}/mcp", http_client=http), mode=_VERSION, cache=None
-    ) as client:
-        yield client
+    try:
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http,
+            Client(
+                streamable_http_client(f"{found.url}/mcp", http_client=http, max_sse_event_size=None),
+                mode=_VERSION,
+                cache=None,
+            ) as client,
+        ):
+            return await call(client)
+    except ExceptionGroup as group:
+        with network_errors(found.url):
+            raise _error(group) from None
+    raise AssertionError("nothing above suppresses an error")
+
+
+def _error(error: Exception) -> Exception:
+    """The error in the package's groups of one."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, MCPError):
+        return error
+    details = error.error.data
+    remedy = "; give `hearth mcp` a key with HEARTH_API_KEY or --key"
+    unauthorized = isinstance(details, dict) and details.get("code") == "unauthorized"
+    return HearthError(error.error.message + (remedy if unauthorized else ""))
