@@ -77,9 +77,10 @@ def anthropic_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
 
 
 def mcp_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
-    """A JSON-RPC error. -32000 is the code of a server's own errors."""
+    """A JSON-RPC error. -32700 is its code of a message that cannot be parsed, -32000 that of a server's own errors."""
+    number = -32700 if error.code in ("invalid_json", "too_deep") else -32000
     data = {"code": error.code, "request_id": request_id}
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": error.message, "data": data}}
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": number, "message": error.message, "data": data}}
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from starlette.types import Message, Receive, Scope, Send
 from gateway.api.mcp.server import Context, failed, listed, make_server
 from gateway.api.mcp.tool import Tool
 from gateway.api.mcp.tools import offered
+from gateway.api.parsing.fields import decode_object
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import known_error
 from gateway.base.aio import stop
@@ -37,13 +38,6 @@ from gateway.base.errors import NotFoundError
 _SESSION = "mcp-session-id"
 # The guard has checked them already, by hearth's own settings.
 _NO_CHECKS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-
-
-class _Envelope(msgspec.Struct):
-    """The parts of a message that matter here; the package checks it all."""
-
-    method: str
-    params: Any = None
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -65,12 +59,10 @@ class McpReply:
         self._body = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            message = msgspec.json.decode(self._body, type=_Envelope)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            message = _Envelope("")
-        if message.method == "notifications/cancelled" and isinstance(message.params, dict):
-            self._cancel(message.params.get("requestId"))
+        message = decode_object(self._body)  # the package checks the rest
+        method, params = message.get("method"), message.get("params")
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            self._cancel(params.get("requestId"))
         manager = StreamableHTTPSessionManager(
             _SERVER,
             stateless=True,
@@ -83,7 +75,7 @@ class McpReply:
             return {"type": "http.request", "body": unread.pop()} if unread else await receive()
 
         async def sent(part: Message) -> None:
-            if part["type"] == "http.response.start" and message.method == "initialize":
+            if part["type"] == "http.response.start" and method == "initialize":
                 MutableHeaders(scope=part)[_SESSION] = secrets.token_hex(16)
             await send(part)
 
