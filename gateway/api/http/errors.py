@@ -25,6 +25,8 @@ _ANTHROPIC_TYPES = {
     503: "overloaded_error",
     504: "timeout_error",
 }
+# Of JSON-RPC.
+_PARSE_ERROR, OWN_ERROR = -32700, -32000
 
 
 class RequestTimeoutError(HearthError):
@@ -77,8 +79,8 @@ def anthropic_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
 
 
 def mcp_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
-    """A JSON-RPC error. -32700 is its code of a message that cannot be parsed, -32000 that of a server's own errors."""
-    number = -32700 if error.code in ("invalid_json", "too_deep") else -32000
+    """A JSON-RPC error."""
+    number = _PARSE_ERROR if error.code in ("invalid_json", "too_deep") else OWN_ERROR
     data = {"code": error.code, "request_id": request_id}
     return {"jsonrpc": "2.0", "id": None, "error": {"code": number, "message": error.message, "data": data}}
 

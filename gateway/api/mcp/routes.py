@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import Any
 
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.mcp.tool import MISSING
@@ -22,4 +21,5 @@ async def serve(request: ApiRequest) -> object:
     return transport.McpReply(request, await request.body())
 
 
-ENDPOINTS = (Endpoint("POST", "/mcp", serve, "user", (JSON,), dict[str, Any], dict[str, Any]),)
+# The protocol describes its own messages.
+ENDPOINTS = (Endpoint("POST", "/mcp", serve, "user", (JSON,), described=False),)

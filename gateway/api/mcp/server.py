@@ -18,7 +18,7 @@ from mcp_types import (
 from mcp_types import Tool as Described
 
 from gateway import __version__
-from gateway.api.mcp.tool import Tool, schema_of
+from gateway.api.mcp.tool import OfferedTool, schema_of
 
 Context = ServerRequestContext[Any, Any]
 
@@ -43,7 +43,7 @@ def make_server(
     )
 
 
-def listed(tools: list[Tool]) -> ListToolsResult:
+def listed(tools: list[OfferedTool]) -> ListToolsResult:
     return ListToolsResult(tools=[_described(tool) for tool in tools])
 
 
@@ -52,7 +52,7 @@ def failed(message: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
-def _described(tool: Tool) -> Described:
+def _described(tool: OfferedTool) -> Described:
     return Described(
         name=tool.name,
         title=tool.title,

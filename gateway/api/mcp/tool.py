@@ -24,7 +24,7 @@ def as_json(result: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Tool:
+class OfferedTool:
     """``run`` works for the owner of the request; its docstring describes the tool to models.
 
     ``text`` makes the form of a result for models that read no structured content.

@@ -11,13 +11,13 @@ from gateway.api.conversations.facts import FactQuery, NewFactBody
 from gateway.api.conversations.replies import FactPage, FactReply, TaskPage, TaskReply
 from gateway.api.conversations.search import SearchPage, SearchQuery
 from gateway.api.conversations.tasks import NewTaskBody, TaskQuery
-from gateway.api.mcp.tool import Progress, Tool
+from gateway.api.mcp.tool import OfferedTool, Progress
 from gateway.api.mcp.wiki import (
     PagePart,
     PageQuery,
-    Question,
     WikiHits,
     WikiQuery,
+    WikiQuestion,
     answer_text,
     ask_wiki,
     part_text,
@@ -60,16 +60,16 @@ async def add_task(request: ApiRequest, given: NewTaskBody, progress: Progress) 
 
 
 TOOLS = (
-    Tool("Ask the wiki", Question, AskResult, ask_wiki, answer_text),
-    Tool("Search the wiki", WikiQuery, WikiHits, search_wiki),
-    Tool("Read a wiki page", PageQuery, PagePart, read_page, part_text),
-    Tool("Facts about the user", FactQuery, FactPage, facts),
-    Tool("Tasks of the user", TaskQuery, TaskPage, tasks),
-    Tool("Search conversations", SearchQuery, SearchPage, conversations_search),
-    Tool("Remember a fact", NewFactBody, FactReply, remember, writes=True),
-    Tool("Add a task", NewTaskBody, TaskReply, add_task, writes=True),
+    OfferedTool("Ask the wiki", WikiQuestion, AskResult, ask_wiki, answer_text),
+    OfferedTool("Search the wiki", WikiQuery, WikiHits, search_wiki),
+    OfferedTool("Read a wiki page", PageQuery, PagePart, read_page, part_text),
+    OfferedTool("Facts about the user", FactQuery, FactPage, facts),
+    OfferedTool("Tasks of the user", TaskQuery, TaskPage, tasks),
+    OfferedTool("Search conversations", SearchQuery, SearchPage, conversations_search),
+    OfferedTool("Remember a fact", NewFactBody, FactReply, remember, writes=True),
+    OfferedTool("Add a task", NewTaskBody, TaskReply, add_task, writes=True),
 )
 
 
-def offered(*, write: bool) -> list[Tool]:
+def offered(*, write: bool) -> list[OfferedTool]:
     return [tool for tool in TOOLS if write or not tool.writes]

@@ -27,7 +27,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.api.mcp.server import Context, failed, listed, make_server
-from gateway.api.mcp.tool import Tool
+from gateway.api.mcp.tool import OfferedTool
 from gateway.api.mcp.tools import offered
 from gateway.api.parsing.fields import decode_object
 from gateway.api.services import ApiRequest
@@ -122,7 +122,7 @@ async def _call(context: Context, params: CallToolRequestParams) -> CallToolResu
     return _result(tool, task, request.id)
 
 
-def _result(tool: Tool, task: asyncio.Task[Any], request_id: str) -> CallToolResult:
+def _result(tool: OfferedTool, task: asyncio.Task[Any], request_id: str) -> CallToolResult:
     if task.cancelled():
         return failed("the call was cancelled")
     error = task.exception()
@@ -139,7 +139,7 @@ def _request(context: Context) -> ApiRequest:
     return ApiRequest(context.request.scope)
 
 
-def _offered(request: ApiRequest) -> list[Tool]:
+def _offered(request: ApiRequest) -> list[OfferedTool]:
     return offered(write=request.services.settings.mcp.write)
 
 

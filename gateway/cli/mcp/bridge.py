@@ -12,6 +12,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 
+from gateway.api.http.errors import OWN_ERROR
 from gateway.api.mcp.server import Context, failed, listed, make_server
 from gateway.api.mcp.tools import offered
 from gateway.base.errors import HearthError
@@ -30,7 +31,8 @@ async def serve(server: ServerOptions) -> None:
     async def on_list(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """The server's tools. Without a server, those that read: an editor may ask for the list only once."""
         try:
-            return await _forward(server, lambda client: client.list_tools())
+            cursor = params.cursor if params is not None else None
+            return await _forward(server, lambda client: client.list_tools(cursor=cursor))
         except HearthError:
             return listed(offered(write=False))
 
@@ -75,7 +77,7 @@ def _error(error: Exception) -> Exception:
     """The error in the package's groups of one."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    if not isinstance(error, MCPError):
+    if not isinstance(error, MCPError) or error.code != OWN_ERROR:
         return error
     details = error.error.data
     remedy = "; give `hearth mcp` a key with HEARTH_API_KEY or --key"

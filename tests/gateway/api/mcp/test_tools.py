@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
@@ -19,8 +20,8 @@ from tests.gateway.api.conftest import LiveServer, changed, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
 
-Mode = Literal["auto", "legacy"]
-BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"])
+Mode = Literal["auto", "legacy", "stdio"]
+EVERY = pytest.mark.parametrize("mode", ["auto", "legacy", "stdio"])
 READING = ["ask_wiki", "search_wiki", "read_page", "facts", "tasks", "conversations_search"]
 
 
@@ -32,6 +33,12 @@ def settings(settings: Settings) -> Settings:
 
 @asynccontextmanager
 async def connected(server: LiveServer, mode: Mode = "auto", key: str = "") -> AsyncIterator[Client]:
+    """A client over HTTP of the newest version or an older one, or over ``hearth mcp``."""
+    if mode == "stdio":
+        command = ["-m", "gateway.cli.main", "mcp", "--url", server.url]
+        async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
+            yield client
+        return
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
@@ -60,10 +67,10 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     return text_of(result)
 
 
-@BOTH
+@EVERY
 async def test_tools_describe_themselves(server: LiveServer, mode: Mode) -> None:
     async with connected(server, mode) as client:
-        assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
+        assert client.protocol_version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == READING
         for tool in tools:
@@ -75,7 +82,7 @@ async def test_tools_describe_themselves(server: LiveServer, mode: Mode) -> None
             await client.list_tools(cursor="2")
 
 
-@BOTH
+@EVERY
 async def test_an_answer_comes_with_progress_and_citations(server: LiveServer, mode: Mode) -> None:
     steps: list[tuple[float, str | None]] = []
 
@@ -124,7 +131,7 @@ async def test_the_parts_of_a_page_are_the_page(server: LiveServer) -> None:
         assert f"of {whole['total']}; continue with offset" in text_of(first)
 
 
-@BOTH
+@EVERY
 async def test_mistakes_are_told_to_the_model(server: LiveServer, mode: Mode) -> None:
     async with connected(server, mode) as client:
         assert "`limit`: Expected `int` <= 10" in await refused(client, "search_wiki", query="x", limit=11)
@@ -181,7 +188,7 @@ async def test_owners_see_their_own(settings: Settings, inference: ScriptedInfer
             assert caught.group_contains(MCPError, match="key")
 
 
-@BOTH
+@EVERY
 async def test_a_cancelled_call_ends_its_work(
     server: LiveServer, inference: ScriptedInference, mode: Mode
 ) -> None:
