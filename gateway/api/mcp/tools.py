@@ -15,6 +15,7 @@ from gateway.api.mcp.tool import OfferedTool, Progress
 from gateway.api.mcp.wiki import (
     PagePart,
     PageQuery,
+    WikiAnswer,
     WikiHits,
     WikiQuery,
     WikiQuestion,
@@ -25,7 +26,6 @@ from gateway.api.mcp.wiki import (
     search_wiki,
 )
 from gateway.api.services import ApiRequest
-from gateway.ask.types import AskResult
 
 
 async def facts(request: ApiRequest, asked: FactQuery, progress: Progress) -> Any:
@@ -60,7 +60,7 @@ async def add_task(request: ApiRequest, given: NewTaskBody, progress: Progress) 
 
 
 TOOLS = (
-    OfferedTool("Ask the wiki", WikiQuestion, AskResult, ask_wiki, answer_text),
+    OfferedTool("Ask the wiki", WikiQuestion, WikiAnswer, ask_wiki, answer_text),
     OfferedTool("Search the wiki", WikiQuery, WikiHits, search_wiki),
     OfferedTool("Read a wiki page", PageQuery, PagePart, read_page, part_text),
     OfferedTool("Facts about the user", FactQuery, FactPage, facts),

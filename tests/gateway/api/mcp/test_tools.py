@@ -210,3 +210,16 @@ async def test_many_clients_at_once(server: LiveServer) -> None:
             return str(pages[0]["title"])
 
     assert await asyncio.gather(*map(one, range(30))) == ["Befunge"] * 30
+
+
+async def test_a_server_that_stops_tells_the_open_calls(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    inference.delay = PATIENCE
+    async with live(settings, inference) as server, connected(server) as client:
+        call = asyncio.create_task(client.call_tool("ask_wiki", {"question": "Who created Befunge?"}))
+        await inference.begun.acquire()
+        server.server.stop()
+        result = await call
+    assert result.is_error
+    assert text_of(result).startswith("the server is stopping; try again shortly")
