@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 
 import click
 
@@ -28,4 +30,8 @@ def mcp(server: ServerOptions) -> None:
         server.connect()
     except UnreachableError as error:
         complain(error.message)
+    if sys.stdin.isatty():
+        complain("this waits for messages of an MCP client; docs/mcp.md tells how to add it to one")
+    # The thread that waits for standard input could not be interrupted.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(serve(server))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -115,6 +116,17 @@ def test_hostile_input_gets_only_messages_and_an_end(tmp_path: Path) -> None:
         rest, log = run.communicate(timeout=PATIENCE)  # which closes its input
     assert (run.returncode, rest) == (0, b"")
     assert b"hearth: no server is running on" in log
+
+
+def test_an_interrupt_ends_it_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, *COMMAND, "--data-dir", str(tmp_path / "data")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin is not None and run.stdout is not None
+        run.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        run.stdin.flush()
+        assert json.loads(run.stdout.readline())["result"] == {}
+        run.send_signal(signal.SIGINT)
+        assert run.wait(PATIENCE) == -signal.SIGINT
 
 
 def test_the_extra_is_named_when_it_is_missing() -> None:
