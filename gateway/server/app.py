@@ -25,6 +25,7 @@ from gateway.api.http.endpoint import Endpoint
 from gateway.api.http.errors import on_http_exception
 from gateway.api.http.guard import Guard
 from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
+from gateway.api.mcp import routes as mcp
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
@@ -88,6 +89,7 @@ ENDPOINTS = (
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,
+    *mcp.ENDPOINTS,
     *page.ENDPOINTS,
 )
 

@@ -86,7 +86,7 @@ class GatewayClient:
 
     async def fetch(self, method: str, path: str, body: object = None) -> ServerReply:
         """Request as a coroutine. Cancelling it closes the connection, which cancels the work."""
-        with _network_errors(self.url):
+        with network_errors(self.url):
             async with httpx2.AsyncClient(**self._options(_REPLY_SECONDS)) as http:
                 return _decoded(await http.request(method, self.url + path, **_content(body)))
 
@@ -99,7 +99,7 @@ class GatewayClient:
         request = _content(body)
         request["headers"]["Accept"] = "text/event-stream"
         with (
-            _network_errors(self.url),
+            network_errors(self.url),
             httpx2.Client(**self._options(_SILENCE_SECONDS)) as http,
             http.stream("GET" if body is None else "POST", self.url + path, **request) as response,
         ):
@@ -112,7 +112,7 @@ class GatewayClient:
             yield ((event.event, ServerReply(str(response.url), event.data)) for event in events)
 
     def _request(self, method: str, path: str, body: object = None) -> ServerReply:
-        with _network_errors(self.url), httpx2.Client(**self._options(_REPLY_SECONDS)) as http:
+        with network_errors(self.url), httpx2.Client(**self._options(_REPLY_SECONDS)) as http:
             return _decoded(http.request(method, self.url + path, **_content(body)))
 
     def _options(self, silence_seconds: float) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _from_envelope(body: Any, status: int) -> ReplyError:
 
 
 @contextmanager
-def _network_errors(url: str) -> Iterator[None]:
+def network_errors(url: str) -> Iterator[None]:
     try:
         yield
     except httpx2.ConnectError as error:
