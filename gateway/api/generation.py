@@ -18,7 +18,7 @@ from gateway.api.streaming.streams import Relay, StreamReply, event_stream, know
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
 from gateway.store.request_log import Kind
-from model_host.protocol import Delta, Finished, Started, TokenLogprob, ToolDelta
+from model_host.protocol import Delta, Finished, PromptLogprobs, Started, TokenLogprob, ToolDelta
 
 Status = Literal["in_progress", "completed", "incomplete"]
 Numbered = tuple[int, GenerationEvent]  # an event and the index of its choice
@@ -86,7 +86,7 @@ class Closed(NamedTuple):
     block: OutputBlock
 
 
-Step = Started | Opened | MoreText | MoreArguments | Closed | Finished
+Step = Started | PromptLogprobs | Opened | MoreText | MoreArguments | Closed | Finished
 
 
 class Choice:
@@ -95,6 +95,7 @@ class Choice:
     def __init__(self, index: int) -> None:
         self.index = index
         self.blocks: list[OutputBlock] = []
+        self.prompt = PromptLogprobs("", [])  # of the whole prompt, as far as they are known
         self.started: Started | None = None
         self.started_at = 0.0  # monotonic
         self._end: Finished | None = None
@@ -118,6 +119,10 @@ class Choice:
         """Take an event and return what changed. Raises HearthError if the model host cancelled the generation."""
         if isinstance(event, Started):
             self.started, self.started_at = event, time.monotonic()
+            return [event]
+        if isinstance(event, PromptLogprobs):
+            known = self.prompt
+            self.prompt = PromptLogprobs("", [*known.tokens, *event.tokens], known.first or event.first)
             return [event]
         if isinstance(event, Finished):
             if event.reason == "cancelled":

@@ -15,6 +15,7 @@ from model_host.protocol import (
     Lane,
     Message,
     Prefill,
+    PromptLogprobs,
     Queued,
     Sampling,
     Started,
@@ -36,7 +37,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
 
     id: str
     messages: list[Message] | None = None
-    prompt: str | None = None
+    prompt: str | list[str | int] | None = None
     max_tokens: int | None = None
     sampling: Sampling = Sampling()
     stop: list[str] = []
@@ -51,14 +52,22 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool = True
     logprobs: int | None = None
     continue_final: bool = False
+    suffix: str | None = None
+    prompt_logprobs: bool = False
     keep_alive: KeepAlive = None
+
+    @property
+    def prompt_text(self) -> str:
+        """For the log: the ``prompt``, as JSON if it has token ids."""
+        prompt = self.prompt or ""
+        return prompt if isinstance(prompt, str) else msgspec.json.encode(prompt).decode()
 
     @property
     def obeyed(self) -> dict[str, Any]:
         """For the log: what shapes the output besides prompt and sampling, omitting defaults."""
         given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
         given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
-        given["continue_final"] = self.continue_final or None
+        given |= {"continue_final": self.continue_final or None, "suffix": self.suffix}
         if self.tools:
             given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
             given["parallel_tool_calls"] = self.parallel_tool_calls
@@ -72,7 +81,7 @@ class LoadProgress(Struct, frozen=True):
     fraction: float
 
 
-GenerationEvent = LoadProgress | Queued | Started | Prefill | Delta | ToolDelta | Finished
+GenerationEvent = LoadProgress | Queued | Started | Prefill | PromptLogprobs | Delta | ToolDelta | Finished
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):

@@ -149,6 +149,13 @@ class Vocabulary:
         return token if token >= 0 and llama_cpp.llama_vocab_get_add_bos(self.handle) else None
 
     @property
+    def fill_in(self) -> tuple[int, int, int] | None:
+        """The control tokens before a text, before what follows it, and before what goes between; None without."""
+        of = llama_cpp.llama_vocab_fim_pre, llama_cpp.llama_vocab_fim_suf, llama_cpp.llama_vocab_fim_mid
+        before, after, between = (int(each(self.handle)) for each in of)
+        return (before, after, between) if min(before, after, between) >= 0 else None
+
+    @property
     def eos(self) -> str:
         return self.text(llama_cpp.llama_vocab_eos(self.handle))
 
