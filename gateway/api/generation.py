@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -191,8 +191,11 @@ async def answer(
     user: str | None = None,
     kind: Kind = "chat",
     keep: bool = True,
+    store: Callable[[Struct], Awaitable[None]] | None = None,
 ) -> Struct | StreamReply[Numbered]:
     """Run the generations of one request and render them; with ``keep`` the request log records them.
+
+    ``store`` gets the whole reply before the client has all of it.
 
     A stream starts when the model is loaded: earlier failures are plain HTTP errors.
     """
@@ -203,10 +206,13 @@ async def answer(
     choices = [Choice(index) for index in range(len(calls))]
     if not stream:
         await until_disconnect(request.receive, _collect(relay, choices))
-        return rendering.whole(choices)
+        reply = rendering.whole(choices)
+        if store is not None:
+            await store(reply)
+        return reply
     return StreamReply(
         relay,
-        lambda items: _stream(items, choices, rendering),
+        lambda items: _stream(items, choices, rendering, store),
         hold=lambda item: not isinstance(item[1], LoadProgress),
         response=rendering.response,
     )
@@ -219,7 +225,10 @@ async def _collect(relay: Relay[Numbered], choices: Sequence[Choice]) -> None:
 
 
 async def _stream(
-    relay: Relay[Numbered], choices: Sequence[Choice], rendering: Rendering
+    relay: Relay[Numbered],
+    choices: Sequence[Choice],
+    rendering: Rendering,
+    store: Callable[[Struct], Awaitable[None]] | None,
 ) -> AsyncIterator[bytes]:
     try:
         for chunk in rendering.opening(choices):
@@ -228,6 +237,8 @@ async def _stream(
             for step in choices[index].add(event):
                 for chunk in rendering.chunks(choices[index], step):
                     yield chunk
+        if store is not None:
+            await store(rendering.whole(choices))
         for chunk in rendering.closing(choices):
             yield chunk
     except Exception as error:

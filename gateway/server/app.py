@@ -28,7 +28,16 @@ from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
-from gateway.api.openai import chat, completions, embeddings, models, rerank, responses, tokens
+from gateway.api.openai import (
+    chat,
+    completions,
+    embeddings,
+    models,
+    rerank,
+    responses,
+    stored_responses,
+    tokens,
+)
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -70,6 +79,7 @@ ENDPOINTS = (
     *chat.ENDPOINTS,
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
+    *stored_responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
