@@ -257,7 +257,8 @@ class BatchLoop:
     def _sample(self, sequence: SequenceState, row: int, now: float) -> bool:
         """Sample a token; False when it ended the request."""
         try:
-            token = sequence.sampler.sample(row)
+            room = self._scheduler.sequence_limit - len(sequence.tokens)
+            token = sequence.sampler.sample(row, min(room, sequence.max_tokens - sequence.generated))
             wanted = sequence.logprobs
             logprob = None if wanted is None else sequence.sampler.logprob(row, token, wanted)
         except GrammarError as error:
@@ -269,7 +270,7 @@ class BatchLoop:
         sequence.first_token = sequence.first_token or now
         self.meter.completion_tokens += 1
         if self._model.ends(token):
-            self._finish(sequence, "stop")
+            self._finish(sequence, "length" if sequence.sampler.closed else "stop")
             return False
         sequence.tokens.append(token)
         sequence.unreported += 1

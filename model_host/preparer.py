@@ -100,7 +100,11 @@ class Preparer:
             shared=shared,
             max_tokens=self._limit if request.max_tokens is None else request.max_tokens,
             sampler=self._engine.sampler(
-                request.sampling, grammar=grammar, lazy=lazy, ignore_eos=request.ignore_eos
+                request.sampling,
+                grammar=grammar,
+                lazy=lazy,
+                ignore_eos=request.ignore_eos,
+                closes=request.json_schema is not None,
             ),
             reply=Reply(StopMatcher(request.stop), self._parser(request)),
             arrived=arrived,

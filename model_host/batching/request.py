@@ -24,9 +24,10 @@ class Sampler(Protocol):
     """Samples the tokens of one sequence; holds the state of its penalties, grammar and random numbers."""
 
     seed: int
+    closed: bool  # the limit of tokens made it end the text
 
-    def sample(self, row: int) -> int:
-        """The next token, from output row ``row`` of the last batch."""
+    def sample(self, row: int, left: int) -> int:
+        """The next token, the first of ``left``, from output row ``row`` of the last batch."""
         ...
 
     def constrain(self) -> None:
@@ -93,10 +94,6 @@ class SequenceState:
     def scoring(self) -> bool:
         """Whether log-probabilities of tokens of the prompt are missing."""
         return self.scored is not None and self.scored < self.prompt_length
-
-    @property
-    def left(self) -> int:
-        return self.max_tokens - self.generated
 
     @property
     def generated(self) -> int:

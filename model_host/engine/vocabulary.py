@@ -72,6 +72,22 @@ class Vocabulary:
                 raise ValueError(f"token {token} is a control token; only text has a vector")
         return self._with_ends(tokens)
 
+    def spell(self, text: bytes) -> list[int]:
+        """Tokens of exactly these bytes, wherever they are in a text; none if a byte has no token."""
+        lead, length = self._lead
+        tokens = self._call(lead + text.decode("utf-8", "replace"), special=False)[length:]
+        if b"".join(map(self.piece, tokens)) == text:
+            return tokens
+        alone = [self._alone.get(byte) for byte in text]
+        return [token for token in alone if token is not None] if None not in alone else []
+
+    @cached_property
+    def _alone(self) -> dict[int, int]:
+        """The token that is only this byte."""
+        first, second = self.beginnings[0], self.beginnings[1]
+        found = np.flatnonzero((first >= 0) & (second < 0))
+        return dict(zip(first[found].tolist(), found.tolist(), strict=True))
+
     def piece(self, token: int) -> bytes:
         """The bytes that a token adds to the output; empty for control tokens."""
         known = self._pieces.get(token)
