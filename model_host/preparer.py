@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from model_host import protocol
 from model_host.batching.request import SequenceState, bad_grammar
@@ -57,7 +58,8 @@ class Preparer:
         if request.messages is not None:
             lists = [self._prompts.build(request.messages, request.tools).tokens]
         else:
-            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
+            read = vocabulary.tokenize_whole if request.ends else partial(vocabulary.tokenize, special=False)
+            lists = [read(text) for text in request.texts or []]
         counts = [len(tokens) for tokens in lists]
         return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
 

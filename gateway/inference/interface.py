@@ -152,8 +152,8 @@ class Inference(Protocol):
     ) -> int:
         """Tokens of a whole chat prompt, template and tools included."""
 
-    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        """Token IDs of ``text`` as plain text, without control tokens."""
+    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+        """Token IDs of ``text`` as plain text; with ``ends`` between the special tokens that the model wants."""
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         """The text of token IDs. Raises InvalidRequestError for an ID outside the vocabulary."""

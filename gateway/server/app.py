@@ -35,6 +35,7 @@ from gateway.api.openai import (
     models,
     rerank,
     responses,
+    server_routes,
     stored_responses,
     tokens,
 )
@@ -83,6 +84,7 @@ ENDPOINTS = (
     *embeddings.ENDPOINTS,
     *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
+    *server_routes.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
     *model.ENDPOINTS,

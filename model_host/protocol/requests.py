@@ -86,13 +86,17 @@ class Generate(RequestBase, frozen=True):
 
 
 class Count(RequestBase, frozen=True):
-    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt."""
+    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt.
+
+    With ``ends`` each text is between the special tokens that the model wants around it.
+    """
 
     id: RequestId
     texts: Annotated[list[str], Meta(max_length=65_536)] | None = None
     messages: Messages | None = None
     return_tokens: bool = False
     tools: Tools = []
+    ends: bool = False
 
     def problem(self) -> str | None:
         if (self.messages is None) == (self.texts is None):

@@ -94,3 +94,36 @@ def test_suffix_needs_fill_in_tokens(server: Server) -> None:
     refused = server.client.post("/v1/completions", json={"prompt": "a", "suffix": "b"})
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "suffix")
     assert "fill-in tokens" in refused.json()["error"]["message"]
+
+
+def test_special_tokens_around_a_text(server: Server) -> None:
+    """A prompt of these tokens is the same as the text; BOS comes once."""
+    tokens = server.client.post("/tokenize", json={"content": "Who?", "add_special": True}).json()["tokens"]
+    plain = server.client.post("/tokenize", json={"content": "Who?"}).json()["tokens"]
+    assert tokens[len(tokens) - len(plain) :] == plain
+    replies = [
+        complete(server, prompt, ignore_eos=True) for prompt in (tokens, "Who?", [*tokens[:-2], *plain[-2:]])
+    ]
+    assert len({reply["choices"][0]["text"] for reply in replies}) == 1
+    assert len({reply["usage"]["prompt_tokens"] for reply in replies}) == 1
+
+
+def test_props_and_slots(server: Server) -> None:
+    shown = server.client.get("/props").json()
+    assert shown["model_path"].endswith(".gguf") and "/" not in shown["model_path"]
+    assert "messages" in shown["chat_template"]
+    slots = server.client.get("/slots").json()
+    assert [slot["id"] for slot in slots] == list(range(shown["total_slots"]))
+    assert {slot["n_ctx"] for slot in slots} == {shown["default_generation_settings"]["n_ctx"]}
+    body = {"prompt": "x", "max_tokens": 4000, "ignore_eos": True, "stream": True}
+    with server.client.stream("POST", "/v1/completions", json=body) as reply:
+        lines = reply.iter_lines()
+        next(lines)
+        busy = server.client.get("/slots").json()
+    assert [slot["is_processing"] for slot in busy[:2]] == [True, False]
+
+
+def test_moderations_are_refused_by_name(server: Server) -> None:
+    refused = server.client.post("/v1/moderations", json={"input": "x"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "moderations_not_supported")
+    assert "/v1/moderations" in refused.json()["error"]["message"]
