@@ -64,6 +64,12 @@ CHATS = {
     ),
 }
 
+CHATS["code"] = Chat(
+    "gemma_turns.jinja",
+    (*Chat.control, "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
+    "<end_of_turn>",
+)
+
 # tiny and wide are for tests, which need a prompt that takes seconds to read now and then; the other two are the
 # published shapes of Gemma 3 270M and 1B.
 SHAPES = {

@@ -29,7 +29,17 @@ from gateway.api.mcp import routes as mcp
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
-from gateway.api.openai import chat, completions, embeddings, models, rerank, responses, tokens
+from gateway.api.openai import (
+    chat,
+    completions,
+    embeddings,
+    models,
+    rerank,
+    responses,
+    server_routes,
+    stored_responses,
+    tokens,
+)
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -71,9 +81,11 @@ ENDPOINTS = (
     *chat.ENDPOINTS,
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
+    *stored_responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
+    *server_routes.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
     *model.ENDPOINTS,

@@ -59,9 +59,12 @@ class GenerationRecorder:
         end, call, prompt = self.finished, self._call, self._prompt
         measured: dict[str, Any] = {name: getattr(end, name) for name in _MEASURED} if end is not None else {}
         messages = [msgspec.to_builtins(message) for message in self._messages]
+        if call.prompt is not None:
+            role = "prompt" if isinstance(call.prompt, str) else "prompt pieces"
+            messages = [{"role": role, "content": call.prompt_text}]
         return GenerationRecord(
             step=self._step,
-            messages=messages if call.prompt is None else [{"role": "prompt", "content": call.prompt}],
+            messages=messages,
             output=self.text,
             prompt_name=prompt.name if prompt is not None else "",
             prompt_version=str(prompt.version) if prompt is not None else "",

@@ -103,10 +103,20 @@ class Engine:
         grammar: Program | None = None,
         lazy: bool = False,
         ignore_eos: bool = False,
+        closes: bool = False,
     ) -> SamplerChain:
-        """A sampler for one request; a ``lazy`` grammar waits for its :meth:`~SamplerChain.constrain`."""
+        """A sampler for one request; a ``lazy`` grammar waits for its :meth:`~SamplerChain.constrain`.
+
+        ``closes``: near the limit of tokens, the text is ended as the grammar requires.
+        """
         return SamplerChain(
-            self._context, self.vocabulary, settings, grammar=grammar, lazy=lazy, ignore_eos=ignore_eos
+            self._context,
+            self.vocabulary,
+            settings,
+            grammar=grammar,
+            lazy=lazy,
+            ignore_eos=ignore_eos,
+            closes=closes,
         )
 
     # ------------------------------------------------------------------ threads
