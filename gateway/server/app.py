@@ -28,6 +28,7 @@ from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.mcp import routes as mcp
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
+from gateway.api.ollama import manage as ollama_manage
 from gateway.api.ollama import models as ollama_models
 from gateway.api.openai import (
     chat,
@@ -96,6 +97,7 @@ ENDPOINTS = (
     *assistants.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama_models.ENDPOINTS,
+    *ollama_manage.ENDPOINTS,
     *ollama.ENDPOINTS,
     *ollama_embed.ENDPOINTS,
     *anthropic.ENDPOINTS,
@@ -168,7 +170,7 @@ async def open_services(
     database = database or await open_database(settings, stack)
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
-    served = ServedModel(configured)
+    served = ServedModel(configured, list(settings.model.aliases))
     chat, embedding, reranker = open_models(settings, stack, metrics, inference, served)
     switch = ModelSwitch(
         chat if isinstance(chat, SwitchableInference) else None, partial(named_model, settings, prompts)
