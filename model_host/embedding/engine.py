@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_host import protocol
+from model_host.embedding.queue import Piece
 from model_host.engine.cpu_contention import CpuContention
 from model_host.engine.weights import LoadError, Weights
 
@@ -34,7 +35,8 @@ class EmbeddingEngine:
 
     Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` it is a reranker: a text is a pair of a
     query and a document, and its vector is a score.
-    Not thread-safe, except :meth:`abort` and what makes tokens. Raises LoadError.
+    Not thread-safe, except ``abort`` and ``vocabulary``. After ``abort``, each :meth:`run` returns early until ``arm``.
+    Raises LoadError.
     """
 
     def __init__(
@@ -49,6 +51,8 @@ class EmbeddingEngine:
         rerank: bool = False,
     ) -> None:
         self.weights = Weights(path, progress)
+        self.vocabulary = self.weights.vocabulary
+        self.arm, self.abort = self.weights.abort.reset, self.weights.abort.throw
         self.rerank = rerank
         self.threads = threads
         if rerank:
@@ -74,24 +78,12 @@ class EmbeddingEngine:
         if self._contention is not None:
             self._contention.watch()
 
-    def tokenize(self, text: str) -> list[int]:
-        """Tokens of a text with those that the model wants at its ends; control tokens in it are just text."""
-        return self.weights.vocabulary.tokenize_whole(text)
-
-    def whole(self, tokens: list[int]) -> list[int]:
-        """Tokens of a text with those that the model wants at its ends. Raises ValueError for one that is no text."""
-        return self.weights.vocabulary.whole(tokens)
-
-    def plain(self, text: str) -> list[int]:
-        """Tokens of a text without those at its ends."""
-        return self.weights.vocabulary.tokenize(text, special=False)
-
     def pair(self, query: Sequence[int], text: Sequence[int]) -> list[int]:
         """Tokens of a query and a text as a cross encoder was trained on them.
 
         BERT has one separator between the two, the others an end and a beginning.
         """
-        handle = self.weights.vocabulary.handle
+        handle = self.vocabulary.handle
         bos, eos, sep = (
             int(of(handle))
             for of in (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
@@ -100,15 +92,15 @@ class EmbeddingEngine:
             return [bos, *query, sep, *text, sep]
         return [bos, *query, eos, eos if sep < 0 else sep, *text, eos]
 
-    def embed(self, texts: Sequence[Sequence[int]]) -> list[Vector] | None:
-        """One float32 vector for each text, as the model gives it; None when :meth:`abort` ended the computation.
+    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
+        """Compute a vector in the form its job wants for each text, None for a text that has none.
 
-        Raises RuntimeError when llama.cpp fails.
+        Returns None after :meth:`abort`. Raises RuntimeError when llama.cpp fails.
         """
         if self._contention is not None:
             most = self._contention.most_threads
             llama_cpp.llama_set_n_threads(self._context, most, most)
-        self._fill(texts)
+        self._fill([piece.tokens for piece in pieces])
         if self._memory:  # a causal model keeps what it read
             llama_cpp.llama_memory_clear(self._memory, False)
         status = llama_cpp.llama_decode(self._context, self._batch)
@@ -116,22 +108,16 @@ class EmbeddingEngine:
             return None
         if status != 0:
             raise RuntimeError(f"llama_decode failed with status {status}: {self.weights.log.last()}")
-        return [self._vector(sequence) for sequence in range(len(texts))]
+        return [
+            _shaped(self._vector(sequence), piece.job.dimensions, normalize=piece.job.normalize)
+            for sequence, piece in enumerate(pieces)
+        ]
 
     def thread_plan(self) -> dict[int, int]:
         """Threads for batches of any size, now; empty when the number is fixed."""
         return {} if self._contention is None else {1: self._contention.most_threads}
 
-    def arm(self) -> None:
-        """Forget an earlier :meth:`abort`."""
-        self.weights.abort.reset()
-
-    def abort(self) -> None:
-        """Make a running or the next :meth:`embed` return early, until :meth:`arm`. Any thread may call it."""
-        self.weights.abort.throw()
-
     def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
-        """What the gateway is told about the loaded model."""
         return self.weights.ready(
             pid=pid,
             n_ctx=self.n_ctx,
@@ -151,7 +137,7 @@ class EmbeddingEngine:
         if (
             llama_cpp.llama_model_n_cls_out(self.weights.handle) != 1
             or llama_cpp.llama_model_chat_template(self.weights.handle, b"rerank")
-            or llama_cpp.llama_vocab_bos(self.weights.vocabulary.handle) < 0
+            or llama_cpp.llama_vocab_bos(self.vocabulary.handle) < 0
         ):
             raise LoadError(
                 "model_unsupported",
@@ -197,7 +183,7 @@ class EmbeddingEngine:
         return np.ctypeslib.as_array(found, shape=(self.dimensions,)).astype(np.float32)
 
 
-def shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
+def _shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
     """The first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
 
     None for a vector that has no direction: one with infinite numbers, or with nothing but zeros. A single number is a

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from model_host import protocol
-from model_host.embedding.engine import EmbeddingEngine, shaped
+from model_host.embedding.engine import EmbeddingEngine
 from model_host.embedding.loop import EmbedLoop
-from model_host.embedding.queue import EmbedQueue, Job, Piece
+from model_host.embedding.queue import EmbedQueue, Job
 from model_host.host import Host, start_thread
 from model_host.options import HostOptions
 from model_host.wire.output import Ticket
@@ -41,7 +40,7 @@ class EmbeddingHost(Host[Job]):
             rerank=options.rerank,
         )
         queue = EmbedQueue(budget=min(options.chunk, engine.n_ctx), sequences=options.parallel)
-        self._loop = EmbedLoop(_LoopModel(engine), queue, self.intake, self.output)
+        self._loop = EmbedLoop(engine, queue, self.intake, self.output)
         self._loop.meter.thread_plan = engine.thread_plan
         start_thread("preparer", lambda: self.intake.prepare_with(JobMaker(engine).prepare))
         self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
@@ -72,7 +71,9 @@ class JobMaker:
         wanted = request.dimensions or self._engine.dimensions
         if failure := self._too_much(request, wanted):
             return failure
-        query = None if request.query is None else self._engine.plain(request.query)
+        query = (
+            None if request.query is None else self._engine.vocabulary.tokenize(request.query, special=False)
+        )
         texts = []
         given: list[str | list[int]] = [*request.texts, *request.tokens]
         for index, text in enumerate(given):
@@ -88,11 +89,12 @@ class JobMaker:
         return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
 
     def _tokens(self, text: str | list[int], query: list[int] | None, most: int | None) -> list[int]:
+        vocabulary = self._engine.vocabulary
         if not isinstance(text, str):
-            return self._engine.whole(text)
+            return vocabulary.whole(text)
         if query is not None:
-            return self._engine.pair(query, self._engine.plain(text)[:most])
-        return self._engine.tokenize(text)
+            return self._engine.pair(query, vocabulary.tokenize(text, special=False)[:most])
+        return vocabulary.tokenize_whole(text)
 
     def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:
         """Why the vectors cannot be sent."""
@@ -122,21 +124,3 @@ class JobMaker:
 
 def _bad(request_id: str, message: str, field: str, **details: int) -> protocol.Failed:
     return protocol.Failed(request_id, "bad_request", message, details={"field": field, **details})
-
-
-class _LoopModel:
-    """The engine as the loop sees it."""
-
-    def __init__(self, engine: EmbeddingEngine) -> None:
-        self._engine = engine
-        self.arm = engine.arm
-
-    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
-        """See :class:`model_host.embedding.loop.EmbeddingModel`."""
-        vectors = self._engine.embed([piece.tokens for piece in pieces])
-        if vectors is None:
-            return None
-        return [
-            shaped(vector, piece.job.dimensions, normalize=piece.job.normalize)
-            for vector, piece in zip(vectors, pieces, strict=True)
-        ]

@@ -18,11 +18,9 @@ class EmbeddingModel(Protocol):
 
     def arm(self) -> None:
         """Forget an earlier abort; from now on one stops the next :meth:`run`."""
-        ...
 
     def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
         """Vectors in the form each job wants, None for a text that has none; None after an abort."""
-        ...
 
 
 class EmbedLoop:

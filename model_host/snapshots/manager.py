@@ -5,8 +5,7 @@ user message (an edited message), at the end of its prompt (another reply), and 
 text end (other conversations). Saving happens when the host has been idle for a moment, before cells are given up,
 and at the end, so a host that is unloaded, killed or replaced costs its conversations little.
 
-``boundary`` (:mod:`model_host.snapshots.boundary`) says up to where a sequence will stand the same in the next
-prompt; it is saved up to there.
+A sequence is saved up to its ``boundary``, the length of the prefix that stays the same in the next prompt.
 """
 
 from __future__ import annotations
