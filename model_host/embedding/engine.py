@@ -1,4 +1,4 @@
-"""An embedding model: tokens of several texts in, one vector each out, through llama.cpp."""
+"""Embedding models and rerankers on llama.cpp: one vector for each text of a batch."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from model_host.engine.weights import LoadError, Weights
 
 Vector = NDArray[np.float32]
 
-# Ways to make one vector of a text.
+# Pooling types that give one vector per text.
 _VECTORS = (
     llama_cpp.LLAMA_POOLING_TYPE_MEAN,
     llama_cpp.LLAMA_POOLING_TYPE_CLS,
     llama_cpp.LLAMA_POOLING_TYPE_LAST,
 )
-# Tensors of a reranker's head, of which it has one at least. llama.cpp takes the head for optional, and has no function
-# that says whether it is there.
+# A reranker has at least one of these tensors. llama.cpp treats its head as optional and cannot report whether a model
+# has one.
 _HEAD = (b"cls.weight", b"cls.output.weight")
-_HEADER_BYTES = 1 << 26  # of a file, in which the names of its tensors stand
+_HEADER_BYTES = 1 << 26  # of a file; they contain the names of its tensors
 
 
 class EmbeddingEngine:
-    """A model whose context takes texts of up to ``n_ctx`` tokens, ``sequences`` of them side by side.
+    """Embeds texts of up to ``n_ctx`` tokens, at most ``sequences`` in a batch.
 
-    Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` it is a reranker: a text is a pair of a
-    query and a document, and its vector is a score.
+    Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` the model is a reranker: each text is a
+    query with a document, and its vector is a score.
     Not thread-safe, except ``abort`` and ``vocabulary``. After ``abort``, each :meth:`run` returns early until ``arm``.
     Raises LoadError.
     """
@@ -79,9 +79,9 @@ class EmbeddingEngine:
             self._contention.watch()
 
     def pair(self, query: Sequence[int], text: Sequence[int]) -> list[int]:
-        """Tokens of a query and a text as a cross encoder was trained on them.
+        """Join the tokens of a query and a text as in a cross encoder's training.
 
-        BERT has one separator between the two, the others an end and a beginning.
+        BERT models have one separator between the two, others an end and a beginning.
         """
         handle = self.vocabulary.handle
         bos, eos, sep = (
@@ -101,7 +101,7 @@ class EmbeddingEngine:
             most = self._contention.most_threads
             llama_cpp.llama_set_n_threads(self._context, most, most)
         self._fill([piece.tokens for piece in pieces])
-        if self._memory:  # a causal model keeps what it read
+        if self._memory:  # a causal model has a KV cache
             llama_cpp.llama_memory_clear(self._memory, False)
         status = llama_cpp.llama_decode(self._context, self._batch)
         if status == 2:
@@ -114,7 +114,7 @@ class EmbeddingEngine:
         ]
 
     def thread_plan(self) -> dict[int, int]:
-        """Threads for batches of any size, now; empty when the number is fixed."""
+        """Return the current threads, for batches of any size; empty when the number is fixed."""
         return {} if self._contention is None else {1: self._contention.most_threads}
 
     def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
@@ -150,7 +150,7 @@ class EmbeddingEngine:
         if self.rerank:  # the files of 2024 do not name their pooling
             params.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         params.n_ctx = context
-        # Every token may look at every other of its text, so a text cannot be cut into batches.
+        # Attention is not causal, so a text must be in one batch.
         params.n_batch = params.n_ubatch = context
         params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = threads
@@ -184,10 +184,10 @@ class EmbeddingEngine:
 
 
 def _shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
-    """The first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
+    """Return the first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
 
-    None for a vector that has no direction: one with infinite numbers, or with nothing but zeros. A single number is a
-    score and kept as it is.
+    Returns None for a vector without a direction: infinite numbers, or zeros alone. A single number is a score and is
+    not normalized.
     """
     kept = vector[:dimensions]
     length = float(np.linalg.norm(kept))

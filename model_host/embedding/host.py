@@ -1,4 +1,4 @@
-"""An embedding host put together: engine, queue, intake and loop around one model file."""
+"""The embedding host: engine, queue, intake and loop for one model file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from model_host.host import Host, start_thread
 from model_host.options import HostOptions
 from model_host.wire.output import Ticket
 
-# Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.
+# Bytes of a line in addition to the base64 of vectors: for the id, and per text for its count and quotes.
 _BESIDES = 256
-_ONLY_VECTORS = "this host makes vectors only; it was started with --embedding"
-_ONLY_SCORES = "this host scores texts for a query only; it was started with --rerank"
+_ONLY_VECTORS = "this host only makes vectors; it was started with --embedding"
+_ONLY_SCORES = "this host only scores texts for a query; it was started with --rerank"
 
 
 class EmbeddingHost(Host[Job]):
@@ -47,7 +47,7 @@ class EmbeddingHost(Host[Job]):
         self._loop.run()
 
     def cancelled(self, request_id: str) -> None:
-        """Stop the present batch if it has a text of this request, or on shutdown."""
+        """Abort the current batch if it has a text of this request, or on shutdown."""
         if (
             self._engine is not None
             and self._loop is not None
@@ -57,13 +57,13 @@ class EmbeddingHost(Host[Job]):
 
 
 class JobMaker:
-    """Turns accepted requests into jobs, or into the reason why not."""
+    """Turns accepted requests into jobs, or into failures."""
 
     def __init__(self, engine: EmbeddingEngine) -> None:
         self._engine = engine
 
     def prepare(self, ticket: Ticket) -> Job | protocol.Event:
-        """See :class:`model_host.wire.intake.Intake`. A text that is too long is refused, never cut."""
+        """See :class:`model_host.wire.intake.Intake`. Texts that are too long are rejected, never cut."""
         request = ticket.request
         rerank = self._engine.rerank
         if not isinstance(request, protocol.Embed) or (request.query is not None) != rerank:
@@ -97,7 +97,7 @@ class JobMaker:
         return vocabulary.tokenize_whole(text)
 
     def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:
-        """Why the vectors cannot be sent."""
+        """Return the failure if the reply could not be sent."""
         most = self._engine.dimensions
         if wanted > most:
             text = f"`dimensions` is {wanted}; the model's vectors have {most}"
