@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import connect, raise_event_error
-from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.client import ServerOptions, raise_event_error, with_server
+from gateway.cli.common.options import json_option
 from gateway.cli.common.stages import StageLine
 from gateway.cli.common.text import say
 
@@ -20,16 +19,8 @@ from gateway.cli.common.text import say
 @click.argument("question", nargs=-1)
 @click.option("--style", help="Answer style, such as plain or irc. Default: the server's setting.")
 @json_option
-@client_options
-def ask(
-    question: tuple[str, ...],
-    style: str | None,
-    as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
-) -> None:
+@with_server
+def ask(question: tuple[str, ...], style: str | None, as_json: bool, server: ServerOptions) -> None:
     """Ask the wiki a question and print the answer with its sources.
 
     Without QUESTION, the question is read from standard input. Progress is printed to standard error.
@@ -38,7 +29,7 @@ def ask(
     if not text:
         raise click.UsageError("the question is empty: pass it as an argument or on standard input")
     body = {"question": text} | ({"style": style} if style else {})
-    client = connect(url, key, data_dir, config_file)
+    client = server.connect()
     stages = StageLine()
     with client.stream("/ask", body) as events:
         for kind, data in events:

@@ -13,7 +13,6 @@ from gateway.inference.client import HostClient, wrong_reply
 from gateway.inference.counts import batches
 from gateway.inference.embedding import Embedder, Embeddings, TextKind
 from gateway.inference.interface import KeepAlive
-from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink
 from gateway.models.catalog import ResolvedModel, TaskPrompts
@@ -37,12 +36,10 @@ class HostEmbedder(HostClient, Embedder):
         resolve: Callable[[], ResolvedModel],
         settings: ModelSettings,
         *,
-        command: Sequence[str] | None = None,
-        breaker: Breaker | None = None,
         beside: Callable[[], Sequence[ResolvedModel]] = tuple,
         on_embedded: OnEmbedded = lambda *_: None,
     ) -> None:
-        super().__init__(resolve, settings, command=command, breaker=breaker, beside=beside)
+        super().__init__(resolve, settings, beside=beside)
         self._resolve = resolve
         self._on_embedded = on_embedded
         self.model = resolve()

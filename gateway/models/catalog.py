@@ -177,13 +177,13 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
     return _resolve(wanted, catalog or Catalog.load())
 
 
-def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
+def resolve_embedding_model(settings: Settings) -> ResolvedModel | None:
     """As :func:`resolve_model` for the embedding model; None without one."""
     section = settings.embedding
     if not section.model:
         return None
     wanted = _Wanted(section.model, section.context, "embedding", settings.data_dir)
-    model = _resolve(wanted, catalog or Catalog.load())
+    model = _resolve(wanted, Catalog.load())
     pairs = header_pairs(model.path)
     width = pairs.get(f"{pairs.get('general.architecture')}.embedding_length")
     known = width if isinstance(width, int) else None
@@ -197,13 +197,13 @@ def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) 
     return msgspec.structs.replace(model, dimensions=dimensions if fits else None)
 
 
-def resolve_reranker(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
+def resolve_reranker(settings: Settings) -> ResolvedModel | None:
     """As :func:`resolve_model` for the reranker; None without one."""
     section = settings.rerank
     if not section.model:
         return None
     wanted = _Wanted(section.model, section.context, "rerank", settings.data_dir)
-    return _resolve(wanted, catalog or Catalog.load())
+    return _resolve(wanted, Catalog.load())
 
 
 def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:

@@ -108,17 +108,11 @@ ENDPOINTS = (
 )
 
 
-def create_app(
-    settings: Settings,
-    *,
-    inference: Inference | None = None,
-    wiki: WikiSource | None = None,
-    database: Database | None = None,
-) -> Starlette:
+def create_app(settings: Settings, *, inference: Inference | None = None) -> Starlette:
     """The gateway as an ASGI application; its lifespan opens and closes the services.
 
-    A part that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError, for example
-    for a public address without an API key.
+    An ``inference`` that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError,
+    for example for a public address without an API key.
     """
     metrics, supervision = Metrics(), Supervision()
     metrics.watch_tasks(supervision.health)
@@ -127,7 +121,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = await open_services(app, settings, stack, inference, wiki, database)
+            app.state.services = await open_services(app, settings, stack, inference)
             yield
 
     app = Starlette(
@@ -156,18 +150,15 @@ def _endpoints(settings: Settings) -> tuple[Endpoint, ...]:
 
 
 async def open_services(
-    app: Starlette,
-    settings: Settings,
-    stack: AsyncExitStack,
-    inference: Inference | None,
-    wiki: WikiSource | None,
-    database: Database | None,
+    app: Starlette, settings: Settings, stack: AsyncExitStack, inference: Inference | None
 ) -> Services:
     """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
     metrics: Metrics = app.state.metrics
     configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, configured if inference is None else None)
-    database = database or await open_database(settings, stack)
+    database = Database(settings.database_path)
+    await asyncio.to_thread(database.open)
+    stack.push_async_callback(asyncio.to_thread, database.close)
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
     served = ServedModel(configured, list(settings.model.aliases))
@@ -178,7 +169,7 @@ async def open_services(
     inference = MeteredInference(chat, metrics)
     waker = Waker(inference)
     stack.push_async_callback(waker.close)
-    search = open_search(settings, stack, metrics, database, inference, embedding, local_wiki=wiki is None)
+    search = open_search(settings, stack, metrics, database, inference, embedding)
     record = Recorder(settings.log, database, metrics)
     memory = MemoryParts(
         database=database,
@@ -191,7 +182,7 @@ async def open_services(
         queries=search.queries if search is not None else None,
     )
     conversations = await open_memory(memory, stack, app.state.supervision)
-    wiki = wiki or await open_wiki(settings, database, stack, search)
+    wiki = await open_wiki(settings, database, stack, search)
     if isinstance(wiki, MediaWiki):
         metrics.registry.register(wiki.collector())
     if search is not None:
@@ -227,13 +218,6 @@ async def open_services(
         record=record,
         started_at=time.monotonic(),
     )
-
-
-async def open_database(settings: Settings, stack: AsyncExitStack) -> Database:
-    database = Database(settings.database_path)
-    await asyncio.to_thread(database.open)
-    stack.push_async_callback(asyncio.to_thread, database.close)
-    return database
 
 
 def open_models(
@@ -291,15 +275,9 @@ def open_search(
     database: Database,
     inference: Inference,
     embedder: Embedder,
-    *,
-    local_wiki: bool,
 ) -> VectorSearch | None:
     """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
-    documents: list[DocumentSource] = [
-        FactDocuments(),
-        MessageDocuments(),
-        *(wiki_documents(settings) if local_wiki else []),
-    ]
+    documents: list[DocumentSource] = [FactDocuments(), MessageDocuments(), *wiki_documents(settings)]
     search = make_search(
         settings, database, embedder, documents, lambda: inference.health().open_requests > 0
     )

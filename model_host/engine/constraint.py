@@ -1,4 +1,4 @@
-"""A grammar over the tokens of a vocabulary: which tokens may come next."""
+"""Applies a grammar to the tokens of a vocabulary: which tokens may come next."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 from model_host.snapshots.compression import compressed_share
 
-# Most bytes of a file with further windows, relative to llama.cpp's state of the sequence without them.
+# Maximum size of a state with additional windows, relative to llama.cpp's own.
 _MOST_BYTES = 1.5
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
@@ -74,7 +74,7 @@ class Engine:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """Run one batch. Returns the result and, by sequence, the first row whose logits were requested.
+        """Run one batch. Return the result and, by sequence, the first row whose logits were requested.
 
         After ``aborted`` or ``no_room`` the sequences are as they were before the call. Raises RuntimeError when
         llama.cpp fails.
@@ -105,7 +105,7 @@ class Engine:
         ignore_eos: bool = False,
         closes: bool = False,
     ) -> SamplerChain:
-        """A sampler for one request; a ``lazy`` grammar waits for its :meth:`~SamplerChain.constrain`.
+        """Make a request's sampler; a ``lazy`` grammar applies from :meth:`~SamplerChain.constrain` on.
 
         ``closes``: near the limit of tokens, the text is ended as the grammar requires.
         """
@@ -122,10 +122,10 @@ class Engine:
     # ------------------------------------------------------------------ threads
 
     def tune(self, plan: Plan, limit: int) -> None:
-        """Follow ``plan``; if it is empty, measure one on batches of up to ``limit`` tokens.
+        """Use the thread ``plan``; if it is empty, measure one on batches of up to ``limit`` tokens.
 
-        To be called before the first request. Under CPU contention, batches use at most half of all threads, and
-        nothing is measured, because one batch may take seconds; the plan is then all threads.
+        Call it before the first request. Under CPU contention, batches use at most half of all threads, and nothing is
+        measured, because one batch may take seconds; the plan is then all threads.
         """
         if self.threads == 1:
             return
@@ -140,7 +140,7 @@ class Engine:
         contention.watch()
 
     def thread_plan(self) -> Plan:
-        """Threads by batch size, now; empty when the number is fixed."""
+        """Return the current threads by batch size; empty when the number is fixed."""
         return {size: self._threads_for(size) for size in sorted(self._plan)}
 
     def _threads_for(self, tokens: int) -> int:
@@ -167,10 +167,10 @@ class Engine:
         return int(llama_cpp.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
     def reusable(self, sequence: int, length: int) -> bool:
-        """Whether the sliding-window layers still hold what the token after ``length`` attends to.
+        """Whether the sliding-window layers still have all cells that the token after ``length`` attends to.
 
-        llama.cpp may overwrite cells that left the window even in a full-size cache; what is left of a sequence is then
-        contiguous from its smallest position.
+        Even in a full-size cache llama.cpp may overwrite cells outside the window; the remaining ones are then
+        contiguous from the sequence's smallest position.
         """
         if not self._window:
             return True
@@ -179,7 +179,7 @@ class Engine:
 
     @property
     def idle_cells(self) -> int:
-        """Used cells that slow a token of another sequence by a twentieth; large models hardly notice them.
+        """Number of used cells that slows tokens of other sequences by a twentieth; large models hardly notice them.
 
         Measured on one core (`idle_cells.py` in commit 74249d7): a cell that the mask hides takes 1.1 ns per head and
         layer, a weight 0.023 ns.
@@ -216,7 +216,7 @@ class Engine:
             wanted = set(range(max(0, stop - self._window), stop)) - have
             if (
                 len(wanted) > room >= stop // 2 and stop == stops[-1]
-            ):  # better a part of the beginning than none
+            ):  # a part of the beginning is better than none
                 stop, wanted = room, set(range(room)) - have
             window = self._window_before(sequence, stop, before) if len(wanted) <= room else None
             if window is not None:
@@ -227,7 +227,7 @@ class Engine:
         return parsed.packed(), parsed.stretches(self._window)
 
     def _window_before(self, sequence: int, stop: int, before: KvState | None) -> KvState | None:
-        """The window in front of ``stop``. A restored sequence may lack it where its state from ``before`` has it."""
+        """Return the window before ``stop``; for a restored sequence it may be only in its earlier state ``before``."""
         if self.reusable(sequence, stop):
             return KvState.parse(self._state(sequence, stop, llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY))
         return before.until(stop, self._window) if before is not None else None
@@ -244,7 +244,7 @@ class Engine:
         return read == len(state)
 
     def _state(self, sequence: int, end: int, flags: int = 0) -> bytearray:
-        """llama.cpp's state of the first ``end`` positions."""
+        """Serialize the first ``end`` positions with llama.cpp."""
         self.copy(sequence, self._scratch, end)
         try:
             size = int(llama_cpp.llama_state_seq_get_size_ext(self._context, self._scratch, flags))

@@ -17,7 +17,7 @@ from gateway.base.cores import usable_cores
 from gateway.base.errors import ConfigurationError
 from gateway.base.private import exposed
 from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.cli.doctor.question import check_question
 from gateway.cli.doctor.wiki import check_wiki
@@ -60,15 +60,15 @@ class Fit(Struct, frozen=True, kw_only=True):
     is_flag=True,
     help="Check the installed systemd service instead; exit with 1 if it is broken.",
 )
-@local_options
-def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
+@with_local
+def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     """Check which models this machine can run, and whether the settings and the wiki work.
 
     Exits with 78 if a server with these settings would not start.
     """
     if systemd:
         return _service(as_json)
-    settings = settings_of(data_dir, config_file).settings
+    settings = local.settings
     machine = examine(settings.data_dir)
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
     wiki = check_wiki(settings.wiki)

@@ -15,8 +15,9 @@ from tqdm import tqdm
 from gateway import __version__
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.resources import bundled
+from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
-from gateway.cli.common.options import PathType, client_options, json_option
+from gateway.cli.common.options import PathType, json_option
 from gateway.cli.common.text import say
 from gateway.cli.evaluation.report import show_comparison, show_run
 from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
@@ -61,11 +62,12 @@ from gateway.telemetry import logs
 )
 @click.option(
     "--server",
+    "from_server",
     is_flag=True,
     help="Ask the running server, or the one at --url. It must use the built-in wiki or the one in --data-dir.",
 )
 @json_option
-@client_options
+@with_server
 @click.pass_context
 def evaluate(
     ctx: click.Context,
@@ -80,12 +82,9 @@ def evaluate(
     against: Path | None,
     compare: tuple[Path, Path] | None,
     check: bool,
-    server: bool,
+    from_server: bool,
     as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Run a question set and score retrieval, answers and citations.
 
@@ -93,21 +92,20 @@ def evaluate(
     is used only with --server.
     """
     if compare:
-        given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
-        if extra := sorted(set(given) - {"compare", "as_json"}):
-            raise click.UsageError(
-                f"--compare cannot be combined with {extra[0].replace('_', '-')}, only with --json"
-            )
+        given = {each.opts[0] for each in ctx.command.params if _is_typed(ctx, each)}
+        if extra := sorted(given - {"--compare", "--json"}):
+            raise click.UsageError(f"--compare cannot be combined with {extra[0]}, only with --json")
         show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
         return
     if as_markdown and (as_json or against):
         raise click.UsageError("--markdown cannot be combined with --json or --against")
     terms = "question" if check else terms
-    if (server or url) and (model or terms == "question"):
+    from_server = from_server or bool(server.url)
+    if from_server and (model or terms == "question"):
         raise click.UsageError(
             "--server cannot be combined with --model, --terms or --check: the server has its own model and terms"
         )
-    if memory and (server or url or terms == "question"):
+    if memory and (from_server or terms == "question"):
         raise click.UsageError(
             "--memory loads a model of its own: it goes without --server, --terms and --check"
         )
@@ -120,9 +118,7 @@ def evaluate(
     if terms == "question":
         questions = [question for question in questions if question.answerable]
     with ExitStack() as stack:
-        setup = stack.enter_context(
-            opened_setup(terms, model, server or bool(url), url, key, data_dir, config_file)
-        )
+        setup = stack.enter_context(opened_setup(terms, model, from_server, server))
         logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
         if check:
             _show_problems(asyncio.run(_problems(setup, questions)), len(questions))
@@ -138,7 +134,8 @@ def evaluate(
         ctx.exit(status)
 
 
-_TYPED = click.core.ParameterSource.COMMANDLINE
+def _is_typed(ctx: click.Context, option: click.Parameter) -> bool:
+    return ctx.get_parameter_source(option.name or "") is click.core.ParameterSource.COMMANDLINE
 
 
 async def _problems(setup: Setup, questions: Sequence[Question]) -> list[str]:

@@ -15,9 +15,8 @@ from gateway.ask.run import FlowParts
 from gateway.ask.types import AskResult
 from gateway.base.errors import ModelUnavailableError, NotFoundError
 from gateway.base.supervised import Supervision
-from gateway.cli.common.client import GatewayClient, ReplyError, connect
+from gateway.cli.common.client import GatewayClient, ReplyError, ServerOptions
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import settings_of
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
 from gateway.evaluation.memory import MemoryEvaluator
@@ -207,22 +206,16 @@ class ServerAsker:
 
 @contextmanager
 def opened_setup(
-    terms: TermSource,
-    model: str | None,
-    from_server: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    terms: TermSource, model: str | None, from_server: bool, options: ServerOptions
 ) -> Iterator[Setup]:
     """Open the setup for the command's options.
 
     The wiki is in the named data directory or that of the local server. Otherwise it is the built-in one, in a
     temporary database.
     """
-    client = connect(url, key, data_dir, config_file) if from_server else None
-    settings = settings_of(data_dir, config_file, model__name=model).settings
-    own = data_dir is not None or (client is not None and client.local)
+    client = options.connect() if from_server else None
+    settings = options.local.load(model__name=model).settings
+    own = options.local.data_dir is not None or (client is not None and client.local)
     if not own:
         settings = msgspec.structs.replace(
             settings, wiki=msgspec.structs.replace(settings.wiki, load_sample=True)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.imports.chats import conversation, message
 from gateway.memory.compose import summary_text
-from gateway.store.memory.conversations import DEFAULT_POLICIES, ConversationKind, PolicyName
+from gateway.store.memory.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary, SummaryLevel
@@ -28,7 +28,6 @@ from gateway.store.memory.tasks import Task
 from gateway.store.memory.transfer import (
     UNCOUNTED,
     Archive,
-    ArchivedConversation,
     AssistantRow,
     FactRow,
     Reflected,
@@ -90,7 +89,7 @@ class Project(Struct, frozen=True, rename={"last_used": "lastUsed"}):
     last_used: int = 0
     stats: dict[str, int] = {}
     indexing: dict[str, list[str]] = msgspec.field(default_factory=lambda: {"exclude": []})
-    conversation: ArchivedConversation | None = None
+    conversation: Conversation | None = None
     kind: ConversationKind = "chat"
 
 
