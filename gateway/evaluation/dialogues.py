@@ -106,17 +106,16 @@ def load_dialogues(path: Path) -> list[Dialogue]:
 def _spoken(log: str) -> Iterator[Spoken]:
     pending: list[str] = []
     for line in [*log.strip("\n").split("\n"), _SILENCE]:
-        if line.startswith("    "):
+        if line.startswith("    ") or not line:
             pending.append(line[4:])
             continue
         if pending:
-            yield _message("\n".join(pending))
-        pending = []
+            yield _message("\n".join(pending).strip())
+        pending = [line]
         if line.startswith(_SILENCE):
+            pending = []
             if moment := line.removeprefix(_SILENCE):
                 yield Spoken(at=datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp())
-        elif line:
-            pending = [line]
 
 
 def _message(text: str) -> Spoken:
