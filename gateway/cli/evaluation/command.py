@@ -20,11 +20,12 @@ from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
 from gateway.cli.common.options import PathType, json_option
 from gateway.cli.common.text import say
 from gateway.cli.evaluation.report import show_comparison, show_run
-from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
+from gateway.cli.evaluation.setup import AnyEvaluator, Setup, TermSource, opened_setup
 from gateway.evaluation.check import problems
+from gateway.evaluation.dialogues import is_dialogue, load_dialogues
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.measures import intervals
-from gateway.evaluation.memory import MemoryEvaluator, load_lines
+from gateway.evaluation.memory import load_lines
 from gateway.evaluation.questions import Question, load_questions, set_name
 from gateway.evaluation.report import Run, by_category, markdown, summary
 from gateway.evaluation.run import Evaluator
@@ -42,7 +43,8 @@ from gateway.telemetry import logs
 @click.option(
     "--memory",
     is_flag=True,
-    help="Score what the memory learns from lines of conversation (eval/memory.toml).",
+    help="Score what the memory learns from lines of conversation (eval/memory.toml), or what it keeps of long "
+    "dialogues (--set eval/dialogues); their categories are the policies.",
 )
 @click.option("--category", help="Ask only questions of this category.")
 @click.option(
@@ -113,7 +115,9 @@ def evaluate(
         check_writable(out)
     earlier = read_run(against) if against is not None else None
     path = question_set or bundled("eval/memory.toml" if memory else "eval/esolangs.toml")
-    known: Sequence[Question] = load_lines(path) if memory else load_questions(path)
+    dialogues = memory and is_dialogue(path)
+    load = load_dialogues if dialogues else load_lines if memory else load_questions
+    known: Sequence[Question] = load(path)
     questions = _chosen(known, category, limit)
     if terms == "question":
         questions = [question for question in questions if question.answerable]
@@ -123,7 +127,7 @@ def evaluate(
         if check:
             _show_problems(asyncio.run(_problems(setup, questions)), len(questions))
             return
-        run, status = asyncio.run(_run(setup, set_name(path), questions, out, memory))
+        run, status = asyncio.run(_run(setup, set_name(path), questions, out, memory, dialogues))
     if earlier is not None:
         show_comparison(earlier, run, as_json)
     else:
@@ -156,10 +160,10 @@ def _show_problems(found: list[str], questions: int) -> None:
 
 
 async def _run(
-    setup: Setup, name: str, questions: Sequence[Question], out: Path | None, memory: bool
+    setup: Setup, name: str, questions: Sequence[Question], out: Path | None, memory: bool, dialogues: bool
 ) -> tuple[Run, int]:
     """Return the run and the exit status. Each row is written to ``out`` immediately; an interrupted run has fewer."""
-    async with setup.remembering() if memory else setup.answering() as answering:
+    async with setup.remembering(dialogues) if memory else setup.answering() as answering:
         run = Run(
             version=__version__,
             model=answering.model,
@@ -178,9 +182,7 @@ async def _run(
     return msgspec.structs.replace(run, rows=rows), status
 
 
-async def _score(
-    evaluator: Evaluator | MemoryEvaluator, questions: Sequence[Question], run: Run, out: Path | None
-) -> int:
+async def _score(evaluator: AnyEvaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
     """Add the missing rows to ``run``. Return the exit status, which says why it ended early."""
     done = {row.id for row in run.rows}
     left = [question for question in questions if question.id not in done]

@@ -20,6 +20,7 @@ from gateway.cli.common.database import opened_database
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
 from gateway.evaluation.memory import MemoryEvaluator
+from gateway.evaluation.replay import ReplayEvaluator
 from gateway.evaluation.run import Asked, Evaluator, FlowAsker
 from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
@@ -38,10 +39,13 @@ from gateway.wiki.source import WikiSource
 TermSource = Literal["model", "question"]
 
 
+AnyEvaluator = Evaluator | MemoryEvaluator | ReplayEvaluator
+
+
 class Answering(NamedTuple):
     """The evaluator and its model. Without a model the name is empty, with a server the fingerprint of the weights."""
 
-    evaluator: Evaluator | MemoryEvaluator
+    evaluator: AnyEvaluator
     model: str = ""
     weights: str = ""  # fingerprint
 
@@ -84,8 +88,8 @@ class Setup:
         }
 
     @asynccontextmanager
-    async def remembering(self) -> AsyncIterator[Answering]:
-        """Load the model, and yield the evaluator of lines of conversation."""
+    async def remembering(self, dialogues: bool) -> AsyncIterator[Answering]:
+        """Load the model, and yield the evaluator of lines of conversation, or of ``dialogues``."""
 
         async def forget(make: Callable[[], RequestRecord]) -> None: ...
 
@@ -101,9 +105,12 @@ class Setup:
                 served=ServedModel(model),
                 record=forget,
             )
-            conversations = await open_memory(parts, stack, Supervision())
             weights = (await host.model_info()).fingerprint
-            yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)
+            if dialogues:
+                yield Answering(ReplayEvaluator(parts), model.name, weights)
+            else:
+                conversations = await open_memory(parts, stack, Supervision())
+                yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[Answering]:

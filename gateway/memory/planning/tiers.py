@@ -64,7 +64,10 @@ def _tier_plans(
     planned: list[Compaction] = []
     if stale or past:
         folds = [by_level["month"], *stale] if "month" in by_level else stale
-        planned.append(compaction(situation, "month", past, folds, int(room * SHARES["month"])))
+        # If nothing is of today, ``month`` has the share of ``now``; with all of the room it would push the next day's
+        # prompts over the floor.
+        share = SHARES["month"] if present else SHARES["now"]
+        planned.append(compaction(situation, "month", past, folds, int(room * share)))
     if present:
         if any(summary.level == "now" for summary in fresh):
             planned.append(compaction(situation, "today", [], fresh, int(room * SHARES["today"])))

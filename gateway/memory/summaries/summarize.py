@@ -294,9 +294,11 @@ class Summarizer:
                 text = self._finished[key] = reply.strip() if stopped else ""
             if not text:
                 unfinished += 1
+                if unfinished * 2 >= len(parts):
+                    return "", False
                 text = await _picked(part, share, _LETTERS_A_WORD, ())
             written.append(text)
-        return "\n".join(written), unfinished * 2 < len(parts)
+        return "\n".join(written), True
 
     async def _checked(
         self, compaction: Compaction, source: SummarySource, prompt: Prompt, written: str, letters: float

@@ -81,6 +81,17 @@ def chat(
     return totals
 
 
+def test_past_days_take_the_room_that_today_does_not_need() -> None:
+    """A talk of some messages a day is compacted into ``month`` alone."""
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 1.0)
+    for day in range(60):
+        for role in ("user", "assistant") * 4:
+            talk.say(role, 40, START + day * DAY)
+        talk.settle(START + day * DAY)
+    assert {summary.level for summary in talk.live} == {"month"}
+    assert talk.live[0].tokens > BUDGET.floor * 0.35
+
+
 def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
     talk = Simulation("ceiling", BUDGET, fill=lambda: 0.9)
     totals = chat(talk, 3000, random.Random(3))
