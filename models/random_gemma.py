@@ -83,7 +83,7 @@ TYPES["q4_0"] = gguf.GGMLQuantizationType.Q4_0
 
 
 def project_text() -> Iterator[str]:
-    """Lines of the sample wiki in a fixed order. Prompts change too often: every change would make other test models."""
+    """Lines of the sample wiki in a fixed order. Prompts change too often, and every change would make other models."""
     for file in sorted((ROOT / "gateway/wiki/sample").glob("*.wiki")):
         yield from (line for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
 
