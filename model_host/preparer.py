@@ -75,7 +75,8 @@ class Preparer:
     def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
         largest, last = max(_named_tokens(request), default=0), self._vocabulary.size - 1
         if largest > last:
-            problem = f"the request names the token {largest}; the vocabulary's last token is {last}"
+            field = "logit_bias" if largest in request.sampling.logit_bias else "prompt"
+            problem = f"`{field}` has the token {largest}; the vocabulary's last token is {last}"
             return protocol.Failed(request.id, "bad_request", problem)
         if request.suffix is not None and self._vocabulary.fill_in is None:
             problem = (

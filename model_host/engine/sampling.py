@@ -133,7 +133,7 @@ class SamplerChain:
         if not self.closed and not constraint.closes_within(token, left - 1):
             ending = constraint.ending()
             if len(ending) <= left:
-                self._ending, self.closed = ending, bool(ending)
+                self._ending, self.closed = ending, bool(ending) or constraint.end is not None
         if not self.closed:
             return token
         end = constraint.end
