@@ -33,10 +33,11 @@ _LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.3, 0.
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
 # the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
-_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 1.0, 2.0, 0.3, 0.3
+_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 0.3, 0.3
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
 LEAST_POINT = 0.7
+_SHORT = 4  # words of a question that needs nearly all of them
 _LONGEST = 400  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
@@ -278,7 +279,7 @@ class Relevance:
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
-            + _TITLED * titled
+            + _TITLED * titled * len(title)
             + _FIRST * first
             - _SECOND * (end - start - 1)
             + _PROSE * (statements[start].kind == "prose")
@@ -286,7 +287,7 @@ class Relevance:
         every = own | passage.context
         said = self._shared(sought, every)
         # A word that no page has may be the very thing that is asked for.
-        sure = titled or question.names or sought <= self._known
+        sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
         clear = len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
         return Quote(
             passage.n,
