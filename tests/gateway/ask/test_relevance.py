@@ -56,7 +56,7 @@ def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevan
         ("Who created Lamp?", ""),
         ("How many optinos has Salt?", ""),
         ("Is Lamp older than Salt?", ""),
-        ("What does a compiler / a table need?", ""),
+        ("Who created the compiler / Lamp?", ""),
         ("Wer hat Lamp entwickelt und wann?", ""),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_question_whose_other_words_are_nowhere_is_doubtful(question: str, dou
     ("question", "quoted"),
     [
         ("Who created Lamp?", "Lamp is a language created by Mia Berg in 1997."),
-        ("when did salt come out", "Salt is a tool for tables. It was released in 2004 and has 12 options."),
+        ("when did salt come out", "It was released in 2004 and has 12 options."),
         ("What is the compiler of Lamp written in?", "Its compiler was written in Ada."),
         ("What does SHINE do in Lamp?", "SHINE | Doubles the counter"),
         ("what is salt", "Salt is a tool for tables."),
