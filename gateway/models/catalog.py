@@ -52,6 +52,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     memory_proposals: bool = True
     # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.
     reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
+    # The model refuses what the pages answer, so a clear quotation of them replaces its refusals.
+    refuses_often: bool = False
 
 
 class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):
