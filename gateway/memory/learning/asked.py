@@ -45,6 +45,14 @@ _ADDED = tuple(
         rf"{SUBJECT_VI} (?:phải|cần) (?P<what>.*{_DATED}.*)",
     )
 )
+_DUTY = re.compile(
+    _LEADING
+    + r"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must) (?P<what>.+)",
+    re.I,
+)
+_LISTS = re.compile(
+    _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b", re.I
+)
 _NO_TASK = re.compile(
     r"^(?:me|you|it|that|this|them|him|her|what|who|how|why|when|where|which|if|be|know|say|admit|ask|think|go|"
     r"sleep|gì|ai|sao|nó|\W*)(?:$|\s)|\b(?:you|your)\b",
@@ -113,8 +121,11 @@ class Change(Struct, frozen=True):
 def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
     """The changes that a user's message states, to new tasks and to ``tasks``."""
     found: list[Change] = []
+    duty = ""  # "I have to renew my passport. Put it on the list."
     for clause in plain_clauses(text, tasks=True):
-        title = _added(clause.text)
+        match = _DUTY.fullmatch(_TRAILING.sub("", clause.text))
+        title = _added(clause.text) or (duty if _LISTS.match(clause.text) else "")
+        duty = _title(match["what"]) if match else ""
         if title:
             found.append(Change("add", "", title, clause.text))
             continue
@@ -140,10 +151,15 @@ def _added(said: str) -> str:
     for pattern in _ADDED:
         match = pattern.fullmatch(_TRAILING.sub("", said))
         if match:
-            what = _TRAILING.sub("", match["what"].partition(": ")[0])
-            if is_task(what) and len(what.split()) <= _MOST_WORDS:
-                return what[:1].upper() + what[1:]
+            title = _title(match["what"])
+            if title:
+                return title
     return ""
+
+
+def _title(what: str) -> str:
+    what = _TRAILING.sub("", what.partition(": ")[0])
+    return what[:1].upper() + what[1:] if is_task(what) and len(what.split()) <= _MOST_WORDS else ""
 
 
 def _changed(said: str, tasks: Sequence[Task]) -> Change | None:

@@ -26,6 +26,9 @@ from gateway.memory.learning.statements import (
 _EDGES = " ,;:–—.!?…"
 # A longer message was pasted, and is about something else.
 _MOST_CHARACTERS = 4_000
+# Longer clauses and sentences state nothing plainly.
+_MOST_CLAUSE = 240
+_MOST_CLAUSES = 30
 # Text that somebody works on or plays with. A letter may be a task, but facts in it are not the writer's.
 _OTHERS_TEXT = re.compile(
     r"\b(?:translat(?:e|ed|es|ing|ions?)|proofread\w*|rephrase|paraphrase|rewrite|role-?play\w*|pretend\w*|imagine|"
@@ -111,7 +114,7 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
     if asks and not polite:
         first = next((at for at, clause in enumerate(clauses) if at and _ASKS.search(clause)), 0)
         clauses = clauses[:first]
-    if REPORTED.search("".join(clauses)):
+    if len(clauses) > _MOST_CLAUSES or REPORTED.search("".join(clauses)):
         return
     for at, clause in enumerate(clauses):
         before = "".join(clauses[:at])
@@ -120,7 +123,7 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
         if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
             return
         said = clause.strip(_EDGES)
-        if said and not _ASKS_ANYWHERE.search(clause):
+        if 0 < len(said) <= _MOST_CLAUSE and not _ASKS_ANYWHERE.search(clause):
             yield PlainClause(said, polite, at > 0)
 
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.memory.learning.plain import PlainClause, plain_clauses
+from gateway.memory.learning.statements import UPPER
 from gateway.memory.learning.wordings import SUBJECT_VI, UNCLEAR, WORDINGS
 
 _MOST_WORDS = 24
@@ -43,6 +44,12 @@ _DENIALS = (
 )
 _ANY_MORE = re.compile(r"\s+(?:any ?more|any longer|after all|at all|nữa)\W*$", re.I)
 _GREETING = re.compile(r"^\W*(?:hi|hello|hey|hallo)\b", re.I)
+# "I'm Nora, I teach", but not "I'm German, I live in Bonn".
+_INTRODUCED = re.compile(
+    rf"(?:i['’]m|i am|im) (?-i:[{UPPER}][^\W\d_A-Z]+)(?<!an)(?<!ese)(?<!ish)(?<!ch)(?<!sh)(?<!ss)(?<!i)(?<!eek)",
+    re.I,
+)
+_GOES_ON = re.compile(r"(?:and )?(?:i\b|from |an? )", re.I)
 # What follows in a list: "… and shellfish".
 _ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
 _LISTED = ("allergy", "diet", "preference", "speaks")
@@ -67,7 +74,7 @@ _THIRD = (
 )
 _INFLECTED = re.compile(
     rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|"
-    r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|"
+    r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|"
     r"dislike|despise|detest|loathe|eat|drink|come|have)\b",
     re.I,
 )
@@ -98,6 +105,8 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
         if fact is None and (greets or (greeted and clause.follows)):
             fact = _match(f"hi {said}", clause.text)
         greeted = greets
+        if fact is None and _INTRODUCED.fullmatch(said) and _goes_on(clauses, at + 1):
+            fact = _match(f"hi {said}", clause.text)
         if fact is None and subject:
             item = _item(clauses, at) if last is not None else ""
             if last is not None and item:
@@ -120,6 +129,11 @@ def is_stated(quote: str, texts: Sequence[str]) -> bool:
     wanted = " ".join(quote.split()).casefold()
     stated = (" ".join(fact.quote.split()).casefold() for text in texts for fact in stated_facts(text))
     return any(wanted in each or each in wanted for each in stated)
+
+
+def _goes_on(clauses: Sequence[PlainClause], at: int) -> bool:
+    """Whether the sentence goes on about its writer."""
+    return at < len(clauses) and clauses[at].follows and bool(_GOES_ON.match(clauses[at].text))
 
 
 def _item(clauses: Sequence[PlainClause], at: int) -> str:
@@ -191,7 +205,7 @@ def _third_person(said: str) -> str:
 
 
 def _inflected(verb: str) -> str:
-    return {"have": "has", "study": "studies"}.get(verb.lower(), f"{verb}s")
+    return {"have": "has", "study": "studies", "teach": "teaches"}.get(verb.lower(), f"{verb}s")
 
 
 def _named(fact: StatedFact, speaker: str) -> StatedFact:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,8 @@ STATED = [
     ]),
     ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
     ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
+    ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
+    ("I'm German, I live in Bonn", ["home_city: The user lives in Bonn."]),
     ("I live in Huế, don't I?", []),
     ("I live in Rome.\nMy boss wrote:\nI live in Zurich.", ["home_city: The user lives in Rome."]),
     ("Let's pretend. I am a pilot and live in Tokyo.", []),
@@ -74,6 +78,7 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
     [
         ("Can you remind me to call mom and dad tomorrow?", ["add Call mom and dad tomorrow"]),
         ("I have to hand in the essay by Friday", ["add Hand in the essay by Friday"]),
+        ("ok I have to renew my passport. put it on the list", ["add Renew my passport"]),
         ("I have to admit I was wrong on Monday", []),
         ("Remind me how to boil an egg", []),
         ("I've mowed the lawn and I bought the tickets", ["done 2", "done 1"]),
@@ -90,6 +95,15 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
 def test_tasks_change_by_plain_words(text: str, changes: list[str]) -> None:
     found = stated_changes(text, OPEN)
     assert [f"{each.op} {each.title if each.op == 'add' else int(each.id[-2:])}" for each in found] == changes
+
+
+@pytest.mark.parametrize("piece", ["ok ", "and ", "a: ", "i like tea, ", "i have to go on ", "* x ", "' x "])
+def test_a_long_message_is_read_in_time(piece: str) -> None:
+    begun = time.process_time()
+    stated_facts(piece * 2000)
+    stated_facts((piece * 2000)[:4000])
+    stated_changes((piece * 2000)[:4000], OPEN)
+    assert time.process_time() - begun < 1.0  # 9 s without limits
 
 
 @given(st.text(alphabet=st.sampled_from("Ii'mỞ ởâđaelivns.,?!:;\n\"*&đ01xượ"), max_size=80))
