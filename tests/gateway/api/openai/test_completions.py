@@ -199,3 +199,10 @@ async def test_the_log_has_every_prompt(ai: openai.AsyncOpenAI, settings: Settin
     )
     prompts = [made.messages[0]["content"] for made in record.generations]
     assert prompts == ["first", "second"]
+
+
+async def test_no_model_is_the_only_one(client: Client) -> None:
+    for path, body in (("/v1/completions", {"prompt": "x"}), ("/v1/responses", {"input": "x"})):
+        for fields in ({}, {"model": None}):
+            reply = await client.post(path, json=body | fields)
+            assert (reply.status_code, reply.json().get("model")) == (200, "scripted"), reply.text
