@@ -19,7 +19,7 @@ from model_host.batching.request import SequenceState, bad_grammar
 from model_host.batching.scheduler import Scheduler
 from model_host.emitter import EventEmitter
 from model_host.grammar.gbnf.syntax import GrammarError
-from model_host.replies.tool_readers import MalformedCallError
+from model_host.replies.argument_values import MalformedCallError
 from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
 from model_host.wire.output import Output

@@ -17,7 +17,7 @@ from model_host.prompts.templates import BuiltPrompt, PromptBuilder
 from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
-from model_host.replies.tool_forms import THOUGHTS
+from model_host.replies.tool_forms import CHANNEL_MARKERS, THOUGHTS
 from model_host.replies.tool_grammar import tool_grammar
 from model_host.wire.output import Ticket
 
@@ -32,8 +32,7 @@ class Preparer:
         self._vocabulary = engine.vocabulary
         self._prompts = prompts
         self._limit = engine.sequence_limit
-        spellings = [marker for pair in THOUGHTS for marker in pair]
-        spellings += prompts.form.markers
+        spellings = [*THOUGHTS[0], *CHANNEL_MARKERS, *prompts.form.markers]
         self._markers = Markers(spellings, engine.vocabulary.control)
 
     def prepare(self, ticket: Ticket) -> SequenceState | protocol.Event:
@@ -135,8 +134,8 @@ class Preparer:
     def _parser(self, request: protocol.Generate) -> ReplyParser | None:
         if request.messages is None:
             return None
-        names = frozenset(tool.name for tool in _callable(request))
-        return ReplyParser(self._markers, self._prompts.form, names, parallel=request.parallel_tool_calls)
+        tools = {tool.name: tool.parameters for tool in _callable(request)}
+        return ReplyParser(self._markers, self._prompts.form, tools, parallel=request.parallel_tool_calls)
 
     def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:

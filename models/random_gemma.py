@@ -57,6 +57,19 @@ _GEMMA_4 = ("turn", "tool", "tool_call", "tool_response", "channel")
 CHATS = {
     "turns": Chat("gemma_turns.jinja"),  # Gemma 3: no tools
     "hermes": Chat("hermes_tools.jinja"),  # the markers of calls are plain text
+    "tagged": Chat(
+        "tagged_tools.jinja",
+        (
+            "<start_of_turn>",
+            "<end_of_turn>",
+            "<tool_call>",
+            "</tool_call>",
+            "<arg_key>",
+            "</arg_key>",
+            "<arg_value>",
+            "</arg_value>",
+        ),
+    ),
     "gemma": Chat(
         "gemma_tools.jinja",  # the markers are control tokens
         (*(f"<|{name}>" for name in _GEMMA_4), *(f"<{name}|>" for name in _GEMMA_4), '<|"|>'),

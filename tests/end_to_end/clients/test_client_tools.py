@@ -24,7 +24,7 @@ NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
 STOP: Any = {"name": "stop", "description": "Stop.", "input_schema": NOTHING}
 
 
-@pytest.fixture(scope="module", params=["hermes", "gemma"])
+@pytest.fixture(scope="module", params=["hermes", "gemma", "tagged"])
 def server(
     tmp_path_factory: pytest.TempPathFactory, tool_models: dict[str, Path], request: pytest.FixtureRequest
 ) -> Iterator[Server]:
