@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.ask.limits import effective_limits
@@ -16,13 +17,7 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import ServerSettings, Settings
 from gateway.config.sources import flatten
 from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
-from gateway.models.catalog import (
-    Catalog,
-    ResolvedModel,
-    resolve_embedding_model,
-    resolve_model,
-    resolve_reranker,
-)
+from gateway.models.catalog import Catalog, ResolvedModel, models_beside, resolve_model
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.wiki.remote.addresses import api_address
@@ -45,11 +40,10 @@ def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -
 def problems(settings: Settings) -> list[str]:
     """The reasons why a server with these settings would not start, with remedies."""
     found = list(contradictions(settings))
-    looks: list[Callable[[], list[str]]] = [
-        lambda: list(_of_prompts(settings, load_prompts(settings.prompts_dir))),
-        lambda: list(_of_model(settings, resolve_model(settings))),
-        lambda: list(_of_file(resolve_embedding_model(settings))),
-        lambda: list(_of_file(resolve_reranker(settings))),
+    looks: list[Callable[[], Iterator[str]]] = [
+        lambda: _of_prompts(settings, load_prompts(settings.prompts_dir)),
+        lambda: _of_model(settings, resolve_model(settings)),
+        *(partial(lambda resolve: _of_file(resolve(settings)), each) for each in models_beside(settings)),
     ]
     for look in looks:
         try:
@@ -187,10 +181,8 @@ def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
         )
 
 
-def _of_file(model: ResolvedModel | None) -> Iterator[str]:
+def _of_file(model: ResolvedModel) -> Iterator[str]:
     """Why the header of the model's file does not fit its use."""
-    if model is None:
-        return
     named, pairs = f"{model.name_setting} is {model.path}", header_pairs(model.path)
     architecture = pairs.get("general.architecture")
     pooling = pairs.get(f"{architecture}.pooling_type")
