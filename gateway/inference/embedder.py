@@ -1,4 +1,4 @@
-"""Vectors from a local child process that owns the embedding model."""
+"""Embeddings from a local child process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.inference.process.link import HostLink
 from gateway.models.catalog import ResolvedModel, TaskPrompts
 from model_host.protocol import MAX_LINE_BYTES, MAX_TEXTS, Embed, Embedded, Lane
 
-_BESIDES = 512  # bytes of a reply besides a vector, an upper bound
+_BESIDES = 512  # upper bound of a reply's bytes without its vectors
 _SLOT = re.compile(r"\{(title|text)\}")
 
 OnEmbedded = Callable[[Lane, float, Embeddings], None]
@@ -96,7 +96,7 @@ class HostEmbedder(HostClient, Embedder):
     async def _embedded(
         self, link: HostLink, message: Embed, first: int, expected: int, use: Use
     ) -> Embedded:
-        """The answer for one batch. ``first`` is the number of its first text in the call."""
+        """Embed one batch; ``first`` is the index of its first text in the call."""
         try:
             event = await self.answer(link, message, Embedded, use)
         except PromptTooLongError as error:
@@ -113,7 +113,7 @@ class HostEmbedder(HostClient, Embedder):
 
 
 def host_settings(settings: Settings, section: EmbeddingSettings | RerankSettings) -> ModelSettings:
-    """The settings of a ``section`` of ``settings`` in the form that :class:`HostClient` takes."""
+    """Convert a section of ``settings`` for :class:`HostClient`."""
     shared = set(ModelSettings.__struct_fields__) & set(section.__struct_fields__)
     return ModelSettings(
         name=section.model,
@@ -123,7 +123,7 @@ def host_settings(settings: Settings, section: EmbeddingSettings | RerankSetting
 
 
 def _prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
-    """The text with the prompt of its task. Braces in text and title are not placeholders."""
+    """Insert the text into its task's prompt. Braces in text and title are not placeholders."""
     if kind == "plain" or not isinstance(text, str):
         return text
     values = {"text": text, "title": title or prompts.untitled}
