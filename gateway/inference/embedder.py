@@ -67,7 +67,7 @@ class HostEmbedder(HostClient, Embedder):
         keep_alive: KeepAlive = None,
         request_id: str = "embed",
     ) -> Embeddings:
-        begun = time.monotonic()
+        started = time.monotonic()
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             prompts, ready = link.plan.model.prompts, link.ready.result()
@@ -90,7 +90,7 @@ class HostEmbedder(HostClient, Embedder):
                 vectors += answer.embeddings
                 tokens += answer.tokens
         made = Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{_digest(str(prompts))[:8]}")
-        self._on_embedded(lane, time.monotonic() - begun, made)
+        self._on_embedded(lane, time.monotonic() - started, made)
         return made
 
     async def _embedded(
