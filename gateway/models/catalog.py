@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -179,11 +180,9 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
     return _resolve(wanted, catalog or Catalog.load())
 
 
-def resolve_embedding_model(settings: Settings) -> ResolvedModel | None:
-    """As :func:`resolve_model` for the embedding model; None without one."""
+def resolve_embedding_model(settings: Settings) -> ResolvedModel:
+    """As :func:`resolve_model` for the embedding model, which must be configured."""
     section = settings.embedding
-    if not section.model:
-        return None
     wanted = _Wanted(section.model, section.context, "embedding", settings.data_dir)
     model = _resolve(wanted, Catalog.load())
     pairs = header_pairs(model.path)
@@ -199,13 +198,16 @@ def resolve_embedding_model(settings: Settings) -> ResolvedModel | None:
     return msgspec.structs.replace(model, dimensions=dimensions if fits else None)
 
 
-def resolve_reranker(settings: Settings) -> ResolvedModel | None:
-    """As :func:`resolve_model` for the reranker; None without one."""
+def resolve_reranker(settings: Settings) -> ResolvedModel:
+    """As :func:`resolve_model` for the reranker, which must be configured."""
     section = settings.rerank
-    if not section.model:
-        return None
-    wanted = _Wanted(section.model, section.context, "rerank", settings.data_dir)
-    return _resolve(wanted, Catalog.load())
+    return _resolve(_Wanted(section.model, section.context, "rerank", settings.data_dir), Catalog.load())
+
+
+def models_beside(settings: Settings) -> list[Callable[[Settings], ResolvedModel]]:
+    """Return what resolves each configured model other than the chat model."""
+    given = ((settings.embedding.model, resolve_embedding_model), (settings.rerank.model, resolve_reranker))
+    return [resolve for name, resolve in given if name]
 
 
 def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:

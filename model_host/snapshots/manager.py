@@ -60,7 +60,7 @@ class SnapshotManager:
         *,
         quiet_seconds: float,
     ) -> None:
-        self.restored = 0  # sequences brought back
+        self.restored = 0  # sequences
         self.quiet_seconds = quiet_seconds
         self._slots = slots
         self._folder = folder

@@ -25,7 +25,7 @@ from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
-from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model, resolve_reranker
+from gateway.models.catalog import Catalog, ModelRow, estimate_ram, models_beside
 from gateway.server.consistency import problems
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
@@ -176,10 +176,9 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
 def _ram_beside(settings: Settings) -> int:
     """Return the memory that the configured embedding model and reranker need, as far as they are installed."""
     needed = 0
-    for resolve in (resolve_embedding_model, resolve_reranker):
+    for resolve in models_beside(settings):
         with suppress(ConfigurationError):
-            model = resolve(settings)
-            needed += model.ram_bytes if model is not None else 0
+            needed += resolve(settings).ram_bytes
     return needed
 
 

@@ -220,13 +220,13 @@ def _chosen(questions: Sequence[Question], category: str | None, limit: int | No
 
 def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        told = {
+        result = {
             "summary": summary(run.rows),
             "intervals": intervals(run.rows),
             "categories": by_category(run.rows),
             "run": run,
         }
-        say(msgspec.json.encode(told))
+        say(msgspec.json.encode(result))
     elif as_markdown:
         say(markdown(run), nl=False)
     else:

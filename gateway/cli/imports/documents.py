@@ -280,7 +280,7 @@ def _archive(
     seqs = {each.id: before + each.seq for each in messages}
     answers = {line.id: seqs.get(line.answers or "") for line in lines}
     messages = [msgspec.structs.replace(m, seq=seqs[m.id], answers=answers[m.id]) for m in messages]
-    # Without the place of its successor, a superseded summary cannot be told from a live one.
+    # Without the place of its successor, a superseded summary looks like a live one.
     kept = [each for each in spans if each.live or each.superseded_by is not None]
     summaries = [_summary(each, number, seqs) for number, each in enumerate(kept, 1)]
     covering = {
