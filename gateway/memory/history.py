@@ -65,7 +65,7 @@ _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 # What a question asks for, and what is said in any talk: such words count little.
-_WEAK = frozenset(
+WEAK_WORDS = frozenset(
     """
     again also back best better bit call called can't come day did didn't doing don't else ever example find first fine
     free get getting give go going gone good got great happen happened hello help here hey hi idea just keep kind know
@@ -213,7 +213,7 @@ def ranked(connection: apsw.Connection, within: Within, asked: str) -> list[Mess
     for term in [*_terms(words), *dict.fromkeys(pairs)]:
         found = _having(connection, within, term)
         weight = math.log1p((total - len(found) + 0.5) / (len(found) + 0.5))
-        weight *= _WEAK_SHARE if term in _WEAK or term in _PLAIN_WEAK else 1.0
+        weight *= _WEAK_SHARE if term in WEAK_WORDS or term in _PLAIN_WEAK else 1.0
         is_pair = " " in term
         whole += 0.0 if is_pair else weight
         for seq, text in found:
@@ -327,4 +327,4 @@ def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
     return f'- {when}, {who}: "{excerpt(message.text, asked, _EXCERPT)}"'
 
 
-_PLAIN_WEAK = frozenset(map(_plain, _WEAK))
+_PLAIN_WEAK = frozenset(map(_plain, WEAK_WORDS))
