@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from gateway.memory.history import WEAK_WORDS
+from gateway.memory.history import DECIDED, WEAK_WORDS
 from gateway.memory.summaries.items import Sentences, items
 from gateway.memory.summaries.keep import is_open_task
 from gateway.store.stop_words import STOP_WORDS
@@ -30,12 +30,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 # What a person says about themselves, in English and Vietnamese.
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|bác|chị|anh|chúng tôi|của tôi)\b",
-    re.I,
-)
-# A decision, or a change of mind: what it says takes the place of what was said before.
-_DECIDED = re.compile(
-    r"\b(?:now|instead|any ?more|no longer|decided|changed?|moved|switch(?:ed|ing)?|actually|booked|agreed|final(?:ly)?"
-    r"|chốt|đổi|dời|thay|bây giờ|không còn|quyết định)\b",
     re.I,
 )
 _NAMED = re.compile(r"\b(?:called|named?|names|tên)\b", re.I)
@@ -178,7 +172,7 @@ def _standing(sentence: str, ours: bool) -> tuple[float, float]:
     if not ours:
         bonus += _PERSONAL if _FIRST_PERSON.search(sentence) else 0.0
         bonus += _NAMING if _NAMED.search(sentence) else 0.0
-    return bonus + (_DECISION if _DECIDED.search(sentence) else 0.0), share
+    return bonus + (_DECISION if DECIDED.search(sentence) else 0.0), share
 
 
 def _joined(text: str, pieces: list[_Piece], kept: list[int]) -> str:
