@@ -80,7 +80,7 @@ class _Replay:
         self._parts = msgspec.structs.replace(
             parts,
             database=database,
-            settings=msgspec.structs.replace(parts.settings, facts=True, tasks=True, fresh_share=0.0),
+            settings=msgspec.structs.replace(parts.settings, fresh_share=0.0),
             record=self._record,
             pace=Pace(),
             clock=lambda: self._now,
