@@ -80,7 +80,7 @@ class _Replay:
         self._parts = msgspec.structs.replace(
             parts,
             database=database,
-            settings=msgspec.structs.replace(parts.settings, facts=True, tasks=True, fresh_share=0.0),
+            settings=msgspec.structs.replace(parts.settings, fresh_share=0.0),
             record=self._record,
             pace=Pace(),
             clock=lambda: self._now,
@@ -144,16 +144,16 @@ class _Replay:
         learned = [_plain(f"{fact.key}: {fact.text}") for fact in facts]
         calls = Counter[str](made.kind for made in self._records)
         ranks = [await self._rank(item, log) for item in dialogue.planted]
-        stale = [f"prompt: {item.asked}" for item in dialogue.planted if _outdated(prompt, item)]
+        stale = [f"prompt: {item.asked}" for item in dialogue.planted if outdated(prompt, item)]
         stale += [
             f"fact: {fact}"
             for fact in learned
             for item in dialogue.planted
-            if item.was and _outdated(fact, item)
+            if item.was and outdated(fact, item)
         ]
         right = 0
         for planned in dialogue.tasks:
-            states = [each.state for each in tasks if _places(_plain(each.title), planned.title)]
+            states = [each.state for each in tasks if places(_plain(each.title), planned.title)]
             ended = planned.state in ("done", "cancelled")
             right += bool(states) and all(
                 state == planned.state if ended else state in ("open", "doing") for state in states
@@ -169,24 +169,24 @@ class _Replay:
         stale += [
             f"asked: {item.asked}"
             for item, text in zip(dialogue.planted, asked, strict=True)
-            if _outdated(text, item)
+            if outdated(text, item)
         ]
         return Kept(
             messages=dialogue.messages,
             planted=len(dialogue.planted),
-            in_prompt=sum(bool(_places(prompt, item.has)) for item in dialogue.planted),
+            in_prompt=sum(bool(places(prompt, item.has)) for item in dialogue.planted),
             when_asked=sum(
-                bool(_places(text, item.has)) for item, text in zip(dialogue.planted, asked, strict=True)
+                bool(places(text, item.has)) for item, text in zip(dialogue.planted, asked, strict=True)
             ),
             answered=sum(
-                bool(_places(text, item.has)) for item, text in zip(dialogue.planted, answers, strict=True)
+                bool(places(text, item.has)) for item, text in zip(dialogue.planted, answers, strict=True)
             ),
             first_five=sum(0 < rank <= 5 for rank in ranks),
-            in_facts=sum(any(_places(fact, item.has) for fact in learned) for item in dialogue.planted),
+            in_facts=sum(any(places(fact, item.has) for fact in learned) for item in dialogue.planted),
             missing=[
                 item.asked
                 for item, text in zip(dialogue.planted, asked, strict=True)
-                if not _places(text, item.has)
+                if not places(text, item.has)
             ],
             tasks=len(dialogue.tasks),
             tasks_right=right,
@@ -226,7 +226,7 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _places(text: str, patterns: Sequence[str]) -> list[int]:
+def places(text: str, patterns: Sequence[str]) -> list[int]:
     """Where the patterns stand together in ``text``."""
     first, *others = [re.compile(_plain(pattern), re.IGNORECASE) for pattern in patterns]
     return [
@@ -236,12 +236,12 @@ def _places(text: str, patterns: Sequence[str]) -> list[int]:
     ]
 
 
-def _outdated(text: str, item: Planted) -> bool:
+def outdated(text: str, item: Planted) -> bool:
     """Whether ``text`` has what was true before, and what is true now neither near it nor after it."""
     if not item.was:
         return False
-    now = _places(text, item.has)
-    return any(all(there < before - _NEAR for there in now) for before in _places(text, item.was))
+    now = places(text, item.has)
+    return any(all(there < before - _NEAR for there in now) for before in places(text, item.was))
 
 
 def _foreign(source: str, text: str) -> list[str]:

@@ -93,6 +93,9 @@ class Setup:
 
         async def forget(make: Callable[[], RequestRecord]) -> None: ...
 
+        settings = self.settings.memory
+        if not dialogues:
+            settings = msgspec.structs.replace(settings, facts=True, tasks=True)
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings)
             host = HostInference(model, self.settings.model)
@@ -101,7 +104,7 @@ class Setup:
                 database=self._database,
                 inference=host,
                 prompts=self._prompts(),
-                settings=msgspec.structs.replace(self.settings.memory, facts=True, tasks=True),
+                settings=settings,
                 served=ServedModel(model),
                 record=forget,
             )
