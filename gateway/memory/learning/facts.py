@@ -45,6 +45,8 @@ from gateway.store.memory.messages import StoredMessage
 MAX_OPERATIONS = 8
 _KNOWN_SHOWN = 20
 _RECALLED = 4
+# About eight facts. They are read again with each message, in one to two seconds on a slow machine.
+_SHORT_TOKENS = 120
 
 
 class Operation(Struct, frozen=True):
@@ -104,7 +106,8 @@ class Facts:
         """A block of the newest facts and one of those that the last message recalls.
 
         The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
-        message.
+        message. If all facts fit a short block, it stands beside the last message like the second: there small models
+        use them more often (docs/memory.md).
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -113,7 +116,10 @@ class Facts:
         newest, known = await self._parts.database.read(
             lambda c: (facts_in_scope(c, owner, scopes, limit), count_in_scope(c, owner, scopes))
         )
-        standing, standing_block = await self._block("facts", "What you know:", newest, settings.fact_tokens)
+        heading = "What is known about the " + ("people here:" if conversation.kind == "channel" else "user:")
+        standing, standing_block = await self._block("facts", heading, newest, settings.fact_tokens)
+        if standing_block is not None and len(standing) == known and standing_block.tokens <= _SHORT_TOKENS:
+            return Offer([msgspec.structs.replace(standing_block, name="recalled")])
         recalled: list[Fact] = []
         recalled_block: Block | None = None
         if len(standing) < known:  # otherwise nothing is left to recall
