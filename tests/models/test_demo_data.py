@@ -188,8 +188,11 @@ def said(text: str) -> list[StoredMessage]:
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_the_memory_accepts_most_facts_of_the_data(demo: Any, held_out: bool) -> None:
-    """Not all: where it is in doubt whether a fact follows from what was said, the memory drops it."""
+def test_the_memory_accepts_nearly_every_fact_of_the_data(demo: Any, held_out: bool) -> None:
+    """Not all: where it is in doubt whether a fact follows from what was said, the memory drops it.
+
+    Held-out wordings are odder ("all I write is Mitta"), and the built-in model is not asked for them.
+    """
     kinds: set[str] = set()
     accepted = every = 0
     for branch in [b for t in trees(demo, "facts", held_out, 120) for b in t.branches]:
@@ -199,7 +202,7 @@ def test_the_memory_accepts_most_facts_of_the_data(demo: Any, held_out: bool) ->
         every += len(operations)
         accepted += len(facts.accept(operations, messages, known))
         kinds |= {operation.op for operation in operations} or {"nothing"}
-    assert accepted >= 0.6 * every, f"{accepted} of {every}"
+    assert accepted >= (0.5 if held_out else 0.8) * every, f"{accepted} of {every}"
     assert kinds == {"add", "update", "delete", "nothing"}
 
 

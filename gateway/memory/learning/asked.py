@@ -54,7 +54,7 @@ _LISTS = re.compile(
     _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b", re.I
 )
 _NO_TASK = re.compile(
-    r"^(?:me|you|it|that|this|them|him|her|what|who|how|why|when|where|which|if|be|know|say|admit|ask|think|go|"
+    r"^(?:me|you|it|that|this|them|him|her|what|who|how|why|when|where|which|if|know|say|admit|think|"
     r"sleep|gì|ai|sao|nó|\W*)(?:$|\s)|\b(?:you|your)\b",
     re.I,
 )

@@ -199,7 +199,7 @@ def _note(
         known = live_fact(connection, owner, place, stated.key)
         if known is None or not content(stated.value) <= frozenset(stems(known.text)):
             return False
-        end_fact(connection, known.id, owner, now=message.created_at, reason=stated.quote)
+        end_fact(connection, known.id, owner, now=message.created_at, reason="taken back")
         return True
     if MARK in stated.quote:
         return False
