@@ -65,7 +65,6 @@ class EmbeddingEngine:
                 else "no embedding model: it does not make one vector of a text; choose another one"
             )
             raise LoadError("model_unsupported", f"{path} is {other}")
-        self.weights.abort.install(self._context)
         self.n_ctx = min(
             int(llama_cpp.llama_n_ctx(self._context)),
             int(llama_cpp.llama_n_ubatch(self._context)),
@@ -154,16 +153,7 @@ class EmbeddingEngine:
         params.n_batch = params.n_ubatch = context
         params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = threads
-        params.kv_unified = True
-        params.no_perf = True
-        handle = llama_cpp.llama_init_from_model(self.weights.handle, params)
-        if not handle:
-            raise LoadError(
-                "out_of_memory",
-                f"no context of {context} tokens could be made ({self.weights.log.last()}); "
-                "set a smaller embedding.context",
-            )
-        return handle
+        return self.weights.context(params, "rerank.context" if self.rerank else "embedding.context")
 
     def _fill(self, texts: Sequence[Sequence[int]]) -> None:
         batch = self._batch

@@ -67,7 +67,6 @@ class Engine:
         self._scratch = sequences  # one sequence more than callers know of: states are saved from it
         self._heads = max(1, int(llama_cpp.llama_model_n_head(weights.handle)))
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
-        weights.abort.install(self._context)
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
         self.sequence_limit = min(self.n_ctx, weights.n_ctx_train)  # most tokens of one sequence
 
@@ -281,18 +280,9 @@ class Engine:
         params.n_seq_max = sequences
         params.n_outputs_max = max(outputs, sequences)  # llama.cpp wants at least one per sequence
         params.n_threads = params.n_threads_batch = threads
-        params.kv_unified = True
         # Full-size sliding-window cache: a prefix can be branched at any point, not only at its end.
         params.swa_full = True
-        params.no_perf = True
-        handle = llama_cpp.llama_init_from_model(self.weights.handle, params)
-        if not handle:
-            raise LoadError(
-                "out_of_memory",
-                f"no context of {context} tokens could be made ({self.weights.log.last()}); "
-                "set a smaller model.context",
-            )
-        return handle
+        return self.weights.context(params, "model.context")
 
     def _fill(self, spans: Sequence[Span]) -> dict[int, int]:
         batch = self._batch
