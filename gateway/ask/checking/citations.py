@@ -36,7 +36,11 @@ _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
     r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b[^:\"“]{0,40}?"
     r"\b(?:do(?:es)?(?:n[o'’]t| not)|never)\s+"
-    r"(?:say|contain|mention|tell|state|provide|include|answer|specify|cover|know)",
+    r"(?:say|contain|mention|tell|state|provide|include|answer|specify|cover|know)"
+    r"|(?:the |an |this )?(?:answer|information|question)\b[^:\"“]{0,80}?\b"
+    r"(?:(?:is|are|was|were)(?: not|n[o'’]t)|cannot be) (?:\w+ly )?"
+    r"(?:provided|mentioned|given|stated|specified|found|available|included|listed|answered)\b"
+    r"|there is no (?:mention|information|answer)\b(?! \w+ing\b)|i (?:do not|don['’]t) know\b",
     re.I,
 )
 

@@ -56,8 +56,8 @@ _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 # A person is named in two words, before a verb, after "by", or in a table's cell.
 _PERSON = re.compile(
-    r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|[a-z]{1,3} )*[A-Z]\w|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b"
-    r"|\b(?:by|after)\s|[A-Z]\. ?[A-Z]\w| \| |\w: "
+    r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|(?:de|da|di|la|le|van|von|der|den) )*[A-Z]\w"
+    r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s|[A-Z]\. ?[A-Z]\w| \| |\w: "
 )
 # What does it: the zeppelins of "What strength do zeppelins have?". One that no page has is as good as a name.
 _SUBJECT = re.compile(

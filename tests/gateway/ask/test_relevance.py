@@ -28,7 +28,7 @@ BOAT = page(
     "Boat",
     "Class | Sea\nObsolete by | Steamer\n\nThe Boat is the first unit that crosses water with cargo.",
 )
-MOUSE = page("Mouse problems", "If your computer has a Bluetooth mouse, pair the mouse with it first.")
+MOUSE = page("Mouse problems", "If it is a PS/2 mouse, pair the computer with it first.")
 
 
 def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevance:
