@@ -99,7 +99,9 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
     say()
     head = ["MODEL", "FITS", "HERE", "WHY"]
-    say(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+    say(
+        table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)], prose=True)
+    )
     if rows := [row for plan in plans for row in _threads(plan)]:
         say()
         head = ["MODEL", "BATCH", "THREADS", "TOKENS PER SECOND, MEASURED AT THE FIRST LOAD"]
@@ -154,10 +156,11 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
         assert path is not None, "a catalog row of the hub says how much memory it needs"
         ram = estimate_ram(path, path.stat().st_size, row.context)
     needed = ram + settings.model.memory_headroom_bytes
-    wants = f"needs {size_text(needed)} of memory"
+    spare = f"{size_text(settings.model.memory_headroom_bytes)} to spare"
+    wants = f"needs {size_text(ram)} of memory and {spare}"
     if row.kind == "chat" and (beside := _ram_beside(settings)):
         needed += beside
-        wants = f"needs {size_text(needed)} of memory together with the other configured models"
+        wants = f"needs {size_text(ram + beside)} of memory together with the other configured models, and {spare}"
     if needed > machine.memory_total:
         return "no", f"{wants}; the limit is {size_text(machine.memory_total)} ({machine.memory_source})"
     if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
