@@ -257,18 +257,12 @@ class Summarizer:
 
     async def _split(self, source: SummarySource, size: int) -> list[str]:
         """The source in at most _MOST_PARTS parts of at most ``size`` tokens."""
-        text = "\n".join(
-            [
-                *(f"{HEADINGS[fold.level]} {SummarySource.fold_text(fold)}" for fold in source.folds),
-                source.dialogue,
-            ]
-        ).strip()
-        parts = await split_dialogue(text, size, self._model.count)
+        parts = await split_dialogue(source.text, size, self._model.count)
         if len(parts) <= _MOST_PARTS:
             return parts
-        letters = len(text) / (len(parts) * size)
+        letters = len(source.text) / (len(parts) * size)
         most = _MOST_PARTS * size * 3 // 4
-        picked = await _picked(text, most, letters, source.speakers, source.ours)
+        picked = await _picked(source.text, most, letters, source.speakers, source.ours)
         log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
         return await split_dialogue(picked, size, self._model.count)
 
