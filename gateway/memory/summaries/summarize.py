@@ -21,7 +21,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
-from gateway.memory.summaries.keep import check, cut_at_sentence, wrong_pair
+from gateway.memory.summaries.keep import check, cut_at_sentence, invented, wrong_pair
 from gateway.memory.summaries.small_talk import nothing_happened
 from gateway.memory.summaries.variables import decoded, without_code
 from gateway.memory.types import Compaction
@@ -317,6 +317,10 @@ class Summarizer:
             return "it repeats a heading of the prompt"
         if pair := await asyncio.to_thread(wrong_pair, source.text, readable(text)):
             return f"it joins {pair[0]} and {pair[1]}, which no line of its source does"
+        if source.code:  # where a small model writes names and numbers that look right
+            said = "\n".join([source.text, *(message.text for message in source.spoken)])
+            if found := await asyncio.to_thread(invented, said, readable(text)):
+                return f"it has {found}, which its source does not"
         speakers = sorted({message.speaker for message in source.spoken if message.speaker})
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
         # In a thread, because a message may have megabytes.
