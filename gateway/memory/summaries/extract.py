@@ -45,6 +45,10 @@ _ASSISTANT_SHARE = 0.4
 _QUESTION_SHARE = 0.5
 # What was said first may have changed since.
 _FIRST_SHARE = 0.8
+# Of a sentence that a later decision is about: it has this many of its words, which the talk has seldom.
+_SUPERSEDED_SHARE = 0.3
+_SAME_WORDS = 2
+_SELDOM = 8
 # Tokens that any sentence costs beside its own: without them the shortest sentences always win.
 _OVERHEAD = 6
 
@@ -135,6 +139,7 @@ def _by_worth(
     counts = Counter(word for said in words for word in said)
     covered: set[str] = {word for number in ends for word in words[number]}
     standing = [_standing(text[each.begin : each.end], each.speaker in ours) for each in pieces]
+    old = _superseded(text, pieces, words, counts)
     costs = [cost(text[each.begin : each.end]) + _OVERHEAD for each in pieces]
 
     def worth(number: int) -> float:
@@ -144,6 +149,7 @@ def _by_worth(
         if len(words[number]) < _FEWEST_WORDS and not held[number]:
             bonus = 0.0
         late = _FIRST_SHARE + (1 - _FIRST_SHARE) * number / len(pieces)
+        share *= _SUPERSEDED_SHARE if number in old else 1.0
         return late * share * (_ITEM * len(held[number]) + said + bonus) / costs[number]
 
     heap = [(-worth(number), -number) for number in range(len(pieces)) if number not in ends]
@@ -156,6 +162,22 @@ def _by_worth(
             continue
         covered |= words[-number]
         yield -number
+
+
+def _superseded(
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], counts: Counter[str]
+) -> set[int]:
+    """Numbers of the pieces that a later decision is about."""
+    before: defaultdict[str, list[int]] = defaultdict(list)
+    found: set[int] = set()
+    for number, piece in enumerate(pieces):
+        seldom = [word for word in words[number] if counts[word] <= _SELDOM]
+        if DECIDED.search(text, piece.begin, piece.end):
+            same = Counter(earlier for word in seldom for earlier in before[word])
+            found |= {earlier for earlier, shared in same.items() if shared >= _SAME_WORDS}
+        for word in seldom:
+            before[word].append(number)
+    return found
 
 
 def _telling(sentence: str) -> set[str]:
