@@ -36,7 +36,7 @@ _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 _KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 0.3, 0.3
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
-LEAST_POINT = 0.7
+LEAST_POINT = 0.8
 _SHORT = 4  # words of a question that needs nearly all of them
 _LONGEST = 400  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
