@@ -103,6 +103,22 @@ def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
     assert levels == sorted(levels, key=["month", "today", "now"].index)
 
 
+def test_a_killed_process_may_have_done_the_last_part_of_a_plan_only() -> None:
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 0.9)
+    chance, cut = random.Random(5), 0
+    for number in range(1500):
+        talk.say("assistant" if number % 2 else "user", 1 + int(chance.expovariate(1 / 60)), START + number)
+        planned = plan(talk.situation(START + number)) if number % 2 else []
+        if len(planned) > 1 and chance.random() < 0.5:
+            talk.carry_out(planned[-1:], START + number)
+            cut += 1
+        elif planned:
+            talk.carry_out(planned, START + number)
+        assert all(before.last < after.first for before, after in pairwise(talk.chain))
+    assert cut > 5
+    talk.settle(START + 1500, force=True)
+
+
 def test_rounds_fire_at_five_and_again_every_two() -> None:
     talk = Simulation("rounds", BUDGET)
     kept = []
