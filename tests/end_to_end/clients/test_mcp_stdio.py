@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from tests.end_to_end.server import Server
+from tests.gateway.cli.test_foreign_servers import answering, http
 from tests.waiting import PATIENCE
 
 COMMAND = ["-m", "gateway.cli.main", "mcp"]
@@ -96,6 +97,26 @@ async def test_keys_and_addresses_are_those_of_the_other_commands(tmp_path: Path
     async with editor("--url", running.url) as client:
         said = (True, f"no server answers at {running.url}; `hearth start` runs one")
         assert await text_of(client, "facts") == said
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        http("text/html", "<html></html>"),
+        http("application/json", "[]"),
+        http("application/json", '{"jsonrpc":"2.0","id":1,"result":{"content":7}}'),
+        http("text/event-stream", "event: message\ndata: nonsense\n\n"),
+        http("text/html", "", "302 Found"),
+        http("text/html", "none", "404 Not Found"),
+        b"nonsense\r\n\r\n",
+    ],
+)
+async def test_another_server_is_told_apart(reply: bytes) -> None:
+    with answering(reply) as url:
+        async with editor("--url", url) as client:
+            assert len((await client.list_tools()).tools) == 6
+            failed, text = await text_of(client, "facts")
+    assert failed and ("is it a hearth server?" in text or text.startswith(f"the connection to {url} broke"))
 
 
 def test_hostile_input_gets_only_messages_and_an_end(tmp_path: Path) -> None:
