@@ -150,11 +150,10 @@ def test_an_interrupt_ends_it_at_once(tmp_path: Path) -> None:
         assert run.wait(PATIENCE) == -signal.SIGINT
 
 
-def test_the_extra_is_named_when_it_is_missing() -> None:
-    code = "import sys; sys.modules['mcp'] = None; from gateway.cli.main import run; sys.exit(run(['mcp']))"
+@pytest.mark.parametrize("installed", ["None", "sys.__class__('mcp')"], ids=["none", "older"])
+def test_the_extra_is_named_when_it_is_missing(installed: str) -> None:
+    code = f"import sys; sys.modules['mcp'] = {installed}; from gateway.cli.main import run; sys.exit(run(['mcp']))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 78
-    assert (
-        run.stderr
-        == "hearth: MCP needs the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'\n"
-    )
+    wanted = "MCP needs the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'"
+    assert run.stderr == f"hearth: {wanted}\n"
