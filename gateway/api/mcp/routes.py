@@ -16,7 +16,7 @@ async def serve(request: ApiRequest) -> object:
     try:
         # Takes a second and memory, so only the first request does it.
         transport = await asyncio.to_thread(import_module, "gateway.api.mcp.transport")
-    except ModuleNotFoundError:
+    except ImportError:  # or an older version is installed
         raise HearthError(MISSING, status=501, code="mcp_not_installed") from None
     return transport.McpReply(request, await request.body())
 

@@ -33,7 +33,6 @@ from gateway.api.parsing.fields import decode_object
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import known_error
 from gateway.base.aio import stop
-from gateway.base.errors import NotFoundError
 
 _SESSION = "mcp-session-id"
 # The guard has checked them already, by hearth's own settings.
@@ -52,7 +51,7 @@ _running: dict[_Call, asyncio.Task[Any]] = {}
 
 
 class McpReply:
-    """The reply to one request, whose ``body`` has been read. When it ends, its work has ended too."""
+    """The reply to one request, whose ``body`` has been read. When it ends, its work is stopped."""
 
     def __init__(self, request: ApiRequest, body: bytes) -> None:
         self._request = request
@@ -98,7 +97,7 @@ async def _call(context: Context, params: CallToolRequestParams) -> CallToolResu
     request = _request(context)
     tool = next((tool for tool in _offered(request) if tool.name == params.name), None)
     if tool is None:
-        raise MCPError(INVALID_PARAMS, NotFoundError(f"there is no tool `{params.name[:100]}`").message)
+        raise MCPError(INVALID_PARAMS, f"there is no tool `{params.name[:100]}`")
     steps = 0
 
     async def progress(text: str) -> None:

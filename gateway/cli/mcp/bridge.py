@@ -10,7 +10,13 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+)
 
 from gateway.api.http.errors import OWN_ERROR
 from gateway.api.mcp.server import Context, failed, listed, make_server
@@ -69,15 +75,19 @@ async def _forward(server: ServerOptions, call: Callable[[Client], Awaitable[T]]
             return await call(client)
     except ExceptionGroup as group:
         with network_errors(found.url):
-            raise _error(group) from None
+            raise _error(group, found.url) from None
     raise AssertionError("nothing above suppresses an error")
 
 
-def _error(error: Exception) -> Exception:
-    """The error in the package's groups of one."""
+def _error(error: Exception, url: str) -> Exception:
+    """The error in the package's groups of one, as it is shown."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    if not isinstance(error, MCPError) or error.code != OWN_ERROR:
+    if isinstance(error, httpx2.TransportError | httpx2.InvalidURL):
+        return error
+    if not isinstance(error, MCPError) or error.code not in (OWN_ERROR, INVALID_PARAMS):
+        return HearthError(f"{url}/mcp answered: {error}: is it a hearth server?")
+    if error.code == INVALID_PARAMS:
         return error
     details = error.error.data
     remedy = "; give `hearth mcp` a key with HEARTH_API_KEY or --key"

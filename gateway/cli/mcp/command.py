@@ -22,9 +22,9 @@ def mcp(server: ServerOptions) -> None:
     The server may start later and restart: it is looked for at each call.
     """
     try:
-        # The extra `mcp` may be missing.
+        # The extra `mcp` may be missing, or an older version be installed.
         from gateway.cli.mcp.bridge import serve
-    except ModuleNotFoundError:
+    except ImportError:
         raise ConfigurationError(MISSING) from None
     try:
         server.connect()

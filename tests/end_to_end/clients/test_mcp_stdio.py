@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from tests.end_to_end.server import Server
+from tests.gateway.cli.test_foreign_servers import answering, http
 from tests.waiting import PATIENCE
 
 COMMAND = ["-m", "gateway.cli.main", "mcp"]
@@ -98,6 +99,26 @@ async def test_keys_and_addresses_are_those_of_the_other_commands(tmp_path: Path
         assert await text_of(client, "facts") == said
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        http("text/html", "<html></html>"),
+        http("application/json", "[]"),
+        http("application/json", '{"jsonrpc":"2.0","id":1,"result":{"content":7}}'),
+        http("text/event-stream", "event: message\ndata: nonsense\n\n"),
+        http("text/html", "", "302 Found"),
+        http("text/html", "none", "404 Not Found"),
+        b"nonsense\r\n\r\n",
+    ],
+)
+async def test_another_server_is_told_apart(reply: bytes) -> None:
+    with answering(reply) as url:
+        async with editor("--url", url) as client:
+            assert len((await client.list_tools()).tools) == 6
+            failed, text = await text_of(client, "facts")
+    assert failed and ("is it a hearth server?" in text or text.startswith(f"the connection to {url} broke"))
+
+
 def test_hostile_input_gets_only_messages_and_an_end(tmp_path: Path) -> None:
     lines = [
         b"", b"{", b"\xff\xfe", b"null", b"[]", b"[" * 100_000, b'{"jsonrpc":"2.0","id":1}', b"x" * 2_000_000,
@@ -129,11 +150,10 @@ def test_an_interrupt_ends_it_at_once(tmp_path: Path) -> None:
         assert run.wait(PATIENCE) == -signal.SIGINT
 
 
-def test_the_extra_is_named_when_it_is_missing() -> None:
-    code = "import sys; sys.modules['mcp'] = None; from gateway.cli.main import run; sys.exit(run(['mcp']))"
+@pytest.mark.parametrize("installed", ["None", "sys.__class__('mcp')"], ids=["none", "older"])
+def test_the_extra_is_named_when_it_is_missing(installed: str) -> None:
+    code = f"import sys; sys.modules['mcp'] = {installed}; from gateway.cli.main import run; sys.exit(run(['mcp']))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 78
-    assert (
-        run.stderr
-        == "hearth: MCP needs the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'\n"
-    )
+    wanted = "MCP needs the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'"
+    assert run.stderr == f"hearth: {wanted}\n"
