@@ -45,8 +45,6 @@ from gateway.store.memory.messages import StoredMessage
 MAX_OPERATIONS = 8
 _KNOWN_SHOWN = 20
 _RECALLED = 4
-# About eight facts. They are read again with each message, in one to two seconds on a slow machine.
-_SHORT_TOKENS = 120
 
 
 class Operation(Struct, frozen=True):
@@ -106,8 +104,7 @@ class Facts:
         """A block of the newest facts and one of those that the last message recalls.
 
         The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
-        message. If all facts fit a short block, it stands beside the last message like the second: there small models
-        use them more often (docs/memory.md).
+        message. A question recalls facts of the first one, too: small models use them more often where it stands.
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -118,18 +115,17 @@ class Facts:
         )
         heading = "What is known about the " + ("people here:" if conversation.kind == "channel" else "user:")
         standing, standing_block = await self._block("facts", heading, newest, settings.fact_tokens)
-        if standing_block is not None and len(standing) == known and standing_block.tokens <= _SHORT_TOKENS:
-            return Offer([msgspec.structs.replace(standing_block, name="recalled")])
+        shown = {fact.seq for fact in standing}
+        asks = "?" in asked
         recalled: list[Fact] = []
         recalled_block: Block | None = None
-        if len(standing) < known:  # otherwise nothing is left to recall
-            shown = {fact.seq for fact in standing}
+        if asks or len(shown) < known:
             found = await self._recall.search(owner, scopes, asked, len(standing) + _RECALLED)
-            others = [fact for fact in found if fact.seq not in shown][:_RECALLED]
+            others = [fact for fact in found if asks or fact.seq not in shown][:_RECALLED]
             recalled, recalled_block = await self._block(
-                "recalled", "You also know:", others, settings.fact_tokens // 4
+                "recalled", heading, others, settings.fact_tokens // 4
             )
-        left = known - len(standing) - len(recalled)
+        left = known - len(shown | {fact.seq for fact in recalled})
         what = "1 fact" if left == 1 else f"{left} facts"
         why = f"over memory.facts_in_prompt ({limit}) or memory.fact_tokens ({settings.fact_tokens})"
         return Offer(

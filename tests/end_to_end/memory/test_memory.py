@@ -77,8 +77,8 @@ def test_two_owners_with_the_same_text_share_nothing(
     again = say(bob, STORY)[1]["budget"]
     assert again["cached_tokens"] > core + turns // 2, "the same owner's text is found in the cache"
     # Facts.
-    assert said["ann"][1]["budget"]["blocks"]["recalled"] > 0
-    assert "recalled" not in said["bob"][1]["budget"]["blocks"]
+    assert said["ann"][1]["budget"]["blocks"]["facts"] > 0
+    assert "facts" not in said["bob"][1]["budget"]["blocks"]
     assert bob.get("/v1/facts").json()["data"] == []
     context = bob.get(f"/v1/conversations/{said['bob'][0]}/context").json()
     assert "nine goats" in str(context) and "Her grandmother has" not in str(context)

@@ -57,9 +57,9 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         shown = with_news(shown, "compacted: 1 summary made")
         assert re.search(r"compacting \d+ tokens: now", shown)
         context = typed(chat, "/context", "compacted over 300")
-        assert re.search(r"\d+  now\r?\n.*\d+  messages\r?\n +\d+  recalled", context, re.S)
+        assert re.search(r"\d+  now\r?\n.*\d+  facts\r?\n +\d+  messages", context, re.S)
         assert "not in it: messages 1 to" in context
-        assert "apples: Has apples." in typed(chat, "/context recalled")
+        assert "apples: Has apples." in typed(chat, "/context facts")
         assert "there is no block" in typed(chat, "/context nothing")
         assert "now (messages 1 to" in typed(chat, "/summaries")
         assert "here, you: I have 10 apples" in typed(chat, "/search apples 10")
