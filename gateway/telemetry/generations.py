@@ -48,10 +48,10 @@ class GenerationRecorder:
     def see(self, event: GenerationEvent) -> None:
         if isinstance(event, Started):
             names = ("prompt_tokens", "cached_tokens", "queue_seconds")
-            self._begun = {name: getattr(event, name) for name in names} | {"completion_tokens": 0}
+            self._begun |= {name: getattr(event, name) for name in names}
         elif isinstance(event, Delta):
             self._pieces.append(event.text)
-            self._begun["completion_tokens"] += event.tokens
+            self._begun["completion_tokens"] = self._begun.get("completion_tokens", 0) + event.tokens
         elif isinstance(event, ToolDelta):
             if event.name is not None:
                 self._pieces.append(f"\n{event.name} " if self._pieces else f"{event.name} ")
