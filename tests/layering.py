@@ -26,6 +26,7 @@ HEIGHTS: dict[str, int] = {
     "ask": 40,
     "memory": 40,
     "wiki": 40,
+    "code": 40,
     "telemetry": 30,
     "vectors": 25,
     "inference": 20,
