@@ -39,6 +39,7 @@ HEIGHTS: dict[str, int] = {
 VALUES = {
     ("ask", "gateway.wiki.source"),
     ("ask", "gateway.wiki.sketch"),
+    ("code", "gateway.wiki.source"),
 }
 MODEL_CODE = {
     "model_host.engine.load",

@@ -19,11 +19,13 @@ from gateway.cli.common.text import say
 @click.command()
 @click.argument("question", nargs=-1)
 @click.option("--style", help="Answer style, such as plain or irc. Default: the server's setting.")
+@click.option("--project", help="Ask the documents and code of this project instead of the wiki.")
 @json_option
 @client_options
 def ask(
     question: tuple[str, ...],
     style: str | None,
+    project: str | None,
     as_json: bool,
     url: str | None,
     key: str | None,
@@ -37,7 +39,9 @@ def ask(
     text = " ".join(question) or sys.stdin.read().strip()
     if not text:
         raise click.UsageError("the question is empty: pass it as an argument or on standard input")
-    body = {"question": text} | ({"style": style} if style else {})
+    body = (
+        {"question": text} | ({"style": style} if style else {}) | ({"project": project} if project else {})
+    )
     client = connect(url, key, data_dir, config_file)
     stages = StageLine()
     with client.stream("/ask", body) as events:

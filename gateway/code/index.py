@@ -132,11 +132,9 @@ class ProjectIndexer:
         if reason := unsuitable(source):
             walked.left_out[reason] = walked.left_out.get(reason, 0) + 1
             return None
-        module = (
-            module_name(found.path, packages)
-            if found.language == "python"
-            else posixpath.splitext(found.path)[0]
-        )
+        module = posixpath.splitext(found.path)[0] if is_code(found.language) else ""
+        if found.language == "python":
+            module = module_name(found.path, packages)
         digest = hashlib.blake2b(
             f"{VERSION} {found.language} {module}\0".encode() + source, digest_size=16
         ).digest()

@@ -201,20 +201,25 @@ def impact(connection: apsw.Connection, project: str, name: str, depth: int = 3)
 
 def search(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
     """Parts of code and documents by their words, and definitions by their names, fused."""
-    by_words = graph.found_by_text(connection, project, fts.words(spelled(query)), limit)
-    names = [
+    worded, by_name = by_words(connection, project, query, limit), named(connection, project, query)[:limit]
+    keys = {(hit.path, hit.line): hit for hit in [*by_name, *worded]}
+    rankings = [[(hit.path, hit.line) for hit in each] for each in (worded, by_name)]
+    return [keys[key] for key, _ in fuse(rankings, K_SEARCH)][:limit]
+
+
+def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
+    return graph.found_by_text(connection, project, fts.words(spelled(query)), limit)
+
+
+def named(connection: apsw.Connection, project: str, query: str) -> list[Hit]:
+    """Definitions whose names are words of the query."""
+    found = [
         place
         for word in dict.fromkeys(re.findall(r"[\w.]*\w", query))
         for place in graph.places_named(connection, project, word)
-    ]
-    by_name = [
-        Hit(path=place.path, line=place.line, end_line=place.end_line, language="")
-        for place in names
         if place.kind not in ("module", "lambda")
     ]
-    keys = {(hit.path, hit.line): hit for hit in [*by_name[:limit], *by_words]}
-    rankings = [[(hit.path, hit.line) for hit in each] for each in (by_words, by_name[:limit])]
-    return [keys[key] for key, _ in fuse(rankings, K_SEARCH)][:limit]
+    return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for place in found]
 
 
 def _cut(groups: Mapping[str, Sequence[object]]) -> list[str]:

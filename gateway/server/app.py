@@ -29,6 +29,7 @@ from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import models as ollama_models
 from gateway.api.openai import chat, completions, embeddings, models, rerank, responses, tokens
+from gateway.api.projects import routes as projects
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -88,6 +89,7 @@ ENDPOINTS = (
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,
+    *projects.ENDPOINTS,
     *page.ENDPOINTS,
 )
 

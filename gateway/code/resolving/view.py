@@ -57,6 +57,8 @@ class View:
     def candidates(self, scope: int, name: str, line: int = NEVER) -> list[Candidate]:
         """What ``name`` may be in this scope alone when ``line`` runs: its last sure value and later ones."""
         found = self._names.get((scope, name), [])
+        if len(found) < 2:
+            return found
         before = [each for each in found if each.line <= line] or found
         sure = max((i for i, each in enumerate(before) if not each.sometimes), default=0)
         return before[sure:]
@@ -104,6 +106,8 @@ class Modules:
             package = package[: len(package) - level + 1]
             module = ".".join([*package, module] if module else package)
         found = self._names.get(module, [])
+        if len(found) == 1:
+            return found[0]
         if not found:  # beside the script
             beside = posixpath.join(posixpath.dirname(view.path), module.replace(".", "/"))
             return self._paths.get(f"{beside}.py", self._paths.get(f"{beside}/__init__.py"))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import apsw
 from msgspec import Struct
 
 from gateway.store import fts
 from gateway.store.rows import as_json, load_all
+from gateway.store.wiki.search import rarest
 
+# Rows that one search ranks at most, in a few milliseconds.
+_TEXT_ROWS = 6_000
 CALLS = ("call", "implicit")
 ALL_KINDS = ("call", "implicit", "base", "import", "use")
 
@@ -51,7 +55,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     path: str
     line: int
     end_line: int
-    language: str
+    kind: Literal["code", "document"]
 
 
 class Link(Struct, frozen=True, array_like=True):
@@ -106,6 +110,11 @@ def places(connection: apsw.Connection, identities: Sequence[int]) -> list[Place
 def all_places(connection: apsw.Connection, project: str) -> list[Place]:
     """Every definition of a project."""
     return load_all(Place, connection.execute(f"{_PLACE} WHERE project = ?", (project,)))
+
+
+def places_in(connection: apsw.Connection, file: int) -> list[Place]:
+    """The definitions of a file by line."""
+    return load_all(Place, connection.execute(f"{_PLACE} WHERE file = ? ORDER BY line, ordinal", (file,)))
 
 
 def uses_of(
@@ -221,14 +230,15 @@ def links(connection: apsw.Connection, project: str) -> list[Link]:
 
 
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
-    """Parts of files that hold any of the words, best first."""
-    if not words:
+    """Parts of files that hold any of the words, best first; very frequent words do not count beside others."""
+    chosen = rarest(connection, "code_text", words, _TEXT_ROWS)
+    if not chosen:
         return []
     query = (
-        "SELECT path, line, end_line, language FROM "
+        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM "
         "(SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text "
         "WHERE code_text MATCH ?1 ORDER BY score LIMIT ?2) AS found JOIN code_parts ON code_parts.id = found.id "
         "JOIN code_files ON code_files.id = code_parts.file WHERE project = ?3 ORDER BY score LIMIT ?4"
     )
     # Other projects share the index: enough is ranked that theirs seldom crowd this one's out.
-    return load_all(Hit, connection.execute(query, (fts.any_of(words), limit * 20, project, limit)))
+    return load_all(Hit, connection.execute(query, (fts.any_of(chosen), limit * 20, project, limit)))
