@@ -1,4 +1,4 @@
-"""The files of a project as pages of a wiki of its own: a section is a heading or a definition, cited as `path:line`."""
+"""The files of a project as pages of a wiki of its own. Sections are headings or definitions, cited as `path:line`."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from gateway.cli.context.choice import chosen
 from gateway.cli.context.queries import COMMANDS
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.code.walk import exclusion
+from gateway.code.watch import touch_registry
 from gateway.store.code import projects
 from gateway.store.code.projects import CodeProject
 from gateway.store.db import Database
@@ -61,6 +62,7 @@ def add(
             lambda c: projects.add_project(c, str(folder), name, list(excludes), docs=docs)
         )
         _index(database, project, as_json)
+    touch_registry(local.settings.data_dir)
 
 
 @context.command()
@@ -119,6 +121,7 @@ def remove(project: str, local: LocalOptions) -> None:
     with opened_database(local.settings.database_path) as database:
         found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
         database.write_sync(lambda c: projects.remove_project(c, found.id))
+    touch_registry(local.settings.data_dir)
     say(f"removed {found.name} ({found.path})")
 
 

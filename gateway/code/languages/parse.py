@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import PurePosixPath
-
-from tree_sitter import Language, Parser
+from typing import TYPE_CHECKING
 
 from gateway.code.languages.facts import FileFacts
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
 
 _LANGUAGES = {
     ".py": "python",
@@ -52,6 +54,8 @@ def parse(language: str, name: str, source: bytes, secrets: Sequence[str] = ()) 
 @cache
 def _parser(language: str) -> Parser:
     # Grammars are shared libraries: only those in use are loaded.
+    from tree_sitter import Language, Parser
+
     if language == "python":
         import tree_sitter_python as grammar
 
