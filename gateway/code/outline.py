@@ -39,7 +39,7 @@ def outline(connection: apsw.Connection, project: str, tokens: int, about: str =
     places = {place.id: place for place in graph.all_places(connection, project)}
     hits = {(hit.path, hit.line) for hit in search(connection, project, about, 40)} if about else set()
     ranks = ranked(places, graph.links(connection, project), hits)
-    low, high = 0, len(ranks)
+    low, high = 0, min(len(ranks), tokens)  # a definition has more than one token
     while low < high:
         middle = (low + high + 1) // 2
         if estimate(rendered(ranks[:middle])) <= tokens:
