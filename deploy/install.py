@@ -3,7 +3,7 @@
     python3 deploy/install.py --venv .venv --lock requirements.lock
 
 `--packages-only` omits this project, which an image installs in a step of its own. CMAKE_ARGS and CXXFLAGS in the
-environment are build options of llama.cpp, which is compiled once, in 4 to 10 minutes; pip caches the result.
+environment are build options of llama.cpp, which is compiled once, in 2 to 5 minutes; pip caches the result.
 Uses the standard library alone, because nothing else is installed yet.
 """
 
@@ -122,7 +122,7 @@ class Progress:
     def line(self, text: str) -> None:
         """Read a line of pip's output."""
         if text.lstrip().startswith(f"Building wheel for {COMPILED}") and "started" in text:
-            print("llama.cpp: compiling, once on this machine: 4 to 10 minutes on two cores", flush=True)
+            print("llama.cpp: compiling, once on this machine: 2 to 5 minutes on two cores", flush=True)
         if step := STEP.search(text):
             done, everything = int(step[1]), int(step[2])
             self._show(100 * done // max(1, everything), f" ({done}/{everything})")

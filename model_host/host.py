@@ -7,20 +7,22 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 from model_host import protocol
 from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Scheduler
-from model_host.batching.slots import SlotTable
+from model_host.batching.slots import SlotTable, common_prefix
 from model_host.engine.engine import Engine
+from model_host.engine.vocabulary import Vocabulary
 from model_host.loop import BatchLoop
 from model_host.options import HostOptions
 from model_host.preparer import Preparer
-from model_host.prompts.renderer import TemplateWorker
+from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.prompts.templates import PromptBuilder
-from model_host.snapshots.boundary import Boundary, opening_of_replies
+from model_host.protocol import Message
 from model_host.snapshots.folder import SnapshotFolder
 from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
@@ -145,13 +147,40 @@ class ModelHost(Host[SequenceState]):
         except OSError as error:
             print(f"no snapshots: {error}", file=sys.stderr, flush=True)  # noqa: T201
             return None
-        boundary = Boundary(engine.vocabulary, opening_of_replies(prompts))
+        boundary = partial(stable_prefix, engine.vocabulary, opening_of_replies(prompts))
         return SnapshotManager(slots, folder, engine, boundary, quiet_seconds=options.snapshot_after)
 
     def cancelled(self, request_id: str) -> None:
         if self._loop is not None and (not request_id or request_id in self._loop.prefilling):
             assert self._engine is not None
             self._engine.abort()
+
+
+def opening_of_replies(prompts: PromptBuilder) -> list[int]:
+    """Tokens that end a chat's prompt but are gone from before the reply in the next one.
+
+    Gemma 4's template, for one, opens a reply with an empty thought that it does not show of past replies.
+    """
+    asked = [Message("user", "a")]
+    try:
+        now = prompts.build(asked).tokens
+        later = prompts.build([*asked, Message("assistant", "b"), Message("user", "c")]).tokens
+    except ChatTemplateError:
+        return []
+    return now[common_prefix(now, later, len(now)) :]
+
+
+def stable_prefix(vocabulary: Vocabulary, opening: list[int], tokens: Sequence[int], prompt: int) -> int:
+    """Compute how many tokens of a sequence will be the same in the next prompt; the first ``prompt`` were its prompt.
+
+    A reply comes back as text, which may be tokenized otherwise than it was generated.
+    """
+    start = prompt - len(opening)
+    if opening and tokens[max(0, start) : prompt] == opening:
+        return start
+    reply = list(tokens[prompt:])
+    text = b"".join(map(vocabulary.piece, reply)).decode("utf-8", "replace").strip()
+    return prompt + common_prefix(reply, vocabulary.tokenize(text, special=False), len(reply))
 
 
 def start_thread(name: str, body: Callable[[], None]) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from model_host import protocol
 from model_host.batching.batches import Feed, Span, batches
 from model_host.batching.estimate import QueueReporter
@@ -17,7 +19,7 @@ from model_host.batching.request import SequenceState, bad_grammar
 from model_host.batching.scheduler import Scheduler
 from model_host.emitter import EventEmitter
 from model_host.grammar.gbnf.syntax import GrammarError
-from model_host.replies.tool_readers import MalformedCallError
+from model_host.replies.argument_values import MalformedCallError
 from model_host.snapshots.manager import SnapshotManager
 from model_host.wire.intake import Intake
 from model_host.wire.output import Output
@@ -207,16 +209,39 @@ class BatchLoop:
             assert sequence.slot is not None
             fed = sequence.tokens[sequence.done : sequence.done + feed.count]
             self._scheduler.slots.append(sequence.slot, fed, sequence.shared)
+            row = rows.get(sequence.slot.id, 0)
+            if sequence.scoring:
+                row = self._score(feed, row)
             sequence.done += feed.count
             if feed.last:
-                self._sample_feed(feed, rows[sequence.slot.id], now)
+                self._sample_feed(feed, row, now)
             elif sequence.done < sequence.prompt_length:
                 self._emitter.emit(protocol.Prefill(sequence.id, sequence.done, sequence.prompt_length))
+
+    def _score(self, feed: Feed, row: int) -> int:
+        """Report the log-probabilities that the feed's logits, from ``row`` on, give; returns its last row."""
+        sequence, start = feed.sequence, feed.sequence.scored
+        assert start is not None and sequence.logprobs is not None
+        end = min(sequence.done + feed.count + 1, sequence.prompt_length)
+        found = []
+        for at in range(start, end):
+            alternatives = sequence.logprobs if at else 0
+            before = max(0, at - 1 - sequence.done)
+            found.append(sequence.sampler.logprob(row + before, sequence.tokens[at], alternatives))
+        if not start:
+            found[0] = replace(found[0], logprob=0.0)
+        if found:
+            sequence.scored = end
+            self._emitter.emit(protocol.PromptLogprobs(sequence.id, found, first=not start))
+        return row + feed.count - 1
 
     def _sample_feed(self, feed: Feed, row: int, now: float) -> None:
         """Sample after the last token, and after each draft token while the one before it was accepted."""
         sequence, slot = feed.sequence, feed.sequence.slot
         assert slot is not None
+        if not sequence.max_tokens:
+            self._finish(sequence, "length")
+            return
         accepted = 0
         while self._sample(sequence, row + accepted, now) and accepted < len(feed.draft):
             if sequence.tokens[-1] != feed.draft[accepted]:
@@ -232,7 +257,8 @@ class BatchLoop:
     def _sample(self, sequence: SequenceState, row: int, now: float) -> bool:
         """Sample a token; False when it ended the request."""
         try:
-            token = sequence.sampler.sample(row)
+            room = self._scheduler.sequence_limit - len(sequence.tokens)
+            token = sequence.sampler.sample(row, min(room, sequence.max_tokens - sequence.generated))
             wanted = sequence.logprobs
             logprob = None if wanted is None else sequence.sampler.logprob(row, token, wanted)
         except GrammarError as error:
@@ -244,7 +270,7 @@ class BatchLoop:
         sequence.first_token = sequence.first_token or now
         self.meter.completion_tokens += 1
         if self._model.ends(token):
-            self._finish(sequence, "stop")
+            self._finish(sequence, "length" if sequence.sampler.closed else "stop")
             return False
         sequence.tokens.append(token)
         sequence.unreported += 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from model_host import protocol
 from model_host.batching.request import SequenceState, bad_grammar
 from model_host.batching.slots import Marks
@@ -14,7 +17,7 @@ from model_host.prompts.templates import BuiltPrompt, PromptBuilder
 from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
-from model_host.replies.tool_forms import THOUGHTS
+from model_host.replies.tool_forms import CHANNEL_MARKERS, THOUGHTS
 from model_host.replies.tool_grammar import tool_grammar
 from model_host.wire.output import Ticket
 
@@ -29,8 +32,7 @@ class Preparer:
         self._vocabulary = engine.vocabulary
         self._prompts = prompts
         self._limit = engine.sequence_limit
-        spellings = [marker for pair in THOUGHTS for marker in pair]
-        spellings += prompts.form.markers
+        spellings = [*THOUGHTS[0], *CHANNEL_MARKERS, *prompts.form.markers]
         self._markers = Markers(spellings, engine.vocabulary.control)
 
     def prepare(self, ticket: Ticket) -> SequenceState | protocol.Event:
@@ -55,7 +57,8 @@ class Preparer:
         if request.messages is not None:
             lists = [self._prompts.build(request.messages, request.tools).tokens]
         else:
-            lists = [vocabulary.tokenize(text, special=False) for text in request.texts or []]
+            read = vocabulary.tokenize_whole if request.ends else partial(vocabulary.tokenize, special=False)
+            lists = [read(text) for text in request.texts or []]
         counts = [len(tokens) for tokens in lists]
         return protocol.Counted(request.id, counts, lists if request.return_tokens else None)
 
@@ -69,6 +72,16 @@ class Preparer:
         return protocol.Detokenized(request.id, text, [*map(list, pieces)] if request.return_pieces else None)
 
     def _sequence(self, request: protocol.Generate, arrived: float) -> SequenceState | protocol.Failed:
+        largest, last = max(_named_tokens(request), default=0), self._vocabulary.size - 1
+        if largest > last:
+            field = "logit_bias" if largest in request.sampling.logit_bias else "prompt"
+            problem = f"`{field}` has the token {largest}; the vocabulary's last token is {last}"
+            return protocol.Failed(request.id, "bad_request", problem)
+        if request.suffix is not None and self._vocabulary.fill_in is None:
+            problem = (
+                "`suffix`: this model has no fill-in tokens; use one that was trained with them, for code"
+            )
+            return protocol.Failed(request.id, "bad_request", problem, details={"field": "suffix"})
         tokens, shared, system, turn = self._prompt(request)
         if len(tokens) >= self._limit:
             return protocol.Failed(
@@ -80,10 +93,6 @@ class Preparer:
             )
         if not tokens:
             return protocol.Failed(request.id, "bad_request", "the prompt is empty")
-        largest, last = max(request.sampling.logit_bias, default=0), self._vocabulary.size - 1
-        if largest > last:
-            problem = f"`logit_bias` has the token {largest}; the vocabulary's last token is {last}"
-            return protocol.Failed(request.id, "bad_request", problem)
         grammar, lazy = self._grammar(request)
         return SequenceState(
             id=request.id,
@@ -91,14 +100,19 @@ class Preparer:
             owner=request.owner,
             tokens=tokens,
             shared=shared,
-            max_tokens=request.max_tokens or self._limit,
+            max_tokens=self._limit if request.max_tokens is None else request.max_tokens,
             sampler=self._engine.sampler(
-                request.sampling, grammar=grammar, lazy=lazy, ignore_eos=request.ignore_eos
+                request.sampling,
+                grammar=grammar,
+                lazy=lazy,
+                ignore_eos=request.ignore_eos,
+                closes=request.json_schema is not None,
             ),
             reply=Reply(StopMatcher(request.stop), self._parser(request)),
             arrived=arrived,
             marks=Marks(system, turn),
             logprobs=request.logprobs,
+            scored=shared if request.prompt_logprobs else None,
             shaper=_shaper(request),
         )
 
@@ -120,8 +134,8 @@ class Preparer:
     def _parser(self, request: protocol.Generate) -> ReplyParser | None:
         if request.messages is None:
             return None
-        names = frozenset(tool.name for tool in _callable(request))
-        return ReplyParser(self._markers, self._prompts.form, names, parallel=request.parallel_tool_calls)
+        tools = {tool.name: tool.parameters for tool in _callable(request)}
+        return ReplyParser(self._markers, self._prompts.form, tools, parallel=request.parallel_tool_calls)
 
     def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:
@@ -130,9 +144,27 @@ class Preparer:
                 [] if request.tool_choice == "none" else request.tools,
                 continued=request.continue_final,
             )
-        vocabulary = self._engine.vocabulary
-        begin = [] if vocabulary.bos_id is None else [vocabulary.bos_id]
-        return BuiltPrompt(begin + vocabulary.tokenize(request.prompt or "", special=False), len(begin))
+        vocabulary = self._vocabulary
+        tokens = self._plain(request.prompt or "")
+        bos = vocabulary.bos_id
+        begin = [] if bos is None or tokens[:1] == [bos] else [bos]
+        if request.suffix is not None:
+            assert vocabulary.fill_in is not None
+            before, after, between = vocabulary.fill_in
+            tokens = [before, *tokens, after, *self._plain(request.suffix), between]
+        return BuiltPrompt(begin + tokens, len(begin))
+
+    def _plain(self, prompt: str | Sequence[str | int]) -> list[int]:
+        tokens: list[int] = []
+        for piece in [prompt] if isinstance(prompt, str) else prompt:
+            tokens += [piece] if isinstance(piece, int) else self._vocabulary.tokenize(piece, special=False)
+        return tokens
+
+
+def _named_tokens(request: protocol.Generate) -> list[int]:
+    """The token ids in the request."""
+    pieces = [] if request.prompt is None or isinstance(request.prompt, str) else request.prompt
+    return [*request.sampling.logit_bias, *(piece for piece in pieces if isinstance(piece, int))]
 
 
 def _callable(request: protocol.Generate) -> list[protocol.Tool]:

@@ -5,7 +5,7 @@
 
 Speed does not depend on the values of the weights, so benchmarks use the larger shapes with the vocabulary of
 a real model file (``--vocabulary`` copies it, the 262,144 tokens of Gemma 3 and 4 for example). Without
-``--vocabulary`` a small SentencePiece model is trained on the prompts and the sample wiki of this project.
+``--vocabulary`` a small SentencePiece model is trained on the sample wiki of this project.
 Needs the packages ``gguf`` and ``sentencepiece`` (extra ``dev``).
 """
 
@@ -57,12 +57,31 @@ _GEMMA_4 = ("turn", "tool", "tool_call", "tool_response", "channel")
 CHATS = {
     "turns": Chat("gemma_turns.jinja"),  # Gemma 3: no tools
     "hermes": Chat("hermes_tools.jinja"),  # the markers of calls are plain text
+    "tagged": Chat(
+        "tagged_tools.jinja",
+        (
+            "<start_of_turn>",
+            "<end_of_turn>",
+            "<tool_call>",
+            "</tool_call>",
+            "<arg_key>",
+            "</arg_key>",
+            "<arg_value>",
+            "</arg_value>",
+        ),
+    ),
     "gemma": Chat(
         "gemma_tools.jinja",  # the markers are control tokens
         (*(f"<|{name}>" for name in _GEMMA_4), *(f"<{name}|>" for name in _GEMMA_4), '<|"|>'),
         "<turn|>",
     ),
 }
+
+CHATS["code"] = Chat(
+    "gemma_turns.jinja",
+    (*Chat.control, "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
+    "<end_of_turn>",
+)
 
 # tiny and wide are for tests, which need a prompt that takes seconds to read now and then; the other two are the
 # published shapes of Gemma 3 270M and 1B.
@@ -77,9 +96,8 @@ TYPES["q4_0"] = gguf.GGMLQuantizationType.Q4_0
 
 
 def project_text() -> Iterator[str]:
-    """Lines of this project's own prompts and sample wiki, in a fixed order."""
-    files = [*sorted((ROOT / "prompts").glob("*.md")), *sorted((ROOT / "gateway/wiki/sample").glob("*.wiki"))]
-    for file in files:
+    """Lines of the sample wiki in a fixed order. Prompts change too often, and every change would make other models."""
+    for file in sorted((ROOT / "gateway/wiki/sample").glob("*.wiki")):
         yield from (line for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
 
 

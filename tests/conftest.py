@@ -142,7 +142,7 @@ def tool_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     # Few tokens, so that chance hits one of the few control tokens now and then.
     return {
         chat: _random("random_gemma.py", folder / f"{chat}.gguf", "--chat", chat, "--vocabulary-size", "512")
-        for chat in ("hermes", "gemma")
+        for chat in ("hermes", "gemma", "tagged")
     }
 
 

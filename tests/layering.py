@@ -53,6 +53,8 @@ MODEL_CODE = {
 }
 MODEL_LIBRARIES = {"llama_cpp", "numpy"}
 OURS = {"gateway", "model_host", "clients"}
+# The package is an extra: what imports it is imported when it is used.
+MCP_CODE = {"gateway.api.mcp.server", "gateway.api.mcp.transport", "gateway.cli.mcp.bridge"}
 PYDLE_CODE = {"clients.irc.link", "clients.irc.connection"}
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
@@ -121,7 +123,7 @@ def modules(root: Path, package: str) -> list[Module]:
 def missing(root: Path) -> list[str]:
     """Units and modules that the rules name, and that do not exist."""
     units = {f"gateway.{unit}" for unit in HEIGHTS}
-    modules_named = {*units, *MODEL_CODE, *PYDLE_CODE, *(value for _, value in VALUES)}
+    modules_named = {*units, *MODEL_CODE, *MCP_CODE, *PYDLE_CODE, *(value for _, value in VALUES)}
     there = {module.name for package in sorted(OURS) for module in modules(root, package)}
     return sorted(modules_named - there)
 
@@ -157,6 +159,8 @@ def _gateway_imports(module: Module) -> Iterator[str]:
             yield _at(module, each.line, f"the gateway imports {top}")
         elif top == "model_host" and not _protocol(each.module):
             yield _at(module, each.line, f"the gateway imports {each.module}, not model_host.protocol alone")
+        elif top in {"mcp", "mcp_types"} and module.name not in MCP_CODE:
+            yield _at(module, each.line, f"only {', '.join(sorted(MCP_CODE))} know mcp")
         elif top == "clients":
             yield _at(module, each.line, "the gateway imports a client")
         elif top == "gateway" and not _downwards(ours, each.module):

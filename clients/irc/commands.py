@@ -124,6 +124,22 @@ async def _remember(context: CommandContext, request: Request, arguments: str) -
     return "from now on I do." if context.memory.remember(request) else "I do already."
 
 
+async def _keep(context: CommandContext, request: Request, arguments: str) -> str:
+    if request.channel:
+        return f"say {context.mark}keep to me in private: I keep no secrets that were said in a channel."
+    try:
+        known = await context.memory.restore(request)
+    except GatewayError as error:
+        if error.status != 410:
+            raise
+        return "I hold no secret of yours, or not any more. Say it again."
+    return (
+        "your last message with a secret is stored as you wrote it."
+        if known
+        else "I remember nothing of yours."
+    )
+
+
 def _asking(name: str, mode: Mode, usage: str) -> Handler:
     async def ask(context: CommandContext, request: Request, arguments: str) -> str:
         if not arguments:
@@ -211,6 +227,7 @@ COMMANDS: dict[str, BotCommand] = {
     "chat": BotCommand(_asking("chat", "chat", "text"), "text"),
     "forget": BotCommand(_forget, "me"),
     "remember": BotCommand(_remember, "me"),
+    "keep": BotCommand(_keep),
     "stats": BotCommand(_stats),
     "join": BotCommand(_join, "#channel", admin=True),
     "part": BotCommand(_part, "#channel", admin=True),

@@ -43,11 +43,13 @@ class Citation(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A reply of the model; what /ask returns in its last event."""
+    """A reply of the model; what /ask returns in its last event. ``redacted`` is the number of secrets in the question
+    that a conversation does not store."""
 
     text: str = field(name="answer")
     citations: list[Citation] = []
     model: str = ""
+    redacted: int = 0
 
 
 class QueuePlace(Struct, frozen=True):
@@ -107,14 +109,21 @@ class Gateway:
         body = {"text": text, "speaker": speaker, "id": f"irc-{request_id}", "stream": True}
         body["max_tokens"] = self._config.reply_tokens
         path = f"/v1/conversations/{conversation}/messages"
-        return await self._stream(
-            path, body, request_id, on_place, lambda reply: _answer(reply["message"]["text"])
-        )
+
+        def read(reply: Any) -> Answer:
+            redacted = sum(each["count"] for each in reply["redacted"])
+            return _answer(reply["message"]["text"], redacted=redacted)
+
+        return await self._stream(path, body, request_id, on_place, read)
 
     async def keep(self, conversation: str, speaker: str, text: str, *, ours: bool = False) -> None:
         """Add a line to a conversation, as the assistant's if it is ``ours``."""
         body = {"text": text, "speaker": speaker, "role": "assistant" if ours else "user", "reply": False}
         await self._call("POST", f"/v1/conversations/{conversation}/messages", dict, body)
+
+    async def restore(self, conversation: str) -> None:
+        """Store the last message with the secrets that were taken out of it."""
+        await self._call("POST", f"/v1/conversations/{conversation}/keep", dict, {})
 
     async def begin(self, title: str, instructions: str) -> str:
         """Create a conversation of the kind ``channel`` and return its id."""
@@ -222,8 +231,8 @@ def _author(user: str | None) -> dict[str, object]:
     return {"store": False} if user is None else {"user": user}
 
 
-def _answer(text: Any, model: Any = "") -> Answer:
-    return msgspec.convert({"answer": text, "model": model}, Answer)
+def _answer(text: Any, model: Any = "", redacted: int = 0) -> Answer:
+    return msgspec.convert({"answer": text, "model": model, "redacted": redacted}, Answer)
 
 
 def _place(detail: Any) -> QueuePlace:

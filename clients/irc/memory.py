@@ -228,6 +228,15 @@ class Memory:
                 self._drop(request.place)
             return True
 
+    async def restore(self, request: Request) -> bool:
+        """Store the user's last private message with its secrets. Return whether there is a conversation."""
+        async with self._locks[request.place]:
+            if (conversation := self._state.conversations.get(request.place)) is None:
+                return False
+            with self._dropped_if_gone(request.place):
+                await self._gateway.restore(conversation)
+            return True
+
     async def change(self, request: Request, field: str, value: str) -> bool:
         """Change a field of the place's conversation. Return whether there was one."""
         async with self._locks[request.place]:

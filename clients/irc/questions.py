@@ -72,6 +72,7 @@ class Questions:
     ) -> None:
         limits = config.limits
         self._replies = config.replies
+        self._mark = config.bot.command_mark
         self._gateway = gateway
         self._memory = memory
         self._spawn = spawn
@@ -185,6 +186,11 @@ class Questions:
         text = text or "I have nothing to say to that."
         self.sources[request.place] = answer.citations
         self.leftovers[request.place, request.user] = request.reply(text, link)
+        if answer.redacted and not request.channel:  # what was said in a channel is not brought up again
+            what = "a secret" if answer.redacted == 1 else f"{answer.redacted} secrets"
+            request.reply(
+                f"(I have not stored {what} in your message; {self._mark}keep stores it after all.)"
+            )
         return text
 
     @asynccontextmanager

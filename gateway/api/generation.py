@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from gateway.api.streaming.streams import Relay, StreamReply, event_stream, know
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
 from gateway.store.request_log import Kind
-from model_host.protocol import Delta, Finished, Started, TokenLogprob, ToolDelta
+from model_host.protocol import Delta, Finished, PromptLogprobs, Started, TokenLogprob, ToolDelta
 
 Status = Literal["in_progress", "completed", "incomplete"]
 Numbered = tuple[int, GenerationEvent]  # an event and the index of its choice
@@ -86,7 +86,7 @@ class Closed(NamedTuple):
     block: OutputBlock
 
 
-Step = Started | Opened | MoreText | MoreArguments | Closed | Finished
+Step = Started | PromptLogprobs | Opened | MoreText | MoreArguments | Closed | Finished
 
 
 class Choice:
@@ -95,6 +95,7 @@ class Choice:
     def __init__(self, index: int) -> None:
         self.index = index
         self.blocks: list[OutputBlock] = []
+        self.prompt = PromptLogprobs("", [])  # of the whole prompt, as far as they are known
         self.started: Started | None = None
         self.started_at = 0.0  # monotonic
         self._end: Finished | None = None
@@ -118,6 +119,10 @@ class Choice:
         """Take an event and return what changed. Raises HearthError if the model host cancelled the generation."""
         if isinstance(event, Started):
             self.started, self.started_at = event, time.monotonic()
+            return [event]
+        if isinstance(event, PromptLogprobs):
+            known = self.prompt
+            self.prompt = PromptLogprobs("", [*known.tokens, *event.tokens], known.first or event.first)
             return [event]
         if isinstance(event, Finished):
             if event.reason == "cancelled":
@@ -186,8 +191,11 @@ async def answer(
     user: str | None = None,
     kind: Kind = "chat",
     keep: bool = True,
+    store: Callable[[Struct], Awaitable[None]] | None = None,
 ) -> Struct | StreamReply[Numbered]:
     """Run the generations of one request and render them; with ``keep`` the request log records them.
+
+    ``store`` gets the whole reply before the client has all of it.
 
     A stream starts when the model is loaded: earlier failures are plain HTTP errors.
     """
@@ -198,10 +206,13 @@ async def answer(
     choices = [Choice(index) for index in range(len(calls))]
     if not stream:
         await until_disconnect(request.receive, _collect(relay, choices))
-        return rendering.whole(choices)
+        reply = rendering.whole(choices)
+        if store is not None:
+            await store(reply)
+        return reply
     return StreamReply(
         relay,
-        lambda items: _stream(items, choices, rendering),
+        lambda items: _stream(items, choices, rendering, store),
         hold=lambda item: not isinstance(item[1], LoadProgress),
         response=rendering.response,
     )
@@ -214,7 +225,10 @@ async def _collect(relay: Relay[Numbered], choices: Sequence[Choice]) -> None:
 
 
 async def _stream(
-    relay: Relay[Numbered], choices: Sequence[Choice], rendering: Rendering
+    relay: Relay[Numbered],
+    choices: Sequence[Choice],
+    rendering: Rendering,
+    store: Callable[[Struct], Awaitable[None]] | None,
 ) -> AsyncIterator[bytes]:
     try:
         for chunk in rendering.opening(choices):
@@ -223,6 +237,8 @@ async def _stream(
             for step in choices[index].add(event):
                 for chunk in rendering.chunks(choices[index], step):
                     yield chunk
+        if store is not None:
+            await store(rendering.whole(choices))
         for chunk in rendering.closing(choices):
             yield chunk
     except Exception as error:

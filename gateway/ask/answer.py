@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from gateway.ask.background.background import Background
@@ -29,6 +31,8 @@ async def write_answer(
     journal: Journal,
     prompt: Prompt,
     background: Background,
+    terms: Sequence[str],
+    refusals_stand: bool,
     max_tokens: int,
     seconds: float | None,
 ) -> Answer:
@@ -46,7 +50,8 @@ async def write_answer(
         **({"in_part": in_part} if in_part else {}),
         **({} if seconds is None else {"seconds": round(seconds, 1)}),
     )
-    checker = AnswerChecker(background.evidence(), journal.call.question, background.doubtful)
+    question = journal.call.question
+    checker = AnswerChecker(background.evidence(), question, background.doubtful, terms, refusals_stand)
 
     def show(text: str) -> None:
         if text:
@@ -58,7 +63,7 @@ async def write_answer(
         show(checker.feed(text))
         return checker.looping
 
-    values = {"background": background.text, "question": journal.call.question}
+    values = {"background": background.text, "question": question}
     with journal.timed("answer"):
         generated = await model.generate(
             "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text

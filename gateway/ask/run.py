@@ -96,7 +96,10 @@ class QuestionRun:
         background = await self._background(found, prompt, limits, plan, info.fingerprint)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
-        answer = await write_answer(self._model, journal, prompt, background, longest, seconds)
+        stand = not parts.defaults.refuses_often
+        answer = await write_answer(
+            self._model, journal, prompt, background, found.terms, stand, longest, seconds
+        )
         if answer.answer_tokens:
             parts.answer_length.add(answer.answer_tokens)
         if answer.cut and longest < limits.answer:

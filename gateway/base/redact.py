@@ -62,7 +62,7 @@ def _is_card(text: str) -> bool:
 
 
 def _is_token(text: str) -> bool:
-    """Whether its letters and digits, lower-case words aside, are twelve or more and look drawn rather than written."""
+    """Whether it has at least twelve letters and digits outside lower-case words, and they look random."""
     drawn = "".join(run for run in re.findall(r"[A-Za-z0-9]+", text) if not (run.isalpha() and run.islower()))
     digits = sum(map(str.isdigit, drawn))
     mixed = drawn.lower() != drawn != drawn.upper()

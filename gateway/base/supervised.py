@@ -60,9 +60,9 @@ class Supervised:
         clock = asyncio.get_running_loop().time
         wait = 0.0
         while True:
-            begun = clock()
+            started = clock()
             error = await self._failure()
-            lasted = clock() - begun >= self._longest_wait
+            lasted = clock() - started >= self._longest_wait
             wait = min(_FIRST_WAIT_SECONDS if lasted or not wait else 2 * wait, self._longest_wait)
             self._waiting = True
             await asyncio.sleep(self._report(error, wait))

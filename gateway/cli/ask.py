@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import connect, raise_event_error
-from gateway.cli.common.options import client_options, json_option
+from gateway.cli.common.client import ServerOptions, raise_event_error, with_server
+from gateway.cli.common.options import json_option
 from gateway.cli.common.stages import StageLine
 from gateway.cli.common.text import say
 
@@ -21,16 +20,9 @@ from gateway.cli.common.text import say
 @click.option("--style", help="Answer style, such as plain or irc. Default: the server's setting.")
 @click.option("--project", help="Ask the documents and code of this project instead of the wiki.")
 @json_option
-@client_options
+@with_server
 def ask(
-    question: tuple[str, ...],
-    style: str | None,
-    project: str | None,
-    as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    question: tuple[str, ...], style: str | None, project: str | None, as_json: bool, server: ServerOptions
 ) -> None:
     """Ask the wiki a question and print the answer with its sources.
 
@@ -42,7 +34,7 @@ def ask(
     body = (
         {"question": text} | ({"style": style} if style else {}) | ({"project": project} if project else {})
     )
-    client = connect(url, key, data_dir, config_file)
+    client = server.connect()
     stages = StageLine()
     with client.stream("/ask", body) as events:
         for kind, data in events:

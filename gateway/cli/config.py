@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from gateway.cli.common.exits import EXIT_CONFIGURATION
-from gateway.cli.common.options import LocalOptions, json_option, settings_of, with_local
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.config.sources import flatten
 from gateway.server.consistency import problems
@@ -23,7 +23,7 @@ def config() -> None:
 @with_local
 def show(origin: bool, as_json: bool, local: LocalOptions) -> int:
     """Print every effective setting. Contradictions are listed, and the exit status is 78."""
-    loaded = settings_of(*local)
+    loaded = local.load()
     values = flatten(loaded.settings)
     if as_json:
         shown: object = values

@@ -43,6 +43,7 @@ COMMANDS = {
     "assistants": _Entry("assistants", "assistants", "Manage the characters that speak in conversations."),
     "facts": _Entry("facts", "facts", "Show and change what was learned about you."),
     "tasks": _Entry("tasks", "tasks", "Manage objectives, tasks and checklists."),
+    "mcp": _Entry("mcp.command", "mcp", "Offer the server's tools to an editor or agent (MCP)."),
     "eval": _Entry(
         "evaluation.command", "evaluate", "Score answers, citations and retrieval on a question set."
     ),

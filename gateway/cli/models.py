@@ -33,7 +33,7 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
         sizes = [size_text(each) if each else "-" for each in (size, ram)]
         mark = "*" if name in (settings.model.name, settings.embedding.model, settings.rerank.model) else ""
         rows.append([mark, name, *sizes, "yes" if model["installed"] else "no", model["description"]])
-    say(table(rows))
+    say(table(rows, prose=True))
 
 
 @models.command()

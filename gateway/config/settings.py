@@ -230,6 +230,13 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     recall_tokens: Annotated[int, Meta(ge=0)] = 300
 
 
+class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The tools for other programs' models, at /mcp and by `hearth mcp`."""
+
+    # Offer the tools that write too: `remember` and `add_task`.
+    write: bool = False
+
+
 class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Structured logs on stderr, and the request record in the database."""
 
@@ -249,6 +256,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ask: AskSettings = AskSettings()
     wiki: WikiSettings = WikiSettings()
     memory: MemorySettings = MemorySettings()
+    mcp: McpSettings = McpSettings()
     log: LogSettings = LogSettings()
 
     @property

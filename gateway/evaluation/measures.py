@@ -79,6 +79,49 @@ def _task_recall(rows: Sequence[Row]) -> float | None:
     return ratio(sum(row.changes for row in rows), sum(row.changes_wanted for row in rows))
 
 
+def _planted(part: str) -> Measure:
+    def measure(rows: Sequence[Row]) -> float | None:
+        kept = [row.kept for row in rows if row.kept is not None]
+        return ratio(sum(getattr(each, part) for each in kept), sum(each.planted for each in kept))
+
+    return measure
+
+
+def _amount(part: str) -> Measure:
+    """How many entries the lists have together."""
+
+    def measure(rows: Sequence[Row]) -> float | None:
+        kept = [row.kept for row in rows if row.kept is not None]
+        return float(sum(len(getattr(each, part)) for each in kept)) if kept else None
+
+    return measure
+
+
+def _tasks_right(rows: Sequence[Row]) -> float | None:
+    kept = [row.kept for row in rows if row.kept is not None]
+    return ratio(sum(each.tasks_right for each in kept), sum(each.tasks for each in kept))
+
+
+def _waited(share: float) -> Measure:
+    def measure(rows: Sequence[Row]) -> float | None:
+        waits = [wait for row in rows if row.kept is not None for wait in row.kept.waited]
+        return round(quantile(waits, share), 4) if waits else None
+
+    return measure
+
+
+def _calls(rows: Sequence[Row]) -> float | None:
+    """Calls of the memory for each message; the replies are none."""
+    kept = [row.kept for row in rows if row.kept is not None]
+    made = sum(count for each in kept for kind, count in each.calls.items() if kind != "chat")
+    return ratio(made, sum(each.messages for each in kept))
+
+
+def _by_model(rows: Sequence[Row]) -> float | None:
+    kept = [row.kept for row in rows if row.kept is not None]
+    return ratio(sum(each.summaries for each in kept), sum(each.summaries + each.extracts for each in kept))
+
+
 def _is_line(row: Row) -> bool:
     return row.stored is not None
 
@@ -119,7 +162,7 @@ MEASURES: Mapping[str, Measure] = {
     "right_page_cited_where_right": _share(lambda row: _asked(row) and row.right, lambda row: row.right_page),
     "abstention_f1": _abstention_f1,
     "refusal_accuracy": _share(
-        lambda row: not row.answerable and not _is_line(row), lambda row: row.refused
+        lambda row: not row.answerable and not _is_line(row) and row.kept is None, lambda row: row.refused
     ),
     "false_refusals": _share(_asked, lambda row: row.refused),
     "wrong_of_stored": _wrong_stored,
@@ -127,6 +170,20 @@ MEASURES: Mapping[str, Measure] = {
     "stated_facts_stored": _memory_recall,
     "task_changes_made": _task_recall,
     "lines_right": _share(_is_line, lambda row: row.right),
+    "planted_in_prompt": _planted("in_prompt"),
+    "planted_in_prompt_when_asked": _planted("when_asked"),
+    "planted_answered": _planted("answered"),
+    "evidence_recall_at_5": _planted("first_five"),
+    "planted_in_facts": _planted("in_facts"),
+    "task_states_right": _tasks_right,
+    "superseded_shown_as_current": _amount("stale"),
+    "invented": _amount("invented"),
+    "secrets_at_rest": _amount("leaked"),
+    "summaries_by_the_model": _by_model,
+    "memory_calls_a_message": _calls,
+    "waited_seconds_p50": _waited(0.5),
+    "waited_seconds_p95": _waited(0.95),
+    "waited_seconds_max": _waited(1.0),
     "seconds_p50": _seconds(0.5),
     "seconds_p95": _seconds(0.95),
     "prompt_tokens_a_question": _mean(_has_tokens, lambda row: sum(t.prompt for t in row.tokens.values())),

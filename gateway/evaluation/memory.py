@@ -24,6 +24,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.events import PostCall
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.service import Conversations
+from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, add_conversation
 from gateway.store.memory.facts import list_facts
 from gateway.store.memory.jobs import open_jobs
@@ -143,7 +144,7 @@ class MemoryEvaluator:
             async with aclosing(self._conversations.post(call)) as events:
                 async for _ in events:
                     pass
-        await self._read(talk)
+        await wait_for_jobs(self._parts.database, talk)
         facts, tasks = await self._parts.database.read(
             lambda c: (list_facts(c, owner, limit=_MOST), list_tasks(c, owner, limit=_MOST))
         )
@@ -154,17 +155,18 @@ class MemoryEvaluator:
         ]
         return [[fact.key.replace("_", " "), fact.text] for fact in facts], changed
 
-    async def _read(self, talk: Conversation) -> None:
-        """Wait until no job is left. Raises the error of a job that failed."""
-        try:
-            async with asyncio.timeout(_SECONDS):
-                while jobs := await self._parts.database.read(lambda c: open_jobs(c, talk.id)):
-                    for job in jobs:
-                        if job.problem is not None:
-                            raise HearthError(f"the job `{job.kind}` failed: {job.problem}", status=503)
-                    await asyncio.sleep(_POLL_SECONDS)
-        except TimeoutError:
-            raise DeadlineError(f"the memory has not read a line within {_SECONDS:g} seconds") from None
+
+async def wait_for_jobs(database: Database, talk: Conversation) -> None:
+    """Wait until no job is left. Raises the error of a job that failed."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            while jobs := await database.read(lambda c: open_jobs(c, talk.id)):
+                for job in jobs:
+                    if job.problem is not None:
+                        raise HearthError(f"the job `{job.kind}` failed: {job.problem}", status=503)
+                await asyncio.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        raise DeadlineError(f"the memory has not read the messages within {_SECONDS:g} seconds") from None
 
 
 def _scored(line: MemoryLine, stored: list[list[str]], changed: list[list[str]], seconds: float) -> Row:

@@ -61,9 +61,12 @@ def load_questions(path: Path) -> list[Question]:
 
 
 def set_name(path: Path) -> str:
-    """Return the file's name with a hash of its content, which identifies the questions of a run."""
+    """Return the file's or folder's name with a hash of its content, which identifies the questions of a run."""
     try:
-        return f"{path.name} {hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest()}"
+        content = b"".join(
+            file.read_bytes() for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])
+        )
+        return f"{path.name} {hashlib.blake2b(content, digest_size=4).hexdigest()}"
     except OSError as error:
         raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
 

@@ -25,8 +25,40 @@ class Tokens(Struct, frozen=True):
         )
 
 
+class Kept(Struct, frozen=True, kw_only=True):
+    """What the memory has kept of a dialogue.
+
+    Of the ``planted`` items: ``in_prompt`` of the message after it, ``when_asked`` in the prompt of the question,
+    ``answered``, ``first_five`` of a search, ``in_facts``. ``stale``: shown as current though superseded. ``invented``:
+    in summaries or facts and nowhere in the log. ``leaked``: secrets in files. ``waited``: seconds until each message
+    was stored, or its prompt made.
+    """
+
+    messages: int
+    planted: int
+    in_prompt: int
+    when_asked: int
+    answered: int
+    first_five: int
+    in_facts: int
+    missing: list[str]  # of ``when_asked``
+    tasks: int
+    tasks_right: int
+    stored_facts: list[str]
+    stale: list[str]
+    invented: list[str]
+    secrets: int
+    leaked: list[str]
+    waited: list[float]
+    calls: dict[str, int]  # of the model before the questions, by kind
+    summaries: int  # by the model
+    extracts: int
+
+
 class Row(Struct, frozen=True, kw_only=True):
-    """The outcome of one question or line. Ranks count from 1; None: no expected page is among the first three.
+    """The outcome of one question, line or dialogue.
+
+    Ranks count from 1; None: no expected page is among the first three.
 
     ``asked`` is false if only retrieval was scored; ``error`` says why there is no answer.
     """
@@ -57,6 +89,7 @@ class Row(Struct, frozen=True, kw_only=True):
     wrong: list[str] = []
     changes: int = 0  # expected task changes that were made
     changes_wanted: int = 0
+    kept: Kept | None = None  # of a dialogue
     error: str | None = None
 
     @property
@@ -67,6 +100,8 @@ class Row(Struct, frozen=True, kw_only=True):
         """
         if self.error:
             return False
+        if self.kept is not None:
+            return not (self.kept.stale or self.kept.invented or self.kept.leaked)
         if self.stored is not None:
             return (self.facts, self.changes, len(self.wrong)) == (self.facts_wanted, self.changes_wanted, 0)
         if not self.asked:

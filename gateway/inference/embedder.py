@@ -1,4 +1,4 @@
-"""Vectors from a local child process that owns the embedding model."""
+"""Embeddings from a local child process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from gateway.inference.client import HostClient, wrong_reply
 from gateway.inference.counts import batches
 from gateway.inference.embedding import Embedder, Embeddings, TextKind
 from gateway.inference.interface import KeepAlive
-from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink
 from gateway.models.catalog import ResolvedModel, TaskPrompts
 from model_host.protocol import MAX_LINE_BYTES, MAX_TEXTS, Embed, Embedded, Lane
 
-_BESIDES = 512  # bytes of a reply besides a vector, an upper bound
+_BESIDES = 512  # upper bound of a reply's bytes without its vectors
 _SLOT = re.compile(r"\{(title|text)\}")
 
 OnEmbedded = Callable[[Lane, float, Embeddings], None]
@@ -37,12 +36,10 @@ class HostEmbedder(HostClient, Embedder):
         resolve: Callable[[], ResolvedModel],
         settings: ModelSettings,
         *,
-        command: Sequence[str] | None = None,
-        breaker: Breaker | None = None,
         beside: Callable[[], Sequence[ResolvedModel]] = tuple,
         on_embedded: OnEmbedded = lambda *_: None,
     ) -> None:
-        super().__init__(resolve, settings, command=command, breaker=breaker, beside=beside)
+        super().__init__(resolve, settings, beside=beside)
         self._resolve = resolve
         self._on_embedded = on_embedded
         self.model = resolve()
@@ -70,7 +67,7 @@ class HostEmbedder(HostClient, Embedder):
         keep_alive: KeepAlive = None,
         request_id: str = "embed",
     ) -> Embeddings:
-        begun = time.monotonic()
+        started = time.monotonic()
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             prompts, ready = link.plan.model.prompts, link.ready.result()
@@ -93,13 +90,13 @@ class HostEmbedder(HostClient, Embedder):
                 vectors += answer.embeddings
                 tokens += answer.tokens
         made = Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{_digest(str(prompts))[:8]}")
-        self._on_embedded(lane, time.monotonic() - begun, made)
+        self._on_embedded(lane, time.monotonic() - started, made)
         return made
 
     async def _embedded(
         self, link: HostLink, message: Embed, first: int, expected: int, use: Use
     ) -> Embedded:
-        """The answer for one batch. ``first`` is the number of its first text in the call."""
+        """Embed one batch; ``first`` is the index of its first text in the call."""
         try:
             event = await self.answer(link, message, Embedded, use)
         except PromptTooLongError as error:
@@ -116,7 +113,7 @@ class HostEmbedder(HostClient, Embedder):
 
 
 def host_settings(settings: Settings, section: EmbeddingSettings | RerankSettings) -> ModelSettings:
-    """The settings of a ``section`` of ``settings`` in the form that :class:`HostClient` takes."""
+    """Convert a section of ``settings`` for :class:`HostClient`."""
     shared = set(ModelSettings.__struct_fields__) & set(section.__struct_fields__)
     return ModelSettings(
         name=section.model,
@@ -126,7 +123,7 @@ def host_settings(settings: Settings, section: EmbeddingSettings | RerankSetting
 
 
 def _prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
-    """The text with the prompt of its task. Braces in text and title are not placeholders."""
+    """Insert the text into its task's prompt. Braces in text and title are not placeholders."""
     if kind == "plain" or not isinstance(text, str):
         return text
     values = {"text": text, "title": title or prompts.untitled}

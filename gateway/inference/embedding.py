@@ -14,19 +14,17 @@ from gateway.inference.interface import HostHealth, KeepAlive
 from gateway.models.catalog import ResolvedModel
 from model_host.protocol import Lane
 
-# The use of a text. For models trained with task prompts, the catalog's prompt for a query or a document is put around
-# it; "plain" text is embedded as it is.
+# For models trained with task prompts, queries and documents get the catalog's prompt; "plain" text gets none.
 TextKind = Literal["plain", "query", "document"]
 
-_OUTLINED = 6  # numbers of a vector in the request log
+_OUTLINED = 6  # values of a vector in the request log
 
 
 class Embeddings(Struct, frozen=True):
-    """Vectors in the order of their texts, all of the same number of dimensions and of length 1.
+    """Vectors of length 1 in the order of their texts: little-endian float32, as in sqlite-vec and OpenAI's base64.
 
-    A vector is little-endian float32, as sqlite-vec and OpenAI's base64 need it. ``tokens`` counts those of each text,
-    control tokens included. ``space`` identifies weights, dimensions and task prompts: only vectors of one space can be
-    compared.
+    ``tokens`` has the count of each text, control tokens included. ``space`` identifies weights, dimensions and task
+    prompts: only vectors of one space can be compared.
     """
 
     vectors: list[bytes]
@@ -38,7 +36,7 @@ class Embeddings(Struct, frozen=True):
 
 
 class OptionalHost:
-    """The life of a host that an installation need not have. A host overrides all of it."""
+    """The host of an optional model. These methods are those of an installation without it; a host overrides all."""
 
     name: str | None = None  # of the configured model
     model: ResolvedModel | None = None
@@ -49,7 +47,7 @@ class OptionalHost:
         return ()
 
     def health(self) -> HostHealth | None:
-        """The host's current state; does not wake it. None without a configured model."""
+        """Return the host's state without starting it; None without a configured model."""
         return None
 
     async def check(self) -> None:
@@ -69,14 +67,11 @@ class OptionalHost:
 
 
 class Embedder(OptionalHost):
-    """An embedding model. This class itself is what an installation without one has; a host overrides all of it.
-
-    Errors are :class:`gateway.base.errors.HearthError` subclasses.
-    """
+    """An embedding model; an instance of this class itself stands for none. Errors are HearthError subclasses."""
 
     @property
     def identity(self) -> str:
-        """A string that changes whenever vectors may change. Reads the model file's metadata; starts no host."""
+        """Changes whenever vectors may change. Reads the model file's metadata; does not start the host."""
         return ""
 
     async def embed(
@@ -91,14 +86,12 @@ class Embedder(OptionalHost):
         keep_alive: KeepAlive = None,
         request_id: str = "embed",
     ) -> Embeddings:
-        """The vectors of ``texts``, any number of them; starts the host when needed.
+        """Embed any number of texts; starts the host when needed. Cancelling the caller cancels the work.
 
-        A text may be given as token IDs, which are embedded as they are. Documents may have ``titles``, one for each
-        text, "" for none. ``dimensions`` truncates the vectors to their first dimensions and normalizes them again, for
-        models with Matryoshka training. Cancelling the caller cancels the work. Raises PromptTooLongError (a text
-        exceeds the model's context; ``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError
-        (``dimensions``, an empty text), ModelUnavailableError, OverloadedError, and NotFoundError without a configured
-        model.
+        Token IDs are embedded as they are. Documents may have ``titles``, one per text, "" for none. ``dimensions``
+        truncates the vectors and normalizes them again, for models with Matryoshka training. Raises PromptTooLongError
+        (``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError (``dimensions``, an empty text),
+        ModelUnavailableError, OverloadedError, and NotFoundError without a configured model.
         """
         raise NotFoundError(
             "no embedding model is configured: run `hearth pull embeddinggemma`, set `embedding.model` to "
@@ -109,10 +102,7 @@ class Embedder(OptionalHost):
 
 
 def outline(vectors: Sequence[Sequence[float]]) -> str:
-    """Vectors for the request log, one per line: the number of dimensions and the first values.
-
-    The last digit may differ between runs, because texts are batched with other requests.
-    """
+    """Describe vectors for the request log, one per line. The last digit may differ between runs due to batching."""
     return "\n".join(
         f"{len(vector)} numbers: {' '.join(f'{number:.2f}' for number in vector[:_OUTLINED])} …"
         for vector in vectors

@@ -100,8 +100,8 @@ class HostInference(HostClient):
         message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))
         return _only((await self.ask(message, Counted, keep_alive)).counts)
 
-    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True)
+    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+        message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True, ends=ends)
         return _only((await self.ask(message, Counted, keep_alive)).tokens)
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:

@@ -15,6 +15,7 @@ from model_host.protocol import (
     Lane,
     Message,
     Prefill,
+    PromptLogprobs,
     Queued,
     Sampling,
     Started,
@@ -36,7 +37,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
 
     id: str
     messages: list[Message] | None = None
-    prompt: str | None = None
+    prompt: str | list[str | int] | None = None
     max_tokens: int | None = None
     sampling: Sampling = Sampling()
     stop: list[str] = []
@@ -51,14 +52,22 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool = True
     logprobs: int | None = None
     continue_final: bool = False
+    suffix: str | None = None
+    prompt_logprobs: bool = False
     keep_alive: KeepAlive = None
+
+    @property
+    def prompt_text(self) -> str:
+        """For the log: the ``prompt``, as JSON if it has token ids."""
+        prompt = self.prompt or ""
+        return prompt if isinstance(prompt, str) else msgspec.json.encode(prompt).decode()
 
     @property
     def obeyed(self) -> dict[str, Any]:
         """For the log: what shapes the output besides prompt and sampling, omitting defaults."""
         given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
         given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
-        given["continue_final"] = self.continue_final or None
+        given |= {"continue_final": self.continue_final or None, "suffix": self.suffix}
         if self.tools:
             given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
             given["parallel_tool_calls"] = self.parallel_tool_calls
@@ -72,7 +81,7 @@ class LoadProgress(Struct, frozen=True):
     fraction: float
 
 
-GenerationEvent = LoadProgress | Queued | Started | Prefill | Delta | ToolDelta | Finished
+GenerationEvent = LoadProgress | Queued | Started | Prefill | PromptLogprobs | Delta | ToolDelta | Finished
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -143,8 +152,8 @@ class Inference(Protocol):
     ) -> int:
         """Tokens of a whole chat prompt, template and tools included."""
 
-    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        """Token IDs of ``text`` as plain text, without control tokens."""
+    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+        """Token IDs of ``text`` as plain text; with ``ends`` between the special tokens that the model wants."""
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         """The text of token IDs. Raises InvalidRequestError for an ID outside the vocabulary."""

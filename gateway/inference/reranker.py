@@ -1,4 +1,4 @@
-"""Scores of documents for a query: the interface of a reranker, and its local host."""
+"""Rerankers: their interface, and the local host."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from model_host.protocol import MAX_TEXTS, Embed, Embedded, Lane
 
 
 class Scores(Struct, frozen=True):
-    """A score from 0 to 1 and the tokens, those of the query included, of each document in order."""
+    """The score (0 to 1) and tokens of each document in order; the query's tokens are included."""
 
     scores: list[float]
     tokens: list[int]
 
 
 class Reranker(OptionalHost):
-    """A reranker. This class itself is what an installation without one has; a host overrides all of it."""
+    """A reranker; an instance of this class itself stands for none."""
 
     async def rerank(
         self,
@@ -39,11 +39,11 @@ class Reranker(OptionalHost):
         keep_alive: KeepAlive = None,
         request_id: str = "rerank",
     ) -> Scores:
-        """How well each document answers the query; starts the host when needed.
+        """Score documents by how well they answer the query; starts the host when needed.
 
         Only the first ``max_tokens`` of each document are read. Cancelling the caller cancels the work. Raises
-        PromptTooLongError (query and document exceed the model's context; ``details`` has ``index``, ``tokens`` and
-        ``limit``), ModelUnavailableError, OverloadedError, and NotFoundError without a configured reranker.
+        PromptTooLongError (``details`` has ``index``, ``tokens`` and ``limit``), ModelUnavailableError,
+        OverloadedError, and NotFoundError without a configured reranker.
         """
         raise NotFoundError(
             "no reranker is configured, and an embedding model cannot replace one: run `hearth pull "
@@ -105,12 +105,12 @@ class HostReranker(HostClient, Reranker):
 
 
 def outline_scores(scores: Sequence[float]) -> str:
-    """Scores for the request log, one per line. The last digit may differ between runs, as with vectors."""
+    """Describe scores for the request log, one per line."""
     return "\n".join(f"{score:.3f}" for score in scores)
 
 
 def _too_long(error: PromptTooLongError, first: int) -> PromptTooLongError:
-    """The error in the caller's terms. ``first`` is the number of the message's first document in the call."""
+    """Make the caller's error; ``first`` is the index of the batch's first document."""
     index = int(error.details.get("index", 0)) + first
     return PromptTooLongError(
         f"`documents[{index}]` and `query` have {error.details.get('tokens')} tokens; the reranker takes "

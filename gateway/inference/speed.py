@@ -1,7 +1,7 @@
-"""How fast a model reads prompts and writes text here: measured at its first load, corrected by its requests.
+"""A model's speed on this machine: measured at its first load, corrected by its requests.
 
-Each token attends to all before it, so tokens slow down with their depth in the context: one at depth ``d`` counts
-as ``1 + d / DEPTH`` tokens. Speeds measured on short prompts are thus not promised for long ones.
+"Reading" is prefill, "writing" is decode. A token attends to all tokens before it, so speed falls with depth: a token
+at depth ``d`` counts as ``1 + d / DEPTH`` tokens.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from msgspec import Struct
 
 from model_host.protocol import Finished
 
-# The depth at which a token takes twice as long as the first one. SmolLM2-135M in Q4_1 on one core reads 227 tokens a
-# second at depth 0, 170 at 1,280 and 117 at 3,840 (CPU time, 2026-11-22). Larger models slow down later.
+# The depth at which a token takes twice as long as the first one. SmolLM2-135M in Q4_1 on one core prefills 227
+# tokens/s at depth 0, 170 at 1,280 and 117 at 3,840 (CPU time, 2026-11-22). Larger models slow down later.
 DEPTH = 4000.0
-# The averages follow the last tokens: about five questions.
+# Tokens over which the averages run: about five questions.
 READING_WINDOW, WRITING_WINDOW = 2000.0, 300.0
-# Shorter ones say more about the cost of a request than about speed.
+# Shorter prompts and replies measure the overhead of a request instead.
 _LEAST_READ, _LEAST_WRITTEN = 48, 8
-# The weight of the first load's measurement in tokens: about one question.
+# Weight of the first load's measurement in tokens: about one question.
 _FIRST_READ, _FIRST_WRITTEN = 400.0, 50.0
 
 
 def effort(tokens: int, depth: int = 0) -> float:
-    """Tokens after ``depth`` others, as the number of tokens at depth 0 that takes as long."""
+    """Convert tokens after ``depth`` others to the number of tokens at depth 0 that takes as long."""
     return tokens * (1.0 + (depth + tokens / 2) / DEPTH)
 
 
 class Speed(Struct, frozen=True):
-    """Tokens a second at depth 0."""
+    """Tokens per second at depth 0."""
 
     reading: float
     writing: float
 
     def shared(self, requests: int) -> Speed:
-        """The speed of each of ``requests`` that run side by side."""
+        """Return the speed of each of ``requests`` concurrent requests."""
         return Speed(self.reading / requests, self.writing / requests)
 
     def seconds(self, read: int, written: int, cached: int = 0) -> float:
-        """How long a request takes that reads so many tokens after ``cached`` ones, and then writes."""
+        """Estimate the duration of a prefill of ``read`` tokens after ``cached`` ones, and a decode of ``written``."""
         return effort(read, cached) / self.reading + effort(written, cached + read) / self.writing
 
     def readable(self, seconds: float, written: int, limit: int) -> int:
-        """The longest prompt, at most ``limit`` tokens, that leaves time to write; -1 if there is none."""
+        """Return the longest prompt, at most ``limit`` tokens, that leaves time to decode; -1 if there is none."""
         return bisect_right(range(limit + 1), seconds, key=lambda read: self.seconds(read, written)) - 1
 
 
 class Rate(Struct, frozen=True):
-    """Tokens and the seconds that they took; both fade as newer ones come."""
+    """Tokens and their duration in seconds; both decay with newer measurements."""
 
     tokens: float = 0.0
     seconds: float = 0.0
 
     @property
     def value(self) -> float | None:
-        """Tokens a second; None before the first."""
+        """Tokens per second; None without a measurement."""
         return self.tokens / self.seconds if self.seconds > 0 else None
 
     def add(self, tokens: float, seconds: float, window: float) -> Rate:
@@ -68,7 +68,7 @@ class Rate(Struct, frozen=True):
 
 
 class Learned(Struct, frozen=True):
-    """What is known of a model's speed. ``threads`` is the setting that it was measured with (0: as planned)."""
+    """A model's measured speed. ``threads`` is the setting during the measurement (0: the thread plan)."""
 
     threads: int = 0
     reading: Rate = Rate()
@@ -76,7 +76,7 @@ class Learned(Struct, frozen=True):
 
     @classmethod
     def first(cls, speeds: Mapping[int, Mapping[int, float]]) -> Learned:
-        """From the first load's measurement: tokens a second by size of batch and number of threads."""
+        """Start from the first load's tokens per second by batch size and number of threads."""
         best = {size: max(by_threads.values()) for size, by_threads in speeds.items() if by_threads}
         largest = max(best, default=0)
         return cls(
@@ -86,7 +86,7 @@ class Learned(Struct, frozen=True):
         )
 
     def add(self, end: Finished) -> Learned:
-        """Take a finished request that had the model to itself."""
+        """Add a finished request that ran alone."""
         reading, writing = self.reading, self.writing
         read = end.prompt_tokens - end.cached_tokens
         if read >= _LEAST_READ or reading.value is None:

@@ -155,8 +155,8 @@ class SwitchableInference:
     ) -> int:
         return await (await self._serving()).count_prompt(messages, tools=tools, keep_alive=keep_alive)
 
-    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        return await (await self._serving()).tokenize(text, keep_alive=keep_alive)
+    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+        return await (await self._serving()).tokenize(text, ends=ends, keep_alive=keep_alive)
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         return await (await self._serving()).detokenize(tokens, keep_alive=keep_alive)

@@ -65,7 +65,7 @@ _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 # What a question asks for, and what is said in any talk: such words count little.
-_WEAK = frozenset(
+WEAK_WORDS = frozenset(
     """
     again also back best better bit call called can't come day did didn't doing don't else ever example find first fine
     free get getting give go going gone good got great happen happened hello help here hey hi idea just keep kind know
@@ -81,6 +81,14 @@ _WEAK = frozenset(
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _WEAK_SHARE = 0.3
+# A decision, or a change of mind: what it says may take the place of what was said before.
+DECIDED = re.compile(
+    r"\b(?:now|instead|any ?more|no longer|decided|changed?|moved|switch(?:ed|ing)?|actually|booked|agreed|final(?:ly)?"
+    r"|thought again|after all|rather|chốt|đổi|dời|thay|bây giờ|nên giờ|giờ thì|không còn|quyết định)\b",
+    re.I,
+)
+# A later decision is about what a hit says if it has this share of its weight.
+_LEAST_SAME = 0.25
 _OPENING = "Said earlier:"
 _FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing
 
@@ -205,21 +213,31 @@ def ranked(connection: apsw.Connection, within: Within, asked: str) -> list[Mess
     telling = [word for word in dict.fromkeys(spoken) if word not in stops and not _is_letter(word)]
     words = (telling or list(dict.fromkeys(spoken)))[:_MOST_WORDS]
     pairs = [f"{a} {b}" for a, b in pairwise(spoken) if a in words and b in words][:_MOST_WORDS]
-    total = store.count_within(connection, within) + _IMAGINED
+    speakers = store.speakers_within(connection, within)
+    total = sum(speakers.values()) + _IMAGINED
     scores: defaultdict[int, float] = defaultdict(float)
     weights: defaultdict[int, float] = defaultdict(float)
     texts: dict[int, str] = {}
     whole = 0.0
+    by_speaker: list[tuple[float, set[int]]] = []
     for term in [*_terms(words), *dict.fromkeys(pairs)]:
         found = _having(connection, within, term)
-        weight = math.log1p((total - len(found) + 0.5) / (len(found) + 0.5))
-        weight *= _WEAK_SHARE if term in _WEAK or term in _PLAIN_WEAK else 1.0
+        named = [name for name in speakers if term in _words(name)]
+        theirs = store.messages_by(connection, within, named, _MOST_ROWS) if named else set()
+        having = len({seq for seq, _ in found} | theirs)
+        weight = math.log1p((total - having + 0.5) / (having + 0.5))
+        weight *= _WEAK_SHARE if term in WEAK_WORDS or term in _PLAIN_WEAK else 1.0
         is_pair = " " in term
         whole += 0.0 if is_pair else weight
         for seq, text in found:
             texts[seq] = text
             scores[seq] += weight * (_PAIR_SHARE if is_pair else 1.0)
             weights[seq] += 0.0 if is_pair or not telling else weight
+        by_speaker.append((weight, theirs - {seq for seq, _ in found}))
+    for weight, theirs in by_speaker:  # a name alone finds nothing that its bearer said
+        for seq in theirs & scores.keys():
+            scores[seq] += weight
+            weights[seq] += weight
     hits = [
         MessageMatch(seq, score * _standing(texts[seq]), weights[seq] / whole if whole else 0.0, weights[seq])
         for seq, score in scores.items()
@@ -302,18 +320,28 @@ def _outstanding(distances: Sequence[float]) -> int:
 def _with_neighbours(
     connection: apsw.Connection, within: Within, best: Sequence[int], asked: str
 ) -> list[Said]:
-    """The hits that tell more than ``asked``, then the messages beside them, which may answer or explain them."""
+    """The hits that tell more than ``asked``, later decisions about them, and the messages beside the hits, which may
+    answer or explain them."""
     known = set(_words(asked))
     hits = [each for each in store.said(connection, best) if _new_share(each.text, known) >= _LEAST_NEW][
         :_HITS
     ]
     found = {hit.seq: hit for hit in hits}
+    for hit in hits:
+        found |= {each.seq: each for each in _decided_since(connection, within, hit)}
     for after in (True, False):
         for hit in hits:
             near = store.beside(connection, within, hit, after=after)
             if near is not None and len(_words(near.text)) >= _FEWEST_WORDS:
                 found.setdefault(near.seq, near)
     return list(found.values())
+
+
+def _decided_since(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
+    """The later decision that has most of what ``hit`` says, if there is one."""
+    alike = ranked(connection, within, hit.text)
+    later = [each.seq for each in alike if each.seq > hit.seq and each.share >= _LEAST_SAME][:_CANDIDATES]
+    return [each for each in store.said(connection, later) if DECIDED.search(each.text)][:1]
 
 
 def _new_share(text: str, known: set[str]) -> float:
@@ -327,4 +355,4 @@ def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
     return f'- {when}, {who}: "{excerpt(message.text, asked, _EXCERPT)}"'
 
 
-_PLAIN_WEAK = frozenset(map(_plain, _WEAK))
+_PLAIN_WEAK = frozenset(map(_plain, WEAK_WORDS))

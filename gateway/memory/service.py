@@ -84,8 +84,8 @@ class Conversations:
     def __init__(self, parts: MemoryParts) -> None:
         self._parts = parts
         self._hub = Hub()
-        facts = Facts(parts, self._hub)
-        self._tasks = tasks = TaskKeeper(parts, self._hub)
+        facts, tasks = Facts(parts, self._hub), TaskKeeper(parts, self._hub)
+        self._notes = {"facts": facts.note, "tasks": tasks.note}
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
         sources = [tasks.offer, facts.offer, RecalledSummaries(parts).offer]
         self._builder = ContextBuilder(parts, character, sources, self.history)
@@ -301,6 +301,8 @@ class Conversations:
             failed=call.failed,
         )
 
+        noted: dict[str, list[str]] = {}
+
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:
             get_conversation(
                 connection, conversation.id, conversation.owner
@@ -316,10 +318,13 @@ class Conversations:
             if new.role == "assistant" and not speaker and (own := assistant_of(connection, conversation)):
                 named = msgspec.structs.replace(new, speaker=own.name)
             added = add_message(connection, named)
-            self._tasks.note(connection, conversation, added)
+            noted.update({kind: note(connection, conversation, added) for kind, note in self._notes.items()})
             return added, None
 
         stored, repeated = await finish(parts.database.write(store))
+        for kind, changed in noted.items():
+            if changed:
+                self._hub.publish(conversation.id, kind, changed=changed)
         return stored, repeated, self._secrets.hold(stored, call.text, removed)
 
     async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:

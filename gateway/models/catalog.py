@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -48,8 +49,12 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summary_prompt_tokens: int = 0
     # Summarize conversations in prompts of their own, for models that do not follow an instruction within a chat.
     summaries_apart: bool = False
+    # Ask the model for facts and task changes beside those that code finds.
+    memory_proposals: bool = True
     # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.
     reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
+    # The model refuses what the pages answer, so a clear quotation of them replaces its refusals.
+    refuses_often: bool = False
 
 
 class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -175,13 +180,11 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
     return _resolve(wanted, catalog or Catalog.load())
 
 
-def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
-    """As :func:`resolve_model` for the embedding model; None without one."""
+def resolve_embedding_model(settings: Settings) -> ResolvedModel:
+    """As :func:`resolve_model` for the embedding model, which must be configured."""
     section = settings.embedding
-    if not section.model:
-        return None
     wanted = _Wanted(section.model, section.context, "embedding", settings.data_dir)
-    model = _resolve(wanted, catalog or Catalog.load())
+    model = _resolve(wanted, Catalog.load())
     pairs = header_pairs(model.path)
     width = pairs.get(f"{pairs.get('general.architecture')}.embedding_length")
     known = width if isinstance(width, int) else None
@@ -195,13 +198,16 @@ def resolve_embedding_model(settings: Settings, catalog: Catalog | None = None) 
     return msgspec.structs.replace(model, dimensions=dimensions if fits else None)
 
 
-def resolve_reranker(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel | None:
-    """As :func:`resolve_model` for the reranker; None without one."""
+def resolve_reranker(settings: Settings) -> ResolvedModel:
+    """As :func:`resolve_model` for the reranker, which must be configured."""
     section = settings.rerank
-    if not section.model:
-        return None
-    wanted = _Wanted(section.model, section.context, "rerank", settings.data_dir)
-    return _resolve(wanted, catalog or Catalog.load())
+    return _resolve(_Wanted(section.model, section.context, "rerank", settings.data_dir), Catalog.load())
+
+
+def models_beside(settings: Settings) -> list[Callable[[Settings], ResolvedModel]]:
+    """Return what resolves each configured model other than the chat model."""
+    given = ((settings.embedding.model, resolve_embedding_model), (settings.rerank.model, resolve_reranker))
+    return [resolve for name, resolve in given if name]
 
 
 def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:

@@ -25,10 +25,22 @@ from gateway.api.http.endpoint import Endpoint
 from gateway.api.http.errors import on_http_exception
 from gateway.api.http.guard import Guard
 from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
+from gateway.api.mcp import routes as mcp
 from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
+from gateway.api.ollama import manage as ollama_manage
 from gateway.api.ollama import models as ollama_models
-from gateway.api.openai import chat, completions, embeddings, models, rerank, responses, tokens
+from gateway.api.openai import (
+    chat,
+    completions,
+    embeddings,
+    models,
+    rerank,
+    responses,
+    server_routes,
+    stored_responses,
+    tokens,
+)
 from gateway.api.projects import routes as projects
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
@@ -72,9 +84,11 @@ ENDPOINTS = (
     *chat.ENDPOINTS,
     *completions.ENDPOINTS,
     *responses.ENDPOINTS,
+    *stored_responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
+    *server_routes.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
     *model.ENDPOINTS,
@@ -85,27 +99,23 @@ ENDPOINTS = (
     *assistants.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama_models.ENDPOINTS,
+    *ollama_manage.ENDPOINTS,
     *ollama.ENDPOINTS,
     *ollama_embed.ENDPOINTS,
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,
     *projects.ENDPOINTS,
+    *mcp.ENDPOINTS,
     *page.ENDPOINTS,
 )
 
 
-def create_app(
-    settings: Settings,
-    *,
-    inference: Inference | None = None,
-    wiki: WikiSource | None = None,
-    database: Database | None = None,
-) -> Starlette:
+def create_app(settings: Settings, *, inference: Inference | None = None) -> Starlette:
     """The gateway as an ASGI application; its lifespan opens and closes the services.
 
-    A part that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError, for example
-    for a public address without an API key.
+    An ``inference`` that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError,
+    for example for a public address without an API key.
     """
     metrics, supervision = Metrics(), Supervision()
     metrics.watch_tasks(supervision.health)
@@ -114,7 +124,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = await open_services(app, settings, stack, inference, wiki, database)
+            app.state.services = await open_services(app, settings, stack, inference)
             yield
 
     app = Starlette(
@@ -143,21 +153,18 @@ def _endpoints(settings: Settings) -> tuple[Endpoint, ...]:
 
 
 async def open_services(
-    app: Starlette,
-    settings: Settings,
-    stack: AsyncExitStack,
-    inference: Inference | None,
-    wiki: WikiSource | None,
-    database: Database | None,
+    app: Starlette, settings: Settings, stack: AsyncExitStack, inference: Inference | None
 ) -> Services:
     """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
     metrics: Metrics = app.state.metrics
     configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, configured if inference is None else None)
-    database = database or await open_database(settings, stack)
+    database = Database(settings.database_path)
+    await asyncio.to_thread(database.open)
+    stack.push_async_callback(asyncio.to_thread, database.close)
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
-    served = ServedModel(configured)
+    served = ServedModel(configured, list(settings.model.aliases))
     chat, embedding, reranker = open_models(settings, stack, metrics, inference, served)
     switch = ModelSwitch(
         chat if isinstance(chat, SwitchableInference) else None, partial(named_model, settings, prompts)
@@ -165,7 +172,7 @@ async def open_services(
     inference = MeteredInference(chat, metrics)
     waker = Waker(inference)
     stack.push_async_callback(waker.close)
-    search = open_search(settings, stack, metrics, database, inference, embedding, local_wiki=wiki is None)
+    search = open_search(settings, stack, metrics, database, inference, embedding)
     record = Recorder(settings.log, database, metrics)
     memory = MemoryParts(
         database=database,
@@ -181,7 +188,7 @@ async def open_services(
     watcher = ProjectWatcher(database, settings.data_dir)
     stack.push_async_callback(watcher.close)
     watcher.start(app.state.supervision)
-    wiki = wiki or await open_wiki(settings, database, stack, search)
+    wiki = await open_wiki(settings, database, stack, search)
     if isinstance(wiki, MediaWiki):
         metrics.registry.register(wiki.collector())
     if search is not None:
@@ -217,13 +224,6 @@ async def open_services(
         record=record,
         started_at=time.monotonic(),
     )
-
-
-async def open_database(settings: Settings, stack: AsyncExitStack) -> Database:
-    database = Database(settings.database_path)
-    await asyncio.to_thread(database.open)
-    stack.push_async_callback(asyncio.to_thread, database.close)
-    return database
 
 
 def open_models(
@@ -281,15 +281,9 @@ def open_search(
     database: Database,
     inference: Inference,
     embedder: Embedder,
-    *,
-    local_wiki: bool,
 ) -> VectorSearch | None:
     """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
-    documents: list[DocumentSource] = [
-        FactDocuments(),
-        MessageDocuments(),
-        *(wiki_documents(settings) if local_wiki else []),
-    ]
+    documents: list[DocumentSource] = [FactDocuments(), MessageDocuments(), *wiki_documents(settings)]
     search = make_search(
         settings, database, embedder, documents, lambda: inference.health().open_requests > 0
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.ask.limits import effective_limits
@@ -16,13 +17,7 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import ServerSettings, Settings
 from gateway.config.sources import flatten
 from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
-from gateway.models.catalog import (
-    Catalog,
-    ResolvedModel,
-    resolve_embedding_model,
-    resolve_model,
-    resolve_reranker,
-)
+from gateway.models.catalog import Catalog, ResolvedModel, models_beside, resolve_model
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.wiki.remote.addresses import api_address
@@ -45,11 +40,10 @@ def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -
 def problems(settings: Settings) -> list[str]:
     """The reasons why a server with these settings would not start, with remedies."""
     found = list(contradictions(settings))
-    looks: list[Callable[[], list[str]]] = [
-        lambda: list(_of_prompts(settings, load_prompts(settings.prompts_dir))),
-        lambda: list(_of_model(settings, resolve_model(settings))),
-        lambda: list(_of_embedding_model(resolve_embedding_model(settings))),
-        lambda: list(_of_reranker(resolve_reranker(settings))),
+    looks: list[Callable[[], Iterator[str]]] = [
+        lambda: _of_prompts(settings, load_prompts(settings.prompts_dir)),
+        lambda: _of_model(settings, resolve_model(settings)),
+        *(partial(lambda resolve: _of_file(resolve(settings)), each) for each in models_beside(settings)),
     ]
     for look in looks:
         try:
@@ -162,7 +156,7 @@ def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
 
 
 def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
-    yield from _of_chat_file(model)
+    yield from _of_file(model)
     context = model.context_length
     if context < MIN_CONTEXT:
         given = (
@@ -187,48 +181,27 @@ def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
         )
 
 
-def _of_embedding_model(model: ResolvedModel | None) -> Iterator[str]:
-    if model is None:
-        return
-    if not is_gguf(model.path):
-        yield _no_gguf(model)
-        return
-    pairs = header_pairs(model.path)
+def _of_file(model: ResolvedModel) -> Iterator[str]:
+    """Why the header of the model's file does not fit its use."""
+    named, pairs = f"{model.name_setting} is {model.path}", header_pairs(model.path)
     architecture = pairs.get("general.architecture")
-    if pairs.get(f"{architecture}.pooling_type") == _RANK:
-        yield f"embedding.model is {model.path}, a reranker: set rerank.model instead"
-    pooled = f"{architecture}.pooling_type" in pairs or architecture in _embedding_architectures()
-    if not pooled and chat_template(model.path) is not None:
-        yield f"embedding.model is {model.path}, a chat model, which has no vectors: choose an embedding model"
-
-
-def _of_reranker(model: ResolvedModel | None) -> Iterator[str]:
-    if model is None:
-        return
+    pooling = pairs.get(f"{architecture}.pooling_type")
+    embeds = architecture in _embedding_architectures()
     if not is_gguf(model.path):
-        yield _no_gguf(model)
-        return
-    pairs = header_pairs(model.path)
-    # Older files of rerankers do not name their pooling.
-    if pairs.get(f"{pairs.get('general.architecture')}.pooling_type", _RANK) != _RANK:
-        yield f"rerank.model is {model.path}, which is no reranker: choose another one"
-
-
-def _of_chat_file(model: ResolvedModel) -> Iterator[str]:
-    if not is_gguf(model.path):
-        yield _no_gguf(model)
-        return
-    pairs = header_pairs(model.path)
-    architecture = pairs.get("general.architecture")
-    if architecture in _embedding_architectures() or pairs.get(f"{architecture}.attention.causal") is False:
-        yield f"model.name is {model.path}, an embedding model, which cannot answer: choose a chat model"
-
-
-def _no_gguf(model: ResolvedModel) -> str:
-    return (
-        f"{model.name_setting} is {model.path}, which cannot be read or is not a GGUF file: fetch the model again with "
-        "`hearth pull`, or choose another one"
-    )
+        yield (
+            f"{named}, which cannot be read or is not a GGUF file: fetch the model again with `hearth pull`, or choose "
+            "another one"
+        )
+    elif model.kind == "chat" and (embeds or pairs.get(f"{architecture}.attention.causal") is False):
+        yield f"{named}, an embedding model, which cannot answer: choose a chat model"
+    elif model.kind == "embedding" and pooling == _RANK:
+        yield f"{named}, a reranker: set rerank.model instead"
+    elif (
+        model.kind == "embedding" and pooling is None and not embeds and chat_template(model.path) is not None
+    ):
+        yield f"{named}, a chat model, which has no vectors: choose an embedding model"
+    elif model.kind == "rerank" and pooling not in (None, _RANK):  # older files of rerankers name no pooling
+        yield f"{named}, which is no reranker: choose another one"
 
 
 def _embedding_architectures() -> set[str]:

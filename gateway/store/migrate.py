@@ -16,7 +16,7 @@ _FILE_NAME = re.compile(r"(\d{3})_(\w+)\.sql")
 
 
 class Migration(Struct, frozen=True):
-    """One step of the schema. Versions rise from 1; a number may be missing."""
+    """One step of the schema. Versions count from 1."""
 
     version: int
     name: str
@@ -32,7 +32,7 @@ def migrations(folder: Path = _FOLDER) -> list[Migration]:
             raise ConfigurationError(f"{file} is not a migration: its name must look like 001_keys.sql")
         found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
     versions = [each.version for each in found]
-    if versions[:1] != [1] or len(set(versions)) < len(versions):
+    if versions != [*range(1, len(versions) + 1)] or not versions:
         raise ConfigurationError(f"migrations are missing from {folder}: install hearth again")
     return found
 

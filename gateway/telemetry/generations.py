@@ -10,7 +10,7 @@ import msgspec
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
-from model_host.protocol import Delta, Finished, Message, ToolDelta
+from model_host.protocol import Delta, Finished, Message, Started, ToolDelta
 
 # What the host has measured.
 _MEASURED = set(Finished.__struct_fields__) & set(GenerationRecord.__struct_fields__)
@@ -37,6 +37,7 @@ class GenerationRecorder:
         self._variables = variables or {}
         self._messages = call.messages or [] if messages is None else messages
         self._pieces: list[str] = []
+        self._begun: dict[str, Any] = {}  # what is known of a generation that does not finish
         self.finished: Finished | None = None
 
     @property
@@ -45,8 +46,12 @@ class GenerationRecorder:
         return "".join(self._pieces)
 
     def see(self, event: GenerationEvent) -> None:
-        if isinstance(event, Delta):
+        if isinstance(event, Started):
+            names = ("prompt_tokens", "cached_tokens", "queue_seconds")
+            self._begun |= {name: getattr(event, name) for name in names}
+        elif isinstance(event, Delta):
             self._pieces.append(event.text)
+            self._begun["completion_tokens"] = self._begun.get("completion_tokens", 0) + event.tokens
         elif isinstance(event, ToolDelta):
             if event.name is not None:
                 self._pieces.append(f"\n{event.name} " if self._pieces else f"{event.name} ")
@@ -57,11 +62,14 @@ class GenerationRecorder:
     def record(self, unfinished: str = "") -> GenerationRecord:
         """The record; ``unfinished`` is the finish reason if the generation has not finished."""
         end, call, prompt = self.finished, self._call, self._prompt
-        measured: dict[str, Any] = {name: getattr(end, name) for name in _MEASURED} if end is not None else {}
+        measured: dict[str, Any] = {name: getattr(end, name) for name in _MEASURED} if end else self._begun
         messages = [msgspec.to_builtins(message) for message in self._messages]
+        if call.prompt is not None:
+            role = "prompt" if isinstance(call.prompt, str) else "prompt pieces"
+            messages = [{"role": role, "content": call.prompt_text}]
         return GenerationRecord(
             step=self._step,
-            messages=messages if call.prompt is None else [{"role": "prompt", "content": call.prompt}],
+            messages=messages,
             output=self.text,
             prompt_name=prompt.name if prompt is not None else "",
             prompt_version=str(prompt.version) if prompt is not None else "",

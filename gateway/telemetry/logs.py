@@ -18,7 +18,7 @@ _SECRET_NAMES = frozenset(
     {"authorization", "x-api-key", "api_key", "key", "token", "secret", "password", "cookie"}
 )
 # Libraries that log each step at info level.
-_QUIET = ("uvicorn.error", "httpx2", "httpcore2", "sse_starlette.sse", "asyncio")
+_QUIET = ("uvicorn.error", "httpx2", "httpcore2", "sse_starlette.sse", "asyncio", "mcp")
 # Kept at each end of a long traceback.
 _TRACEBACK_LINES = 60
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -36,12 +37,7 @@ def make_embedder(
     """The configured embedder. ``beside`` returns the models loaded by other hosts. Raises ConfigurationError."""
     if not settings.embedding.model:
         return Embedder()
-
-    def resolve() -> ResolvedModel:
-        model = resolve_embedding_model(settings)
-        assert model is not None, "it is configured"
-        return model
-
+    resolve = partial(resolve_embedding_model, settings)
     host = host_settings(settings, settings.embedding)
     return HostEmbedder(resolve, host, beside=beside, on_embedded=on_embedded)
 
@@ -50,13 +46,9 @@ def make_reranker(settings: Settings, beside: Callable[[], Sequence[ResolvedMode
     """As :func:`make_embedder` for the reranker."""
     if not settings.rerank.model:
         return Reranker()
-
-    def resolve() -> ResolvedModel:
-        model = resolve_reranker(settings)
-        assert model is not None, "it is configured"
-        return model
-
-    return HostReranker(resolve, host_settings(settings, settings.rerank), beside=beside)
+    return HostReranker(
+        partial(resolve_reranker, settings), host_settings(settings, settings.rerank), beside=beside
+    )
 
 
 def make_search(

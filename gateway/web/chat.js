@@ -78,10 +78,11 @@ function draw() {
 }
 
 function budgetNodes({ total, limit, ceiling, left_out: leftOut }) {
-  const noRoom = leftOut.filter((each) => each.why.startsWith("no room")).length;
-  const text = `${total} of ${limit} tokens` + (noRoom ? `, ${noRoom} ${noRoom === 1 ? "part" : "parts"} left out for lack of room` : "");
+  const noRoom = leftOut.filter((each) => each.why.startsWith("no room"));
+  const text = `${total} of ${limit} tokens`;
+  const without = h("span", { title: noRoom.map(({ what, why }) => `${what}: ${why}`).join("\n") }, `Left out: ${noRoom.map(({ what }) => what).join(", ")}`);
   const title = `The next prompt; above ${ceiling} tokens, older messages are compacted`;
-  return [h("meter", { min: 0, max: limit, high: ceiling, value: total, title, "aria-label": "Prompt" }), ` ${text}`];
+  return [h("meter", { min: 0, max: limit, high: ceiling, value: total, title, "aria-label": "Prompt" }), ` ${text}`, ...(noRoom.length ? [". ", without] : [])];
 }
 
 function changed(talk) {

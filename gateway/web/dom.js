@@ -29,6 +29,16 @@ export function moment(seconds) {
   return h("time", { datetime: date.toISOString() }, date.toLocaleString([], shown));
 }
 
+/** The day of a Unix time: "Today", "Yesterday", or its date. */
+export function dayOf(seconds) {
+  const date = new Date(seconds * 1000);
+  const yesterday = new Date();
+  yesterday.setDate(yesterday.getDate() - 1);
+  if (date.toDateString() === new Date().toDateString()) return "Today";
+  if (date.toDateString() === yesterday.toDateString()) return "Yesterday";
+  return date.toLocaleDateString([], { weekday: "short", day: "numeric", month: "long", year: "numeric" });
+}
+
 /** Runs `change` and keeps the end of the page in view if it was visible. */
 export function keepingEnd(change) {
   const page = document.documentElement;

@@ -1,7 +1,7 @@
 // The list of conversations, most recently used first.
 
 import { call } from "./api.js";
-import { byId, h, moment } from "./dom.js";
+import { byId, dayOf, h, moment } from "./dom.js";
 import { problem } from "./problem.js";
 
 const PAGE = 30;
@@ -24,6 +24,7 @@ export class ConversationList {
       const page = await call("GET", `/v1/conversations?limit=${PAGE}${before}`);
       if (!further) this.rows.replaceChildren();
       this.rows.append(...page.data.map((conversation) => this.row(conversation)));
+      this.days();
       this.next = page.next;
       this.button.hidden = page.next === null;
       this.mark(this.current);
@@ -46,6 +47,7 @@ export class ConversationList {
   first(conversation) {
     this.remove(conversation.id);
     this.rows.prepend(this.row(conversation));
+    this.days();
     this.mark(this.current);
   }
 
@@ -57,12 +59,23 @@ export class ConversationList {
 
   remove(id) {
     this.rows.querySelector(`a[data-id="${CSS.escape(id)}"]`)?.parentElement.remove();
+    this.days();
+  }
+
+  /** Puts each day's name above its conversations. */
+  days() {
+    for (const heading of this.rows.querySelectorAll(".day")) heading.remove();
+    let day = null;
+    for (const row of [...this.rows.children]) {
+      if (row.dataset.day !== day) row.before(h("li", { class: "day hint" }, row.dataset.day));
+      day = row.dataset.day;
+    }
   }
 
   row(conversation) {
     const { id, kind } = conversation;
     const name = h("span", { class: "title" }, titleOf(conversation));
     const when = h("span", { class: "hint" }, kind === "chat" ? null : `${kind} · `, moment(conversation.updated_at));
-    return h("li", {}, h("a", { href: `#/chat/${encodeURIComponent(id)}`, "data-id": id }, name, when));
+    return h("li", { "data-day": dayOf(conversation.updated_at) }, h("a", { href: `#/chat/${encodeURIComponent(id)}`, "data-id": id }, name, when));
   }
 }

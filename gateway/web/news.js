@@ -1,6 +1,6 @@
 // Background events of a conversation: compaction, facts, tasks.
 
-import { stream } from "./api.js";
+import { call, stream } from "./api.js";
 
 const RECONNECT_SECONDS = 5;
 
@@ -11,9 +11,18 @@ const TEXTS = new Map(Object.entries({
   compaction_failed: ({ message }) => `Compaction failed: ${message}`,
   compaction_stopped: () => "Compaction paused for your message and will continue later",
   facts: ({ changed }) => `Remembered: ${changed.join(", ")}`,
-  tasks: ({ changed }) => `Tasks changed: ${changed.join(", ")}`,
+  tasks: async ({ changed }) => `Tasks changed: ${(await Promise.all(changed.map(taskText))).join("; ")}`,
   missed: ({ count }) => `${count} notices were missed`,
 }));
+
+/** A task's words; its id if it is gone. */
+export async function taskText(id) {
+  try {
+    return (await call("GET", `/v1/tasks/${encodeURIComponent(id)}`, { quiet: true })).title;
+  } catch {
+    return id;
+  }
+}
 
 /** Follows the events of the conversation at `path` until `signal`; passes each as a line to `show`, "" for none.
  *  Calls `erased` once if the conversation is deleted. */
@@ -22,7 +31,7 @@ export async function followNews(path, signal, show, erased) {
     try {
       for await (const { event, data } of stream("GET", `${path}/events`, { signal, quiet: true })) {
         if (event === "erased") return erased();
-        show(TEXTS.get(event)?.(data) ?? event);
+        show((await TEXTS.get(event)?.(data)) ?? event);
       }
     } catch (error) {
       if (error.name === "AbortError" || [401, 403, 404].includes(error.status)) return;

@@ -154,6 +154,20 @@ export class Talk {
     if (budget !== null) this.showBudget(budget);
     if (compaction === "queued") this.note.textContent = "Compacting older messages";
     if (redacted.length) this.offerKeeping(accepted, redacted);
+    else this.offerReply();
+  }
+
+  /** Marks the last reply as failed, so that it is not remembered, and asks for another one. */
+  async again() {
+    const reply = this.log.messages.at(-1);
+    const asked = this.log.messages.findLast((message) => message.role === "user");
+    try {
+      this.log.put(await call("PATCH", `${this.path}/messages/${encodeURIComponent(reply.id)}`, { body: { failed: true } }));
+    } catch (error) {
+      this.end.replaceChildren(problem(error, () => this.again()));
+      return;
+    }
+    await this.post({ id: asked.id, text: asked.text });
   }
 
   /** Offers to store a message with the secrets that were taken out of it. */
@@ -214,10 +228,14 @@ export class Talk {
     }
   }
 
-  /** Offers a reply to an unanswered message, except in channels, where many lines need none. */
+  /** Offers a reply to an unanswered message, or another one to the last; not in channels, where many lines need none. */
   offerReply() {
+    if (this.conversation?.kind === "channel" || this.log.messages.length === 0) return;
     const open = this.log.unanswered;
-    if (open === null || this.conversation?.kind === "channel") return;
+    if (open === null) {
+      this.end.replaceChildren(h("button", { type: "button", class: "quiet again", onclick: () => this.again() }, "Answer again"));
+      return;
+    }
     const ask = () => this.post({ id: open.id, text: open.text });
     this.end.replaceChildren(
       h("p", { class: "remark" }, "The last message has no complete reply. "),

@@ -27,7 +27,7 @@ def site_name(name: str) -> str:
 
 
 def page_address(base: str) -> str:
-    """``wiki.page_url`` for a wiki whose main page is at ``base``; empty when that cannot be told."""
+    """``wiki.page_url`` for a wiki whose main page is at ``base``; empty if unknown."""
     if not base.startswith(("http://", "https://")):
         return ""
     script, query, _ = base.partition("?title=")

@@ -41,7 +41,8 @@ class Feed:
         sequence = self.sequence
         assert sequence.slot is not None
         tokens = [*sequence.tokens[sequence.done : sequence.done + self.count], *self.draft]
-        return Span(sequence.slot.id, sequence.done, tokens, 1 + len(self.draft) if self.last else 0)
+        rows = 1 + len(self.draft) if self.last else 0
+        return Span(sequence.slot.id, sequence.done, tokens, len(tokens) if sequence.scoring else rows)
 
 
 def batches(feeds: Sequence[Feed]) -> list[list[Feed]]:

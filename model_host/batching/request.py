@@ -24,9 +24,10 @@ class Sampler(Protocol):
     """Samples the tokens of one sequence; holds the state of its penalties, grammar and random numbers."""
 
     seed: int
+    closed: bool  # the limit of tokens made it end the text
 
-    def sample(self, row: int) -> int:
-        """The next token, from output row ``row`` of the last batch."""
+    def sample(self, row: int, left: int) -> int:
+        """The next token, the first of ``left``, from output row ``row`` of the last batch."""
         ...
 
     def constrain(self) -> None:
@@ -58,6 +59,9 @@ class SequenceState:
     reply: Reply
     arrived: float  # monotonic seconds
     logprobs: int | None = None  # alternatives to report for each token; None: report nothing
+    scored: int | None = (
+        None  # leading tokens of the prompt that need no log-probability any more; None: none does
+    )
     marks: Marks = field(default_factory=Marks)
     shaper: str = "grammar"  # the field of the request that its grammar comes from
     prompt_length: int = 0
@@ -80,6 +84,16 @@ class SequenceState:
     def pending(self) -> int:
         """Tokens that are not in the KV cache yet."""
         return len(self.tokens) - self.done
+
+    @property
+    def findable(self) -> list[int]:
+        """The tokens whose beginning may come from the cache: there are no logits for what is cached."""
+        return self.tokens[: max(1, self.scored or 0)] if self.scoring else self.tokens
+
+    @property
+    def scoring(self) -> bool:
+        """Whether log-probabilities of tokens of the prompt are missing."""
+        return self.scored is not None and self.scored < self.prompt_length
 
     @property
     def generated(self) -> int:

@@ -44,6 +44,7 @@ class Scheduler:
         self.running: list[SequenceState] = []
         self.restore: Callable[[SequenceState], None] | None = None  # restores a snapshot of a prompt, if any
         self._drafts = drafts  # most draft tokens of a step, all sequences together
+        self._spare = drafts  # output rows that the step still has, beyond one for each sequence
         self._turn = 0
         self._parallel = parallel
         self._max_waiting = max_waiting
@@ -70,12 +71,12 @@ class Scheduler:
                 break
             if self._prefix_is_coming(sequence):
                 continue
-            if self.restore is not None and not sequence.looked_up:
+            if self.restore is not None and not sequence.looked_up and not sequence.scoring:
                 sequence.looked_up = True
                 self.restore(sequence)
             # Never more than the whole cache has, or a prompt near the limit would wait forever.
             cells = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
-            prompt = sequence.tokens, sequence.shared, sequence.owner
+            prompt = sequence.findable, sequence.shared, sequence.owner
             for loser in places:
                 if self.slots.fits(*prompt, cells, besides=loser.slot if loser is not None else None):
                     break
@@ -100,6 +101,7 @@ class Scheduler:
         """
         self._turn += 1
         while True:
+            self._spare = self._drafts
             feeds = self._feeds(budget, now)
             if self.slots.make_room(sum(feed.count for feed in feeds)):
                 return self._with_drafts(feeds, budget)
@@ -175,6 +177,9 @@ class Scheduler:
         used = 0
         for sequence in prompts:
             count = min(sequence.pending, budget - used)
+            if sequence.scoring:
+                count = min(count, 1 + self._spare)
+                self._spare -= max(0, count - 1)
             if count > 0:
                 feeds.append(Feed(sequence, count, last=count == sequence.pending))
                 used += count
@@ -185,7 +190,7 @@ class Scheduler:
     def _with_drafts(self, feeds: list[Feed], budget: int) -> list[Feed]:
         """Add draft tokens as far as the step has room and cells are free."""
         used = sum(feed.count for feed in feeds)
-        left = min(self._drafts, budget - used, self.slots.free - used)
+        left = min(self._spare, budget - used, self.slots.free - used)
         decoding = sum(feed.sequence.decoding for feed in feeds)
         if left <= 0 or not decoding:
             return feeds
@@ -221,13 +226,13 @@ class Scheduler:
 
     def _prefix_is_coming(self, sequence: SequenceState) -> bool:
         """Whether a running prompt is about to cache much more of this prompt than is cached now."""
-        _, have = self.slots.find(sequence.tokens, sequence.shared, sequence.owner)
+        _, have = self.slots.find(sequence.findable, sequence.shared, sequence.owner)
         for other in self.running:
             if other.done >= other.prompt_length:
                 continue
             if other.lane == "background" != sequence.lane:
                 continue  # it hardly progresses beside this one
-            limit = len(sequence.tokens) - 1
+            limit = len(sequence.findable) - 1
             if other.owner != sequence.owner:
                 limit = min(limit, other.shared, sequence.shared)
             coming = common_prefix(other.tokens, sequence.tokens, limit)

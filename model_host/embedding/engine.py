@@ -1,4 +1,4 @@
-"""An embedding model: tokens of several texts in, one vector each out, through llama.cpp."""
+"""Embedding models and rerankers on llama.cpp: one vector for each text of a batch."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model_host import protocol
+from model_host.embedding.queue import Piece
 from model_host.engine.cpu_contention import CpuContention
 from model_host.engine.weights import LoadError, Weights
 
 Vector = NDArray[np.float32]
 
-# Ways to make one vector of a text.
+# Pooling types that give one vector per text.
 _VECTORS = (
     llama_cpp.LLAMA_POOLING_TYPE_MEAN,
     llama_cpp.LLAMA_POOLING_TYPE_CLS,
     llama_cpp.LLAMA_POOLING_TYPE_LAST,
 )
-# Tensors of a reranker's head, of which it has one at least. llama.cpp takes the head for optional, and has no function
-# that says whether it is there.
+# A reranker has at least one of these tensors. llama.cpp treats its head as optional and cannot report whether a model
+# has one.
 _HEAD = (b"cls.weight", b"cls.output.weight")
-_HEADER_BYTES = 1 << 26  # of a file, in which the names of its tensors stand
+_HEADER_BYTES = 1 << 26  # of a file; they contain the names of its tensors
 
 
 class EmbeddingEngine:
-    """A model whose context takes texts of up to ``n_ctx`` tokens, ``sequences`` of them side by side.
+    """Embeds texts of up to ``n_ctx`` tokens, at most ``sequences`` in a batch.
 
-    Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` it is a reranker: a text is a pair of a
-    query and a document, and its vector is a score.
-    Not thread-safe, except :meth:`abort` and what makes tokens. Raises LoadError.
+    Unless ``fixed_threads``, CPU contention halves the threads. With ``rerank`` the model is a reranker: each text is a
+    query with a document, and its vector is a score.
+    Not thread-safe, except ``abort`` and ``vocabulary``. After ``abort``, each :meth:`run` returns early until ``arm``.
+    Raises LoadError.
     """
 
     def __init__(
@@ -49,6 +51,8 @@ class EmbeddingEngine:
         rerank: bool = False,
     ) -> None:
         self.weights = Weights(path, progress)
+        self.vocabulary = self.weights.vocabulary
+        self.arm, self.abort = self.weights.abort.reset, self.weights.abort.throw
         self.rerank = rerank
         self.threads = threads
         if rerank:
@@ -61,7 +65,6 @@ class EmbeddingEngine:
                 else "no embedding model: it does not make one vector of a text; choose another one"
             )
             raise LoadError("model_unsupported", f"{path} is {other}")
-        self.weights.abort.install(self._context)
         self.n_ctx = min(
             int(llama_cpp.llama_n_ctx(self._context)),
             int(llama_cpp.llama_n_ubatch(self._context)),
@@ -74,24 +77,12 @@ class EmbeddingEngine:
         if self._contention is not None:
             self._contention.watch()
 
-    def tokenize(self, text: str) -> list[int]:
-        """Tokens of a text with those that the model wants at its ends; control tokens in it are just text."""
-        return self.weights.vocabulary.tokenize_whole(text)
-
-    def whole(self, tokens: list[int]) -> list[int]:
-        """Tokens of a text with those that the model wants at its ends. Raises ValueError for one that is no text."""
-        return self.weights.vocabulary.whole(tokens)
-
-    def plain(self, text: str) -> list[int]:
-        """Tokens of a text without those at its ends."""
-        return self.weights.vocabulary.tokenize(text, special=False)
-
     def pair(self, query: Sequence[int], text: Sequence[int]) -> list[int]:
-        """Tokens of a query and a text as a cross encoder was trained on them.
+        """Join the tokens of a query and a text as in a cross encoder's training.
 
-        BERT has one separator between the two, the others an end and a beginning.
+        BERT models have one separator between the two, others an end and a beginning.
         """
-        handle = self.weights.vocabulary.handle
+        handle = self.vocabulary.handle
         bos, eos, sep = (
             int(of(handle))
             for of in (llama_cpp.llama_vocab_bos, llama_cpp.llama_vocab_eos, llama_cpp.llama_vocab_sep)
@@ -100,38 +91,32 @@ class EmbeddingEngine:
             return [bos, *query, sep, *text, sep]
         return [bos, *query, eos, eos if sep < 0 else sep, *text, eos]
 
-    def embed(self, texts: Sequence[Sequence[int]]) -> list[Vector] | None:
-        """One float32 vector for each text, as the model gives it; None when :meth:`abort` ended the computation.
+    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
+        """Compute a vector in the form its job wants for each text, None for a text that has none.
 
-        Raises RuntimeError when llama.cpp fails.
+        Returns None after :meth:`abort`. Raises RuntimeError when llama.cpp fails.
         """
         if self._contention is not None:
             most = self._contention.most_threads
             llama_cpp.llama_set_n_threads(self._context, most, most)
-        self._fill(texts)
-        if self._memory:  # a causal model keeps what it read
+        self._fill([piece.tokens for piece in pieces])
+        if self._memory:  # a causal model has a KV cache
             llama_cpp.llama_memory_clear(self._memory, False)
         status = llama_cpp.llama_decode(self._context, self._batch)
         if status == 2:
             return None
         if status != 0:
             raise RuntimeError(f"llama_decode failed with status {status}: {self.weights.log.last()}")
-        return [self._vector(sequence) for sequence in range(len(texts))]
+        return [
+            _shaped(self._vector(sequence), piece.job.dimensions, normalize=piece.job.normalize)
+            for sequence, piece in enumerate(pieces)
+        ]
 
     def thread_plan(self) -> dict[int, int]:
-        """Threads for batches of any size, now; empty when the number is fixed."""
+        """Return the current threads, for batches of any size; empty when the number is fixed."""
         return {} if self._contention is None else {1: self._contention.most_threads}
 
-    def arm(self) -> None:
-        """Forget an earlier :meth:`abort`."""
-        self.weights.abort.reset()
-
-    def abort(self) -> None:
-        """Make a running or the next :meth:`embed` return early, until :meth:`arm`. Any thread may call it."""
-        self.weights.abort.throw()
-
     def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
-        """What the gateway is told about the loaded model."""
         return self.weights.ready(
             pid=pid,
             n_ctx=self.n_ctx,
@@ -151,7 +136,7 @@ class EmbeddingEngine:
         if (
             llama_cpp.llama_model_n_cls_out(self.weights.handle) != 1
             or llama_cpp.llama_model_chat_template(self.weights.handle, b"rerank")
-            or llama_cpp.llama_vocab_bos(self.weights.vocabulary.handle) < 0
+            or llama_cpp.llama_vocab_bos(self.vocabulary.handle) < 0
         ):
             raise LoadError(
                 "model_unsupported",
@@ -164,20 +149,11 @@ class EmbeddingEngine:
         if self.rerank:  # the files of 2024 do not name their pooling
             params.pooling_type = llama_cpp.LLAMA_POOLING_TYPE_RANK
         params.n_ctx = context
-        # Every token may look at every other of its text, so a text cannot be cut into batches.
+        # Attention is not causal, so a text must be in one batch.
         params.n_batch = params.n_ubatch = context
         params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = threads
-        params.kv_unified = True
-        params.no_perf = True
-        handle = llama_cpp.llama_init_from_model(self.weights.handle, params)
-        if not handle:
-            raise LoadError(
-                "out_of_memory",
-                f"no context of {context} tokens could be made ({self.weights.log.last()}); "
-                "set a smaller embedding.context",
-            )
-        return handle
+        return self.weights.context(params, "rerank.context" if self.rerank else "embedding.context")
 
     def _fill(self, texts: Sequence[Sequence[int]]) -> None:
         batch = self._batch
@@ -197,11 +173,11 @@ class EmbeddingEngine:
         return np.ctypeslib.as_array(found, shape=(self.dimensions,)).astype(np.float32)
 
 
-def shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
-    """The first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
+def _shaped(vector: Vector, dimensions: int, *, normalize: bool) -> bytes | None:
+    """Return the first ``dimensions`` of a vector as little-endian float32, of length 1 with ``normalize``.
 
-    None for a vector that has no direction: one with infinite numbers, or with nothing but zeros. A single number is a
-    score and kept as it is.
+    Returns None for a vector without a direction: infinite numbers, or zeros alone. A single number is a score and is
+    not normalized.
     """
     kept = vector[:dimensions]
     length = float(np.linalg.norm(kept))

@@ -1,22 +1,21 @@
-"""An embedding host put together: engine, queue, intake and loop around one model file."""
+"""The embedding host: engine, queue, intake and loop for one model file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from model_host import protocol
-from model_host.embedding.engine import EmbeddingEngine, shaped
+from model_host.embedding.engine import EmbeddingEngine
 from model_host.embedding.loop import EmbedLoop
-from model_host.embedding.queue import EmbedQueue, Job, Piece
+from model_host.embedding.queue import EmbedQueue, Job
 from model_host.host import Host, start_thread
 from model_host.options import HostOptions
 from model_host.wire.output import Ticket
 
-# Bytes of a line besides its vectors' base64: for the id, and for each text's count and quotes.
+# Bytes of a line in addition to the base64 of vectors: for the id, and per text for its count and quotes.
 _BESIDES = 256
-_ONLY_VECTORS = "this host makes vectors only; it was started with --embedding"
-_ONLY_SCORES = "this host scores texts for a query only; it was started with --rerank"
+_ONLY_VECTORS = "this host only makes vectors; it was started with --embedding"
+_ONLY_SCORES = "this host only scores texts for a query; it was started with --rerank"
 
 
 class EmbeddingHost(Host[Job]):
@@ -41,14 +40,14 @@ class EmbeddingHost(Host[Job]):
             rerank=options.rerank,
         )
         queue = EmbedQueue(budget=min(options.chunk, engine.n_ctx), sequences=options.parallel)
-        self._loop = EmbedLoop(_LoopModel(engine), queue, self.intake, self.output)
+        self._loop = EmbedLoop(engine, queue, self.intake, self.output)
         self._loop.meter.thread_plan = engine.thread_plan
         start_thread("preparer", lambda: self.intake.prepare_with(JobMaker(engine).prepare))
         self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
         self._loop.run()
 
     def cancelled(self, request_id: str) -> None:
-        """Stop the present batch if it has a text of this request, or on shutdown."""
+        """Abort the current batch if it has a text of this request, or on shutdown."""
         if (
             self._engine is not None
             and self._loop is not None
@@ -58,13 +57,13 @@ class EmbeddingHost(Host[Job]):
 
 
 class JobMaker:
-    """Turns accepted requests into jobs, or into the reason why not."""
+    """Turns accepted requests into jobs, or into failures."""
 
     def __init__(self, engine: EmbeddingEngine) -> None:
         self._engine = engine
 
     def prepare(self, ticket: Ticket) -> Job | protocol.Event:
-        """See :class:`model_host.wire.intake.Intake`. A text that is too long is refused, never cut."""
+        """See :class:`model_host.wire.intake.Intake`. Texts that are too long are rejected, never cut."""
         request = ticket.request
         rerank = self._engine.rerank
         if not isinstance(request, protocol.Embed) or (request.query is not None) != rerank:
@@ -72,7 +71,9 @@ class JobMaker:
         wanted = request.dimensions or self._engine.dimensions
         if failure := self._too_much(request, wanted):
             return failure
-        query = None if request.query is None else self._engine.plain(request.query)
+        query = (
+            None if request.query is None else self._engine.vocabulary.tokenize(request.query, special=False)
+        )
         texts = []
         given: list[str | list[int]] = [*request.texts, *request.tokens]
         for index, text in enumerate(given):
@@ -88,14 +89,15 @@ class JobMaker:
         return Job(request.id, request.lane, request.owner, texts, request.normalize, wanted, ticket.arrived)
 
     def _tokens(self, text: str | list[int], query: list[int] | None, most: int | None) -> list[int]:
+        vocabulary = self._engine.vocabulary
         if not isinstance(text, str):
-            return self._engine.whole(text)
+            return vocabulary.whole(text)
         if query is not None:
-            return self._engine.pair(query, self._engine.plain(text)[:most])
-        return self._engine.tokenize(text)
+            return self._engine.pair(query, vocabulary.tokenize(text, special=False)[:most])
+        return vocabulary.tokenize_whole(text)
 
     def _too_much(self, request: protocol.Embed, wanted: int) -> protocol.Failed | None:
-        """Why the vectors cannot be sent."""
+        """Return the failure if the reply could not be sent."""
         most = self._engine.dimensions
         if wanted > most:
             text = f"`dimensions` is {wanted}; the model's vectors have {most}"
@@ -122,21 +124,3 @@ class JobMaker:
 
 def _bad(request_id: str, message: str, field: str, **details: int) -> protocol.Failed:
     return protocol.Failed(request_id, "bad_request", message, details={"field": field, **details})
-
-
-class _LoopModel:
-    """The engine as the loop sees it."""
-
-    def __init__(self, engine: EmbeddingEngine) -> None:
-        self._engine = engine
-        self.arm = engine.arm
-
-    def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
-        """See :class:`model_host.embedding.loop.EmbeddingModel`."""
-        vectors = self._engine.embed([piece.tokens for piece in pieces])
-        if vectors is None:
-            return None
-        return [
-            shaped(vector, piece.job.dimensions, normalize=piece.job.normalize)
-            for vector, piece in zip(vectors, pieces, strict=True)
-        ]

@@ -1,4 +1,4 @@
-"""The loop of an embedding host: take in, plan one batch, compute, answer."""
+"""The loop of an embedding host: take in, plan one batch, compute, reply."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from model_host.wire.output import Output
 
 
 class EmbeddingModel(Protocol):
-    """What the loop needs of the engine."""
+    """The engine as the loop uses it."""
 
     def arm(self) -> None:
-        """Forget an earlier abort; from now on one stops the next :meth:`run`."""
-        ...
+        """Reset an earlier abort; a later one stops the next :meth:`run`."""
 
     def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
-        """Vectors in the form each job wants, None for a text that has none; None after an abort."""
-        ...
+        """See :meth:`model_host.embedding.engine.EmbeddingEngine.run`."""
 
 
 class EmbedLoop:
     """Runs until the intake closes. Everything here happens in one thread."""
 
     def __init__(self, model: EmbeddingModel, queue: EmbedQueue, intake: Intake[Job], output: Output) -> None:
-        self.computing: frozenset[str] = frozenset()  # ids in the present batch
+        self.computing: frozenset[str] = frozenset()  # ids in the current batch
         self._model = model
         self._queue = queue
         self._intake = intake
@@ -65,7 +63,7 @@ class EmbedLoop:
             running = sum(1 for job in open_jobs if job.vectors)
             stats = self.meter.stats(request_id, waiting=len(open_jobs) - running, running=running)
             self._output.finish(request_id, stats)
-        while self._intake.forget_asked:  # nothing is kept of a text
+        while self._intake.forget_asked:  # this host stores no text
             request_id = self._intake.forget_asked.popleft().id
             self._output.finish(request_id, protocol.Forgotten(request_id))
 
@@ -83,7 +81,7 @@ class EmbedLoop:
             self._end(job, protocol.Failed(job.id, "internal", "the model made a vector without a direction"))
 
     def _compute(self, pieces: list[Piece]) -> list[bytes | None] | None:
-        """The vectors of a batch; None when there are none: nothing to do, stopped, or failed and answered."""
+        """Compute a batch; None if there is nothing to do, after an abort, or after a failure, which is reported."""
         if not pieces:
             return None
         started = time.monotonic()
@@ -91,7 +89,7 @@ class EmbedLoop:
         self.computing = frozenset(piece.job.id for piece in pieces)
         try:
             if self._intake.closing is not None or any(self._gone(piece.job) for piece in pieces):
-                return None  # cancelled between the look at the intake and now
+                return None  # cancelled since the intake was read
             vectors = self._model.run(pieces)
         except Exception as error:
             for job in {piece.job.id: piece.job for piece in pieces}.values():

@@ -1,7 +1,7 @@
-"""Which texts are embedded next. Pure: values in, values out, time passed in.
+"""Decides which texts are embedded next, without clock or model.
 
-Lanes are served interactive > retrieval > background, and waiting raises a request. A batch has texts of one lane
-only, so that a short question never computes beside a long import. Inside a lane the owner who had the fewest tokens
+Lanes are served interactive > retrieval > background, and waiting raises a request. A batch has texts of only one lane,
+so that a short question is never in a batch with a long import. Inside a lane the owner with the fewest tokens served
 goes first.
 """
 
@@ -16,7 +16,7 @@ from model_host.protocol import Lane
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """An ``embed`` on its way. The first ``len(vectors)`` of its texts are done."""
+    """An open ``embed`` request. The first ``len(vectors)`` of its texts are done."""
 
     id: str
     lane: Lane
@@ -29,13 +29,12 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """All texts have their vectors."""
         return len(self.vectors) == len(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The next text of ``job``, to be computed in one batch with others."""
+    """A text of ``job`` in a batch."""
 
     job: Job
     tokens: list[int]
@@ -51,19 +50,18 @@ class EmbedQueue:
         self._served: dict[str, int] = {}  # tokens by owner with open jobs
 
     def add(self, job: Job) -> None:
-        """Queue a job whose texts each fit the model. A new owner starts level with the one who had least."""
+        """Queue a job whose texts all fit the model. A new owner starts with the lowest count of tokens served."""
         if job.owner not in self._served:
             self._served[job.owner] = min(self._served.values(), default=0)
         self.jobs.append(job)
 
     def remove(self, job: Job) -> None:
-        """The job is over."""
         self.jobs.remove(job)
         if all(other.owner != job.owner for other in self.jobs):
             del self._served[job.owner]
 
     def plan(self, now: float) -> list[Piece]:
-        """The next batch: texts of each job in their order, nothing when no job is open."""
+        """Return the next batch: texts of each job in their order; empty when no job is open."""
         order = sorted(self.jobs, key=lambda job: self._rank(job, now))
         pieces: list[Piece] = []
         room = self._budget
@@ -78,7 +76,7 @@ class EmbedQueue:
         return pieces
 
     def advance(self, pieces: Iterable[Piece], vectors: Iterable[bytes]) -> None:
-        """A planned batch was computed: each job gets its vectors."""
+        """Add the vectors of a computed batch to its jobs."""
         for piece, vector in zip(pieces, vectors, strict=True):
             piece.job.vectors.append(vector)
             self._served[piece.job.owner] += len(piece.tokens)

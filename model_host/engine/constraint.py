@@ -1,7 +1,8 @@
-"""A grammar over the tokens of a vocabulary: which tokens may come next."""
+"""Applies a grammar to the tokens of a vocabulary: which tokens may come next."""
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -21,11 +22,14 @@ Logits = np.ndarray[Any, np.dtype[np.float32]]
 class Constraint:
     """A grammar and the text so far. Its methods raise GrammarError when the grammar takes too much work."""
 
-    def __init__(self, vocabulary: Vocabulary, grammar: Program) -> None:
+    def __init__(self, vocabulary: Vocabulary, grammar: Program, *, closes: bool = False) -> None:
+        """``closes``: :meth:`closes_within` and :meth:`ending` are needed."""
         self._vocabulary = vocabulary
         self._endings = frozenset(vocabulary.ending_ids)
         self._matcher = Matcher(grammar)
         self._beginnings = vocabulary.beginnings  # computed now, in the preparer, and not during a step
+        if closes:
+            self._matcher.plan_endings()
 
     def allows(self, token: int) -> bool:
         """Whether ``token`` may come next. End tokens may when the text is complete."""
@@ -36,6 +40,20 @@ class Constraint:
     def accept(self, token: int) -> None:
         if token not in self._endings:
             self._matcher.accept(token, self._vocabulary.piece(token))
+
+    def closes_within(self, token: int, left: int) -> bool:
+        """Whether ``left`` tokens after ``token``, which may come next, can end the text."""
+        if token in self._endings:
+            return True
+        piece = self._vocabulary.piece(token)
+        length = self._matcher.ending_length(token, piece)
+        if length <= left or length == math.inf:
+            return length <= left
+        return len(self._vocabulary.spell(self._matcher.ending(token, piece)) or range(left + 1)) <= left
+
+    def ending(self) -> list[int]:
+        """Tokens of the shortest ending of the text, where there is one; none if they lack a byte."""
+        return self._vocabulary.spell(self._matcher.ending())
 
     @property
     def end(self) -> int | None:

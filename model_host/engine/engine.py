@@ -22,7 +22,7 @@ from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 from model_host.snapshots.compression import compressed_share
 
-# Most bytes of a file with further windows, relative to llama.cpp's state of the sequence without them.
+# Maximum size of a state with additional windows, relative to llama.cpp's own.
 _MOST_BYTES = 1.5
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
@@ -67,14 +67,13 @@ class Engine:
         self._scratch = sequences  # one sequence more than callers know of: states are saved from it
         self._heads = max(1, int(llama_cpp.llama_model_n_head(weights.handle)))
         self._window = int(llama_cpp.llama_model_n_swa(weights.handle))
-        weights.abort.install(self._context)
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
         self.sequence_limit = min(self.n_ctx, weights.n_ctx_train)  # most tokens of one sequence
 
     # ------------------------------------------------------------------ decoding
 
     def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """Run one batch. Returns the result and, by sequence, the first row whose logits were requested.
+        """Run one batch. Return the result and, by sequence, the first row whose logits were requested.
 
         After ``aborted`` or ``no_room`` the sequences are as they were before the call. Raises RuntimeError when
         llama.cpp fails.
@@ -103,19 +102,29 @@ class Engine:
         grammar: Program | None = None,
         lazy: bool = False,
         ignore_eos: bool = False,
+        closes: bool = False,
     ) -> SamplerChain:
-        """A sampler for one request; a ``lazy`` grammar waits for its :meth:`~SamplerChain.constrain`."""
+        """Make a request's sampler; a ``lazy`` grammar applies from :meth:`~SamplerChain.constrain` on.
+
+        ``closes``: near the limit of tokens, the text is ended as the grammar requires.
+        """
         return SamplerChain(
-            self._context, self.vocabulary, settings, grammar=grammar, lazy=lazy, ignore_eos=ignore_eos
+            self._context,
+            self.vocabulary,
+            settings,
+            grammar=grammar,
+            lazy=lazy,
+            ignore_eos=ignore_eos,
+            closes=closes,
         )
 
     # ------------------------------------------------------------------ threads
 
     def tune(self, plan: Plan, limit: int) -> None:
-        """Follow ``plan``; if it is empty, measure one on batches of up to ``limit`` tokens.
+        """Use the thread ``plan``; if it is empty, measure one on batches of up to ``limit`` tokens.
 
-        To be called before the first request. Under CPU contention, batches use at most half of all threads, and
-        nothing is measured, because one batch may take seconds; the plan is then all threads.
+        Call it before the first request. Under CPU contention, batches use at most half of all threads, and nothing is
+        measured, because one batch may take seconds; the plan is then all threads.
         """
         if self.threads == 1:
             return
@@ -130,7 +139,7 @@ class Engine:
         contention.watch()
 
     def thread_plan(self) -> Plan:
-        """Threads by batch size, now; empty when the number is fixed."""
+        """Return the current threads by batch size; empty when the number is fixed."""
         return {size: self._threads_for(size) for size in sorted(self._plan)}
 
     def _threads_for(self, tokens: int) -> int:
@@ -157,10 +166,10 @@ class Engine:
         return int(llama_cpp.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
     def reusable(self, sequence: int, length: int) -> bool:
-        """Whether the sliding-window layers still hold what the token after ``length`` attends to.
+        """Whether the sliding-window layers still have all cells that the token after ``length`` attends to.
 
-        llama.cpp may overwrite cells that left the window even in a full-size cache; what is left of a sequence is then
-        contiguous from its smallest position.
+        Even in a full-size cache llama.cpp may overwrite cells outside the window; the remaining ones are then
+        contiguous from the sequence's smallest position.
         """
         if not self._window:
             return True
@@ -169,7 +178,7 @@ class Engine:
 
     @property
     def idle_cells(self) -> int:
-        """Used cells that slow a token of another sequence by a twentieth; large models hardly notice them.
+        """Number of used cells that slows tokens of other sequences by a twentieth; large models hardly notice them.
 
         Measured on one core (`idle_cells.py` in commit 74249d7): a cell that the mask hides takes 1.1 ns per head and
         layer, a weight 0.023 ns.
@@ -206,7 +215,7 @@ class Engine:
             wanted = set(range(max(0, stop - self._window), stop)) - have
             if (
                 len(wanted) > room >= stop // 2 and stop == stops[-1]
-            ):  # better a part of the beginning than none
+            ):  # a part of the beginning is better than none
                 stop, wanted = room, set(range(room)) - have
             window = self._window_before(sequence, stop, before) if len(wanted) <= room else None
             if window is not None:
@@ -217,7 +226,7 @@ class Engine:
         return parsed.packed(), parsed.stretches(self._window)
 
     def _window_before(self, sequence: int, stop: int, before: KvState | None) -> KvState | None:
-        """The window in front of ``stop``. A restored sequence may lack it where its state from ``before`` has it."""
+        """Return the window before ``stop``; for a restored sequence it may be only in its earlier state ``before``."""
         if self.reusable(sequence, stop):
             return KvState.parse(self._state(sequence, stop, llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY))
         return before.until(stop, self._window) if before is not None else None
@@ -234,7 +243,7 @@ class Engine:
         return read == len(state)
 
     def _state(self, sequence: int, end: int, flags: int = 0) -> bytearray:
-        """llama.cpp's state of the first ``end`` positions."""
+        """Serialize the first ``end`` positions with llama.cpp."""
         self.copy(sequence, self._scratch, end)
         try:
             size = int(llama_cpp.llama_state_seq_get_size_ext(self._context, self._scratch, flags))
@@ -271,18 +280,9 @@ class Engine:
         params.n_seq_max = sequences
         params.n_outputs_max = max(outputs, sequences)  # llama.cpp wants at least one per sequence
         params.n_threads = params.n_threads_batch = threads
-        params.kv_unified = True
         # Full-size sliding-window cache: a prefix can be branched at any point, not only at its end.
         params.swa_full = True
-        params.no_perf = True
-        handle = llama_cpp.llama_init_from_model(self.weights.handle, params)
-        if not handle:
-            raise LoadError(
-                "out_of_memory",
-                f"no context of {context} tokens could be made ({self.weights.log.last()}); "
-                "set a smaller model.context",
-            )
-        return handle
+        return self.weights.context(params, "model.context")
 
     def _fill(self, spans: Sequence[Span]) -> dict[int, int]:
         batch = self._batch

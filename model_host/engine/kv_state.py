@@ -1,9 +1,9 @@
-"""llama.cpp's serialized KV sequence, taken apart by position, so that one state can be cut to several lengths. Pure.
+"""Parses llama.cpp's serialized KV sequence by position, so that one state can be cut to several lengths.
 
 A state is a magic number and a sequence id, then one block for each cache: layers with full attention, layers with a
-sliding window. A block lists its cells and then, layer by layer, the keys and the values of all cells. llama.cpp
-writes of the second block no more than the window before the sequence's end, but it reads any cells. A state
-whose second block has further cells can therefore be cut to further lengths.
+sliding window. A block lists its cells and then, layer by layer, the keys and the values of all cells. In the second
+block llama.cpp writes only the window before the sequence's end, but it reads any cells. A state with more cells there
+can therefore be cut to more lengths.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CELL = np.dtype([("position", "<i4"), ("sequences", "<u4"), ("sequence", "<i4")
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One cache. ``tensors`` have a header and one row of bytes a cell, or one column of elements where transposed."""
+    """One cache. ``tensors`` have a header and a row of bytes per cell, or a column of elements where transposed."""
 
     cells: Any
     layers: bytes
@@ -33,7 +33,6 @@ class _Block:
     columns: frozenset[int]  # which tensors are transposed
 
     def where(self, chosen: Any) -> _Block:
-        """The chosen cells alone, by index."""
         tensors = [
             (head, data[:, chosen] if n in self.columns else data[chosen])
             for n, (head, data) in enumerate(self.tensors)
@@ -41,7 +40,6 @@ class _Block:
         return _Block(self.cells[chosen], self.layers, tensors, self.columns)
 
     def joined(self, others: Sequence[_Block]) -> _Block:
-        """The cells of all."""
         tensors = [
             (
                 head,
@@ -64,14 +62,14 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class KvState:
-    """A parsed state. The window block is the last one; with full attention alone it would be the only one."""
+    """A parsed state. The window block is the last one."""
 
     head: bytes
     blocks: list[_Block]
 
     @classmethod
     def parse(cls, state: bytes | bytearray) -> KvState | None:
-        """The parts of a state; None for any other form (recurrent layers, M-RoPE)."""
+        """Return None for any other form (recurrent layers, M-RoPE)."""
         try:
             reader = _Reader(state)
             head = reader.take(_HEAD.size).tobytes()
@@ -84,17 +82,17 @@ class KvState:
 
     @property
     def window(self) -> frozenset[int]:
-        """The positions whose cells the window block has."""
+        """The positions in the window block."""
         return frozenset(self.blocks[-1].cells["position"].tolist())
 
     @property
     def window_bytes(self) -> int:
-        """Bytes of a cell in the window block."""
+        """Size of a cell in the window block."""
         block = self.blocks[-1]
         return int(sum(data.nbytes for _, data in block.tensors)) // max(1, len(block.cells))
 
     def with_windows(self, others: Sequence[KvState]) -> KvState:
-        """This state, with the cells of the others' window blocks that it lacks."""
+        """Add the cells of the others' window blocks that are missing here."""
         *full, window = self.blocks
         have = window.cells["position"]
         joining = []
@@ -105,7 +103,7 @@ class KvState:
         return KvState(self.head, [*full, window.joined(joining)])
 
     def stretches(self, size: int) -> list[tuple[int, int]]:
-        """First and last lengths at which the sequence can be continued, for windows of ``size`` positions."""
+        """List the ranges (first, last) of lengths at which the sequence can be continued with windows of ``size``."""
         kept = self.window
         ends = sorted(position + 1 for position in kept if position + 1 not in kept)
         starts = sorted(position for position in kept if position - 1 not in kept)
@@ -116,7 +114,7 @@ class KvState:
         ]
 
     def until(self, length: int, size: int) -> KvState | None:
-        """The first ``length`` positions, with a window of ``size`` or more; None if it cannot be continued there."""
+        """Cut to the first ``length`` positions; None if a window of ``size`` before that length is missing."""
         if not any(first <= length <= last for first, last in self.stretches(size)):
             return None
         kept = self.window
@@ -130,7 +128,7 @@ class KvState:
         return KvState(self.head, blocks)
 
     def packed(self) -> bytes:
-        """The state as llama.cpp reads it."""
+        """Serialize in llama.cpp's form."""
         return b"".join([self.head, *(part for block in self.blocks for part in block.packed())])
 
 

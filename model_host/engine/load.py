@@ -86,7 +86,7 @@ def begin_load(path: Path) -> None:
 
 
 def take_load(path: Path) -> Load:
-    """Return the load of ``path`` that was begun, else a new one. Each load is returned once."""
+    """Return the load of ``path`` that has begun, else a new one. Each load is returned once."""
     return _begun.pop(path, None) or Load(path)
 
 

@@ -83,12 +83,16 @@ class SamplerChain:
         grammar: Program | None,
         lazy: bool,
         ignore_eos: bool,
+        closes: bool,
     ) -> None:
         self.seed = settings.seed if settings.seed is not None else secrets.randbelow(2**32 - 1)
         self._context = context
         self._vocabulary = vocabulary
         self._size = vocabulary.size
-        self._constraint = Constraint(vocabulary, grammar) if grammar is not None else None
+        self._constraint = Constraint(vocabulary, grammar, closes=closes) if grammar is not None else None
+        self._closes = closes and grammar is not None
+        self._ending: list[int] = []  # tokens that remain of the ending
+        self.closed = False
         self._constrained = self._constraint is not None and not lazy
         self._ignore_eos = ignore_eos
         self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
@@ -102,8 +106,8 @@ class SamplerChain:
         self._shortlist: Shortlist | None = None
         self._build(settings, len(biases))
 
-    def sample(self, row: int) -> int:
-        """Choose and accept the next token from output ``row`` of the last batch."""
+    def sample(self, row: int, left: int) -> int:
+        """Choose and accept the next token from output ``row`` of the last batch, the first of ``left``."""
         early = self._least > 0
         self._least -= early
         if not self._constrained and self._shortlist is None and not early:
@@ -119,9 +123,21 @@ class SamplerChain:
                 token = self._draw_allowed(
                     self._constraint, self._logits(row).copy(), endings=not (self._ignore_eos or early)
                 )
+            token = self._closing(self._constraint, token, left) if self._closes else token
             self._constraint.accept(token)
         llama_cpp.llama_sampler_accept(self._chain, token)
         return token
+
+    def _closing(self, constraint: Constraint, token: int, left: int) -> int:
+        """``token``, or the next one of the shortest ending, if the text could not end within the limit otherwise."""
+        if not self.closed and not constraint.closes_within(token, left - 1):
+            ending = constraint.ending()
+            if len(ending) <= left:
+                self._ending, self.closed = ending, bool(ending) or constraint.end is not None
+        if not self.closed:
+            return token
+        end = constraint.end
+        return self._ending.pop(0) if self._ending else token if end is None else end
 
     def constrain(self) -> None:
         """Apply a lazy grammar from the next token on."""

@@ -72,6 +72,22 @@ class Vocabulary:
                 raise ValueError(f"token {token} is a control token; only text has a vector")
         return self._with_ends(tokens)
 
+    def spell(self, text: bytes) -> list[int]:
+        """Tokens of exactly these bytes, wherever they are in a text; none if a byte has no token."""
+        lead, length = self._lead
+        tokens = self._call(lead + text.decode("utf-8", "replace"), special=False)[length:]
+        if b"".join(map(self.piece, tokens)) == text:
+            return tokens
+        alone = [self._alone.get(byte) for byte in text]
+        return [token for token in alone if token is not None] if None not in alone else []
+
+    @cached_property
+    def _alone(self) -> dict[int, int]:
+        """The token that is only this byte."""
+        first, second = self.beginnings[0], self.beginnings[1]
+        found = np.flatnonzero((first >= 0) & (second < 0))
+        return dict(zip(first[found].tolist(), found.tolist(), strict=True))
+
     def piece(self, token: int) -> bytes:
         """The bytes that a token adds to the output; empty for control tokens."""
         known = self._pieces.get(token)
@@ -147,6 +163,13 @@ class Vocabulary:
         """The id that a plain prompt starts with, if the model wants one."""
         token = llama_cpp.llama_vocab_bos(self.handle)
         return token if token >= 0 and llama_cpp.llama_vocab_get_add_bos(self.handle) else None
+
+    @property
+    def fill_in(self) -> tuple[int, int, int] | None:
+        """The control tokens before a text, before what follows it, and before what goes between; None without."""
+        of = llama_cpp.llama_vocab_fim_pre, llama_cpp.llama_vocab_fim_suf, llama_cpp.llama_vocab_fim_mid
+        before, after, between = (int(each(self.handle)) for each in of)
+        return (before, after, between) if min(before, after, between) >= 0 else None
 
     @property
     def eos(self) -> str:

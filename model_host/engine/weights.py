@@ -8,6 +8,7 @@ import importlib.metadata
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
 
@@ -70,6 +71,19 @@ class Weights:
             fingerprint=self.fingerprint,
             dimensions=dimensions,
         )
+
+    def context(self, params: llama_cpp.llama_context_params, setting: str) -> Any:
+        """Make a context that :attr:`abort` can interrupt. Raises LoadError, which names its ``setting``."""
+        params.kv_unified = True
+        params.no_perf = True
+        handle = llama_cpp.llama_init_from_model(self.handle, params)
+        if not handle:
+            raise LoadError(
+                "out_of_memory",
+                f"no context of {params.n_ctx} tokens could be made ({self.log.last()}); set a smaller {setting}",
+            )
+        self.abort.install(handle)
+        return handle
 
     def meta(self, key: str) -> str | None:
         buffer = ctypes.create_string_buffer(1024)

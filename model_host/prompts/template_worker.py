@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
-from jinja2 import Template, TemplateError
-from jinja2.ext import loopcontrols
+from jinja2 import Template, TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from model_host.prompts.placeholders import ESCAPED, OPEN
@@ -41,13 +42,30 @@ def _tojson(
     sort_keys: bool = False,
 ) -> str:
     """JSON as Hugging Face's templates expect it (`json.dumps`, not HTML-safe), with its placeholders marked."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys)
+    text = json.dumps(
+        value,
+        ensure_ascii=False,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+        default=list,  # of a filter's generator
+    )
     return text.replace(OPEN, ESCAPED + OPEN)
+
+
+class _Generation(Extension):
+    """The block ``{% generation %}``, which marks the model's own text for training: its content."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
     )
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception

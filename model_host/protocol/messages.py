@@ -99,6 +99,17 @@ class Prefill(EventBase, frozen=True):
     total: int
 
 
+class PromptLogprobs(EventBase, frozen=True, omit_defaults=True, tag="prompt_logprobs"):
+    """Log-probabilities of the next tokens of the prompt, if requested.
+
+    ``first``: no token is before the first one of them, so its probability is unknown, and its ``logprob`` is 0.
+    """
+
+    id: str
+    tokens: list[TokenLogprob]
+    first: bool = False
+
+
 class Delta(EventBase, frozen=True, omit_defaults=True):
     """New text, whole characters only. ``tokens``: sampled since the last delta. ``logprobs``: if requested."""
 
@@ -197,13 +208,14 @@ Terminal = (
     Finished | Failed | Counted | Detokenized | Embedded | Cancelled | Forgotten | Stats | Pong | Closing
 )
 TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
-Event = Loading | Ready | Queued | Started | Prefill | Delta | ToolDelta | Terminal
+Event = Loading | Ready | Queued | Started | Prefill | PromptLogprobs | Delta | ToolDelta | Terminal
 
 # Events of requests for work; control requests get the others.
 RequestEvent = (
     Queued
     | Started
     | Prefill
+    | PromptLogprobs
     | Delta
     | ToolDelta
     | Finished

@@ -24,20 +24,23 @@ MAX_TEXTS = 256  # of one `embed`
 Messages = Annotated[list[Message], Meta(min_length=1, max_length=4096)]
 Tools = Annotated[list[Tool], Meta(max_length=128)]
 TokenIds = Annotated[list[TokenId], Meta(max_length=1_048_576)]
+Pieces = Annotated[list[str | TokenId], Meta(min_length=1, max_length=1_048_576)]
 
 
 class Generate(RequestBase, frozen=True):
     """Generate text after a chat (``messages``) or after plain text (``prompt``): exactly one of the two.
 
-    ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule ``root``), ``json_schema``
-    and ``tools`` constrains the output. ``logprobs`` is the number of alternatives to report for each token.
-    ``continue_final`` continues the last message, an assistant's with text, instead of beginning a reply.
+    A ``prompt`` may mix texts with token ids, which may be those of control tokens; with a ``suffix`` the output goes
+    between the two. ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule
+    ``root``), ``json_schema`` and ``tools`` constrains the output. ``logprobs`` is the number of alternatives to report
+    for each token, with ``prompt_logprobs`` also for those of the ``prompt``. ``continue_final`` continues the last
+    message, an assistant's with text, instead of beginning a reply.
     """
 
     id: RequestId
     messages: Messages | None = None
-    prompt: str | None = None
-    max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
+    prompt: str | Pieces | None = None
+    max_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] | None = None
     sampling: Sampling = Sampling()
     stop: Annotated[list[StopString], Meta(max_length=16)] = []
     grammar: Annotated[str, Meta(max_length=262_144)] | None = None
@@ -50,12 +53,18 @@ class Generate(RequestBase, frozen=True):
     parallel_tool_calls: bool = True
     logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     continue_final: bool = False
+    suffix: str | None = None
+    prompt_logprobs: bool = False
 
     def problem(self) -> str | None:
         if (self.messages is None) == (self.prompt is None):
             return "exactly one of `messages` and `prompt` is needed"
         if self.grammar is not None and self.json_schema is not None:
             return "`grammar` and `json_schema` exclude each other"
+        if self.suffix is not None and self.prompt is None:
+            return "`suffix` needs `prompt`"
+        if self.prompt_logprobs and (self.prompt is None or self.logprobs is None):
+            return "`prompt_logprobs` needs `prompt` and `logprobs`"
         if self.tools and self.messages is None:
             return "`tools` need `messages`"
         names = [tool.name for tool in self.tools]
@@ -77,13 +86,17 @@ class Generate(RequestBase, frozen=True):
 
 
 class Count(RequestBase, frozen=True):
-    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt."""
+    """Count tokens: of each of ``texts`` as plain text, or of ``messages`` (and ``tools``) as a whole prompt.
+
+    With ``ends`` each text is between the special tokens that the model wants around it.
+    """
 
     id: RequestId
     texts: Annotated[list[str], Meta(max_length=65_536)] | None = None
     messages: Messages | None = None
     return_tokens: bool = False
     tools: Tools = []
+    ends: bool = False
 
     def problem(self) -> str | None:
         if (self.messages is None) == (self.texts is None):

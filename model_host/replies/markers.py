@@ -30,6 +30,15 @@ class Markers:
     def sign(self, spelling: str) -> str:
         return self.signs[self.tokens[spelling]] if spelling in self.tokens else spelling
 
+    def has_tokens(self, text: str) -> bool:
+        return any(spelling in text for spelling in self.tokens)
+
+    def written(self, text: str) -> str:
+        """``text`` as it is in the stream when the model writes the markers in it as tokens."""
+        for spelling, token in self.tokens.items():
+            text = text.replace(spelling, self.signs[token])
+        return text
+
     def spelled(self, text: str) -> str:
         """``text`` with its control tokens spelled out."""
         return "".join(self._spellings.get(character, character) for character in text)

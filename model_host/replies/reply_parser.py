@@ -7,14 +7,15 @@ not depend on how the stream is cut into pieces.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from model_host.replies.argument_values import MalformedCallError
 from model_host.replies.markers import Markers, overlap
-from model_host.replies.tool_forms import THOUGHTS, ToolForm
-from model_host.replies.tool_readers import CallReader, MalformedCallError
+from model_host.replies.tool_forms import CHANNEL_THOUGHTS, CHANNELS, THOUGHTS, ToolForm
+from model_host.replies.tool_readers import CallReader
 
 
 class Content(Struct, frozen=True):
@@ -35,13 +36,16 @@ class CallPiece(Struct, frozen=True):
 
 
 class ReplyParser:
-    """One reply. Calls are looked for if there are ``form`` and ``tools``; ``parallel`` allows more than one."""
+    """One reply. Calls are looked for if there are ``form`` and ``tools``; ``parallel`` allows more than one.
+
+    ``tools`` has the schemas of the parameters by the tools' names.
+    """
 
     def __init__(
         self,
         markers: Markers,
         form: ToolForm | None = None,
-        tools: Collection[str] = (),
+        tools: Mapping[str, Any] | None = None,
         *,
         parallel: bool = True,
         thoughts: Sequence[tuple[str, str]] = THOUGHTS,
@@ -50,11 +54,17 @@ class ReplyParser:
         self.calls = 0  # complete ones
         self.over = False  # the only call allowed is complete
         self._form = form if tools else None
-        self._tools = tools
+        self._tools = tools or {}
         self._parallel = parallel
-        self._thoughts = [(markers.sign(start), markers.sign(end)) for start, end in thoughts]
-        self._open = markers.sign(form.open) if form and form.open else ""
-        self._mode: Literal["content", "thought", "call"] = "content"
+        pairs = [*thoughts, *(pair for pair in CHANNEL_THOUGHTS if markers.has_tokens(pair[0]))]
+        self._thoughts = [(markers.written(start), markers.written(end)) for start, end in pairs]
+        calls = form if tools else None
+        self._opens = (
+            [markers.written(text) for text in (calls.open, calls.also_open) if text] if calls else []
+        )
+        self._headers = [markers.written(text) for text in CHANNELS if markers.has_tokens(text)]
+        self._headers += [markers.written(text) for text in calls.section] if calls else []
+        self._mode: Literal["content", "thought", "call", "list"] = "content"
         self._thought_end = ""
         self._buffer = ""
         self._total = 0  # characters of the stream so far
@@ -107,16 +117,16 @@ class ReplyParser:
             return self._skip_thought()
         if self._mode == "call":
             return self._read_call(made)
-        if self._form is not None and not self._open and self._may_open:
+        if self._mode == "list":
+            return self._read_list()
+        if self._form is not None and not self._opens and self._may_open:
             start = self._buffer.lstrip()[:1]
             if start in ("", "{"):
                 return bool(start) and self._begin_call("")
         return self._read_content(made)
 
     def _read_content(self, made: list[Content | CallPiece]) -> bool:
-        openings = [start for start, _ in self._thoughts] + (
-            [self._open] if self._open and self._form else []
-        )
+        openings = [*(start for start, _ in self._thoughts), *self._headers, *self._opens]
         found = [(at, marker) for marker in openings if (at := self._buffer.find(marker)) >= 0]
         if not found:
             sure = len(self._buffer) - max((overlap(self._buffer, marker) for marker in openings), default=0)
@@ -125,11 +135,13 @@ class ReplyParser:
             self._emit(sure, made)
             return False
         at, marker = min(found)
-        is_call = marker == self._open and self._form is not None
-        self._emit(len(self._buffer[:at].rstrip()) if is_call else at, made)
+        is_call, is_header = marker in self._opens, marker in self._headers
+        self._emit(len(self._buffer[:at].rstrip()) if is_call or is_header else at, made)
         opening, _, self._buffer = self._buffer.partition(marker)
         if is_call:
             return self._begin_call(opening + marker)
+        if is_header:
+            return True
         self._mode = "thought"
         self._thought_end = next(end for start, end in self._thoughts if start == marker)
         return True
@@ -140,6 +152,17 @@ class ReplyParser:
         if found:
             self._mode = "content"
         return bool(found)
+
+    def _read_list(self) -> bool:
+        """Read what is between two calls of a list, or behind the last one."""
+        self._buffer = self._buffer.lstrip()
+        if self._buffer.startswith(","):
+            self._buffer = self._buffer[1:]
+            return self._begin_call(",")
+        if self._buffer:
+            self._buffer = self._buffer.removeprefix("]")
+            self._mode = "content"
+        return bool(self._buffer)
 
     def _begin_call(self, opening: str) -> bool:
         assert self._form is not None
@@ -176,7 +199,8 @@ class ReplyParser:
 
     def _complete(self) -> None:
         self.calls += 1
-        self._mode, self._reader = "content", None
+        assert self._form is not None
+        self._mode, self._reader = "list" if self._form.listed else "content", None
         self._after_call = True
         self.over = not self._parallel
 

@@ -1,7 +1,7 @@
 """Lossless compression of KV states.
 
-A state is mostly 16-bit floats. The upper bytes of random values carry about 5.6 bits (sign, exponent, two bits of
-the mantissa), the lower ones are noise. Huffman codes for the upper bytes alone make a state 0.86 times as large.
+A state is mostly 16-bit floats. Their upper bytes carry about 5.6 bits of entropy (sign, exponent, two bits of the
+mantissa), the lower bytes are noise. Huffman coding of the upper bytes alone makes a state 0.86 times as large.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ _LENGTH = struct.Struct("<Q")  # bytes of the deflated upper bytes
 
 
 def compress(state: bytes | bytearray) -> bytes:
-    """The upper bytes deflated, then the lower bytes."""
+    """Return the upper bytes deflated, then the lower bytes."""
     coder = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_HUFFMAN_ONLY)
     upper = coder.compress(state[1::2]) + coder.flush()
     return _LENGTH.pack(len(upper)) + upper + state[0::2]
 
 
 def compressed_share(state: bytes | bytearray) -> float:
-    """The size that :func:`compress` will give a state, relative to its own. From samples: an upper estimate."""
+    """Estimate the compressed size relative to the state's own from samples; an upper estimate."""
     part = max(2, len(state) // _SAMPLES // 2 * 2)
     whole = b"".join(state[at : at + _SAMPLE_BYTES] for at in range(0, len(state), part))
     return _MARGIN * len(compress(whole)) / len(whole)
 
 
 def decompress(content: bytes) -> bytes:
-    """The state of a verified file."""
     (length,) = _LENGTH.unpack_from(content)
     end = _LENGTH.size + length
     lower, upper = content[end:], zlib.decompress(content[_LENGTH.size : end], -15)

@@ -1,8 +1,8 @@
-"""Saved KV sequences on disk: an index of what is there, or about to be.
+"""The index of KV sequences that are on disk or queued for writing.
 
-Files lie in a folder that is named after everything a state depends on (weights, build, type of the cache), so those
-of another model are never read. The loop's thread asks the index; the writer's takes out of it what it could not write
-and what it deleted. A file that is gone or damaged when it is wanted counts as never saved.
+The folder's name is a hash of everything a state depends on (weights, build, cache type), so states of another model
+are never read. The loop's thread queries the index; the writer's thread removes files that it could not write or has
+deleted. A missing or damaged file counts as never saved.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from model_host.snapshots.snapshot_file import (
 from model_host.snapshots.writer import Erased, SnapshotWriter
 
 _HALF_LIFE = 86_400.0  # seconds
-_MOST_AHEAD = 10 * _HALF_LIFE  # a thousand uses at once; more are the clock's mistake
+_MOST_AHEAD = 10 * _HALF_LIFE  # a thousand uses at once; a later time is a clock error
 
 
 class SnapshotFolder:
-    """What is saved of one model under ``root``."""
+    """The snapshots of one model under ``root``."""
 
     def __init__(self, root: Path, key: str, *, limit: int, shared_limit: int) -> None:
         self.folder = root / hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
@@ -43,7 +43,7 @@ class SnapshotFolder:
         self.writer = SnapshotWriter(root, self.folder, limit, shared_limit, self._lost)
 
     def scan(self) -> None:
-        """Read the headers of what is there. Damaged files and leftovers of a crash are deleted. Raises OSError."""
+        """Read the headers of all files; delete damaged files and leftovers of a crash. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path in self.folder.iterdir():
             snapshot = read_header(path) if path.suffix == SUFFIX else None
@@ -55,9 +55,9 @@ class SnapshotFolder:
     def find(
         self, tokens: Sequence[int], shared: int, owner: str, *, besides: Sequence[Snapshot] = ()
     ) -> tuple[Snapshot | None, int]:
-        """The snapshot with the longest prefix of ``tokens`` that can be continued, and that length.
+        """Find the snapshot with the longest prefix of ``tokens`` that can be continued; return it and the length.
 
-        The fence is that of :meth:`model_host.batching.slots.SlotTable.find`. ``besides``: leave these out.
+        Owners are fenced as in :meth:`model_host.batching.slots.SlotTable.find`. Snapshots in ``besides`` are skipped.
         """
         best: Snapshot | None = None
         length = 0
@@ -75,7 +75,7 @@ class SnapshotFolder:
     def outgrown(
         self, owner: str, shared: int, tokens: Sequence[int], stops: Collection[int]
     ) -> list[Snapshot]:
-        """Earlier states of the same conversation: they will not be asked for again, unless they end at a stop."""
+        """List earlier states of the same conversation, which later prompts need only where they end at a stop."""
         return [
             old
             for old in self._index()
@@ -88,14 +88,14 @@ class SnapshotFolder:
     def covers(
         self, tokens: Sequence[int], shared: int, owner: str, *, besides: Sequence[Snapshot] = ()
     ) -> bool:
-        """Whether a snapshot can be continued where ``tokens`` end. That counts as a use."""
+        """Whether a snapshot can be continued where ``tokens`` end. Counts as a use of it."""
         snapshot, length = self.find([*tokens, -1], shared, owner, besides=besides)
         return snapshot is not None and length == len(tokens) and self.has(snapshot.owner, snapshot.tokens)
 
     def begins_another(self, tokens: Sequence[int], owner: str, *, besides: Sequence[int]) -> bool:
-        """Whether another conversation than ``besides``, which ``tokens`` begin, has these tokens at its beginning.
+        """Whether a conversation other than ``besides`` begins with ``tokens``, too.
 
-        ``owner``: "" for shared text, with which anybody's may begin.
+        With the ``owner`` "" (shared text), conversations of all owners are compared.
         """
         return any(
             old.tokens[: len(tokens)] == tokens
@@ -105,7 +105,7 @@ class SnapshotFolder:
         )
 
     def has(self, owner: str, tokens: Sequence[int]) -> bool:
-        """Whether exactly this sequence is saved, or about to be. That counts as a use."""
+        """Whether exactly this sequence is saved or queued. Counts as a use of it."""
         path = self.folder / file_name(owner, tokens)
         if path not in self._known:
             return False
@@ -122,22 +122,22 @@ class SnapshotFolder:
         stretches: list[tuple[int, int]],
         outgrown: Sequence[Snapshot],
     ) -> bool:
-        """Queue a sequence for the writer; False when too much is queued. ``outgrown`` go once it is written.
+        """Queue a sequence for the writer; return False when its queue is full.
 
-        With a limit of 0 nothing is saved.
+        The writer deletes ``outgrown`` once the sequence is on disk. With a limit of 0 nothing is saved.
         """
         if not (self.writer.limit if owner else self.writer.shared_limit):
             return True
         path = self.folder / file_name(owner, tokens)
         snapshot = Snapshot(path, owner, shared, list(tokens), stretches)
-        with self._lock:  # the writer may fail before this ends
+        with self._lock:  # the writer may fail before this block ends
             if not self.writer.put(snapshot, state, outgrown):
                 return False
             self._known[snapshot.path] = snapshot
         return True
 
     def load(self, snapshot: Snapshot) -> bytes | None:
-        """The verified state of a snapshot; None (and it is forgotten) when it is damaged or gone."""
+        """Return the verified state; if it is damaged or missing, drop the snapshot and return None."""
         state = self.writer.queued(snapshot.path)
         if state is not None:
             return state
@@ -150,7 +150,7 @@ class SnapshotFolder:
         return decompress(content)
 
     def forget(self, owner: str, done: Erased) -> None:
-        """Delete all that is saved of an owner, whatever model it was for. ``done`` is told of the end or the error."""
+        """Delete an owner's files of all models. ``done`` gets None or the error, in the writer's thread."""
         with self._lock:
             self._known = {path: one for path, one in self._known.items() if one.owner != owner}
         self.writer.erase(owner, done)
@@ -165,10 +165,10 @@ class SnapshotFolder:
 
 
 def _touch(path: Path) -> bool:
-    """Note a use; False when the file is gone. The writer deletes those with the earliest time of change first.
+    """Record a use in the modification time, by which the writer evicts; return False when the file is missing.
 
-    Of shared text that time is the logarithm of the number of uses, each of which counts half as much after
-    ``_HALF_LIFE``: one use sets it to now, two at once to a half-life from now.
+    For shared text the time encodes the number of uses, each of which decays by half in ``_HALF_LIFE``: one use sets it
+    to now, two at once to a half-life from now.
     """
     now = time.time()
     try:

@@ -1,12 +1,11 @@
-"""What is saved of the KV cache, and when; and what is restored for a prompt.
+"""Decides which KV sequences are saved to disk, when, and which one is restored for a prompt.
 
-A finished turn is saved where later prompts are expected to leave it: at its end (the next turn), before its last
-user message (an edited message), at the end of its prompt (another reply), and where its system prompt and its shared
-text end (other conversations). Saving happens when the host has been idle for a moment, before cells are given up,
-and at the end, so a host that is unloaded, killed or replaced costs its conversations little.
+A finished turn is saved at the positions where later prompts are expected to diverge from it: its end (the next turn),
+before its last user message (an edited message), the end of its prompt (another reply), and the ends of its system
+prompt and of its shared text (other conversations). Slots are saved when the host has been idle for a moment, before
+eviction, and at shutdown, so a host that is unloaded, killed or replaced costs its conversations little.
 
-``boundary`` (:mod:`model_host.snapshots.boundary`) says up to where a sequence will stand the same in the next
-prompt; it is saved up to there.
+A sequence is saved up to its ``boundary``, the length of the prefix that stays the same in the next prompt.
 """
 
 from __future__ import annotations
@@ -23,33 +22,30 @@ from model_host.snapshots.folder import SnapshotFolder
 from model_host.snapshots.snapshot_file import Snapshot, State
 from model_host.snapshots.writer import Erased
 
-MIN_TOKENS = 64  # prefilling fewer again costs less than a file
+MIN_TOKENS = 64  # prefilling fewer tokens again costs less than a file
 WORTH_LOADING = 32  # tokens that a snapshot must save beyond what the cache has
-SLACK = 32  # tokens before the end of a beginning, such as what leads from a page to the question, that may differ
-NEAR = 8  # prefilling 1/8 of a prompt again is worth no bytes
+SLACK = 32  # last tokens of a shared beginning that may differ, such as those between a page and the question
+NEAR = 8  # a file is not worth the prefill of 1/8 of a prompt
 
 
 class SequenceStates(Protocol):
-    """The model's part: the states of its KV sequences as bytes."""
+    """The model's KV sequences as bytes."""
 
     def save(
         self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
     ) -> tuple[State, list[tuple[int, int]]] | None:
-        """The state of the first ``end`` positions, and the stretches of lengths at which it can be continued.
+        """Return the state of the first ``end`` positions, and the ranges of lengths at which it can be continued.
 
-        They include ``end``, and each of ``stops`` as far as the cache or an ``earlier`` state of the sequence has
-        its window and the state stays small enough, the first ones before others. None when neither can be continued
-        at ``end``.
+        The ranges include ``end``, and those of ``stops`` whose sliding window is in the cache or in an ``earlier``
+        state of the sequence, in the order given, until the state becomes too large. Returns None when the sequence
+        cannot be continued at ``end``.
         """
-        ...
 
     def reusable(self, sequence: int, length: int) -> bool:
         """See :class:`model_host.batching.slots.Memory`."""
-        ...
 
     def load(self, sequence: int, state: bytes, length: int) -> bool:
-        """Fill an empty sequence with the first ``length`` positions; False when llama.cpp refuses the state."""
-        ...
+        """Fill an empty sequence with the first ``length`` positions; return False when llama.cpp rejects the state."""
 
 
 class SnapshotManager:
@@ -64,7 +60,7 @@ class SnapshotManager:
         *,
         quiet_seconds: float,
     ) -> None:
-        self.restored = 0  # sequences brought back
+        self.restored = 0  # sequences
         self.quiet_seconds = quiet_seconds
         self._slots = slots
         self._folder = folder
@@ -78,7 +74,7 @@ class SnapshotManager:
         return self._folder.writer.saved
 
     def restore(self, sequence: request.SequenceState) -> None:
-        """Bring back the longest snapshot of a prompt's beginning, when it has much more than the cache."""
+        """Restore the snapshot with the longest prefix of a prompt if it saves enough tokens over the cache."""
         tokens, shared, owner = sequence.tokens, sequence.shared, sequence.owner
         while True:
             snapshot, length = self._folder.find(tokens, shared, owner)
@@ -86,13 +82,13 @@ class SnapshotManager:
                 return
             state = self._folder.load(snapshot)
             if state is not None:
-                break  # else the index has forgotten it: the next best
+                break  # otherwise the index has dropped it: try the next best
         load = partial(self._load, state, length)
         shared = min(snapshot.shared, length)
         self.restored += self._slots.adopt(snapshot.tokens[:length], shared, snapshot.owner, load)
 
     def pending(self) -> bool:
-        """Whether something is worth saving."""
+        """Whether a slot is unsaved."""
         return any(slot.unsaved for slot in self._slots.cached())
 
     def save_next(self) -> None:
@@ -102,14 +98,14 @@ class SnapshotManager:
             self._save(slot)
 
     def finish(self, seconds: float) -> None:
-        """Save what is left, for so long at most."""
+        """Save all unsaved slots, within ``seconds``."""
         deadline = time.monotonic() + seconds
         while self.pending() and self._folder.writer.flush(deadline - time.monotonic()):
             self.save_next()
         self._folder.writer.flush(max(0.0, deadline - time.monotonic()))
 
     def forget(self, owner: str, done: Erased) -> None:
-        """Drop what is saved of an owner, without waiting. ``done`` is told of the end, in another thread."""
+        """Delete an owner's snapshots without waiting. ``done`` is called at the end, in another thread."""
         self._folder.forget(owner, done)
 
     def _load(self, state: bytes, length: int, slot: int) -> bool:
@@ -122,9 +118,9 @@ class SnapshotManager:
         near = max(MIN_TOKENS, end // NEAR)
         beginnings = {slot.marks.system, shared, min(slot.marks.branch, shared)}
         owner, wanted = slot.owner, {*beginnings, slot.marks.turn, slot.prompt - 1}
-        if end - shared <= near:  # little is private: the shared text alone is saved, for every owner
+        if end - shared <= near:  # little is private: save only the shared text, for every owner
             owner, end, wanted = "", shared, beginnings
-        stops: list[int] = []  # one of them stands for those little above it
+        stops: list[int] = []  # one covers those slightly above it
         for stop in sorted(wanted):
             if MIN_TOKENS <= stop < end and (not stops or stop - stops[-1] > near):
                 stops.append(stop)
@@ -138,7 +134,7 @@ class SnapshotManager:
             gaps = sorted((below - stop, stop) for below, stop in pairwise([0, *inside]))  # the largest first
             self._put(slot, owner, shared, end, earlier, [*slack, *(stop for _, stop in gaps)], outgrown)
         for stop in reversed(inside):
-            # What found no room, once several conversations have it: less than the same windows in each of them.
+            # A stop that did not fit gets a file of its own once several conversations begin with it.
             if stop in beginnings and not self._covered(slot, stop, outgrown):
                 whose = "" if stop <= shared else owner
                 if self._folder.begins_another(slot.tokens[:stop], whose, besides=slot.tokens[:end]):

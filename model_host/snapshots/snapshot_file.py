@@ -1,10 +1,10 @@
-"""The file of a saved KV sequence: an envelope that proves it whole before llama.cpp sees it.
+"""The file of a saved KV sequence: an envelope with checksums, verified before llama.cpp reads the state.
 
-magic, version, sizes | header: owner, shared length, tokens, where to continue | BLAKE2b of all that
+magic, version, sizes | header: owner, shared length, tokens, stretches | BLAKE2b of all that
 | llama.cpp's state, compressed (:mod:`model_host.snapshots.compression`) | its BLAKE2b
 
-llama.cpp aborts the process on a truncated state and believes flipped bits, so a file that does not verify is never
-handed to it: it counts as not saved.
+llama.cpp aborts the process on a truncated state and accepts flipped bits, so a file that does not verify counts as not
+saved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from model_host.protocol import owner_digest
 
 SUFFIX = ".kv"
 PARTIAL = ".part"  # of a file that is being written
-State = bytes | bytearray  # what llama.cpp says of a sequence
+State = bytes | bytearray  # llama.cpp's serialized sequence
 _MAGIC = b"HEARTHKV"
 _VERSION = 2
 _SIZES = struct.Struct("<8sIIQ")  # magic, version, bytes of the header, bytes of the state
@@ -40,16 +40,15 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stretches: list[tuple[int, int]]
 
 
-_HEADER = msgspec.msgpack.Decoder(
-    _Header
-)  # made here: threads use it (docs/decisions/0010-first-conversion.md)
+# Built at import because threads use it (docs/decisions/0010-first-conversion.md).
+_HEADER = msgspec.msgpack.Decoder(_Header)
 
 
 @dataclass(slots=True)
 class Snapshot:
     """One saved sequence. Its first ``shared`` tokens may be reused by any owner.
 
-    ``stretches``: the first and last of the lengths at which it can be continued.
+    ``stretches`` are ranges (first, last) of lengths at which it can be continued.
     """
 
     path: Path
@@ -59,12 +58,12 @@ class Snapshot:
     stretches: list[tuple[int, int]]
 
     def continuable(self, most: int) -> int:
-        """The largest length up to ``most`` at which the sequence can be continued; 0: none."""
+        """Return the largest length up to ``most`` at which the sequence can be continued, 0 for none."""
         return max((min(last, most) for first, last in self.stretches if first <= most), default=0)
 
 
 def file_name(owner: str, tokens: Sequence[int]) -> str:
-    """The name of a sequence's file: begins with :func:`model_host.protocol.parts.owner_digest`."""
+    """Return the name of a sequence's file, which begins with :func:`model_host.protocol.parts.owner_digest`."""
     return f"{owner_digest(owner)}-{hashlib.blake2b(_packed(tokens), digest_size=16).hexdigest()}{SUFFIX}"
 
 
@@ -74,7 +73,7 @@ def is_shared(path: Path) -> bool:
 
 
 def file_size(snapshot: Snapshot, content: State) -> int:
-    """Bytes that :func:`write_file` will take."""
+    """Return the size of the file that :func:`write_file` makes."""
     return len(_head(snapshot, content)) + len(content) + 2 * _DIGEST_BYTES
 
 
@@ -96,7 +95,7 @@ def write_file(snapshot: Snapshot, content: State) -> None:
 
 
 def read_header(path: Path) -> Snapshot | None:
-    """What a file says it is; None when it is damaged, of another version, or gone."""
+    """Read and verify a header; None when the file is damaged, of another version, or missing."""
     try:
         with path.open("rb") as file:
             sizes = file.read(_SIZES.size)
@@ -114,7 +113,7 @@ def read_header(path: Path) -> Snapshot | None:
 
 
 def read_content(snapshot: Snapshot) -> bytes | None:
-    """The compressed state, if the file still is the one that was indexed, bit for bit."""
+    """Return the compressed state if it verifies and the header is still the indexed one, else None."""
     fresh = read_header(snapshot.path)
     if fresh != snapshot:
         return None
@@ -129,7 +128,7 @@ def read_content(snapshot: Snapshot) -> bytes | None:
 
 
 def delete_file(path: Path) -> None:
-    """Delete, if it can be."""
+    """Delete a file; errors are ignored."""
     with contextlib.suppress(OSError):
         path.unlink()
 

@@ -1,4 +1,4 @@
-"""The thread that writes snapshots and erases them, one job after the other: the loop never waits for a disk."""
+"""The thread that writes and erases snapshots one by one, so that the loop never waits for a disk."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from model_host.snapshots.snapshot_file import (
 )
 
 KEPT_FREE_BYTES = 1 << 30  # a disk with less free space than this is not written to
-_MOST_WAITING = 3  # files, which is what one conversation may take: states are large
+_MOST_WAITING = 3  # files; one conversation may need all, and states are large
 
-Erased = Callable[[OSError | None], None]  # told, in the writer's thread, of the end of an erasure
+Erased = Callable[[OSError | None], None]  # called in the writer's thread at the end of an erasure
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,11 @@ class _Erase:
 
 
 class SnapshotWriter:
-    """``limit``: bytes of all files of owners under ``root``, the least recently used first out.
+    """Writes snapshots within two limits of bytes under ``root``.
 
-    ``shared_limit``: of all files of shared text, the coldest first out.
-    ``lost`` is told, in the writer's thread, of each path at which there is no snapshot any more.
+    ``limit`` is for files of owners, of which the least recently used is evicted, ``shared_limit`` for files of shared
+    text, of which the least used is evicted. ``lost`` is called in the writer's thread with each path whose snapshot is
+    gone.
     """
 
     def __init__(
@@ -59,14 +60,14 @@ class SnapshotWriter:
         self._folder = folder
         self._lost = lost
         self._jobs: deque[_Write | _Erase] = deque()
-        self._present: _Write | _Erase | None = None  # not in the queue any more, and not done
+        self._present: _Write | _Erase | None = None  # the job in progress
         self._changed = threading.Condition()
         self._complained = False
         self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
         self._thread.start()
 
     def put(self, snapshot: Snapshot, state: State, replaced: Sequence[Snapshot]) -> bool:
-        """Queue a file, to be written before those it replaces are deleted; False when too many wait already."""
+        """Queue a file; those it replaces are deleted once it is written. Return False when the queue is full."""
         with self._changed:
             if sum(isinstance(job, _Write) for job in (self._present, *self._jobs)) >= _MOST_WAITING:
                 return False
@@ -75,18 +76,18 @@ class SnapshotWriter:
             return True
 
     def queued(self, path: Path) -> bytes | None:
-        """The state that is to be written to this file, if it waits for that."""
+        """Return the state that is queued for this file, None if there is none."""
         with self._changed:
             writes = [job for job in (self._present, *self._jobs) if isinstance(job, _Write)]
         return next((bytes(write.state) for write in writes if write.snapshot.path == path), None)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything is done; False when that took too long."""
+        """Wait until the queue is empty; return False after ``seconds``."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._jobs and self._present is None, seconds)
 
     def erase(self, owner: str, done: Erased) -> None:
-        """Delete an owner's files of any model, one that is being written included; those that wait are dropped."""
+        """Delete an owner's files of all models, including the one being written; drop queued ones."""
         with self._changed:
             others = [
                 job for job in self._jobs if not (isinstance(job, _Write) and job.snapshot.owner == owner)
@@ -117,7 +118,7 @@ class SnapshotWriter:
             write_file(job.snapshot, content)
         except OSError as error:
             self._lost(job.snapshot.path)
-            if not self._complained:  # once: a full disk would fill the log as well
+            if not self._complained:  # only once: a full disk would fill the log as well
                 self._complained = True
                 print(f"a snapshot cannot be saved: {error}", file=sys.stderr, flush=True)  # noqa: T201
             return
@@ -127,7 +128,7 @@ class SnapshotWriter:
             delete_file(old.path)
 
     def _erase(self, owner: str) -> OSError | None:
-        """Every file of the owner, and what crashes left of anybody's. All are tried; the first error is returned."""
+        """Delete the owner's files and all partial files; go on after an error and return the first one."""
         prefix = f"{owner_digest(owner)}-"
         problem = None
         try:
@@ -144,13 +145,10 @@ class SnapshotWriter:
         return problem
 
     def _make_room(self, size: int, *, shared: bool) -> None:
-        """Delete the coldest files until ``size`` bytes more are within the limit. Raises OSError if they cannot be.
-
-        The conversations of owners, and text that all share, have a limit each: neither pushes out the other.
-        """
+        """Evict files until ``size`` more bytes are within the limit. Raises OSError if that is impossible."""
         limit = self.shared_limit if shared else self.limit
         if size > limit:
-            raise OSError(errno.EFBIG, f"it has {size} bytes, and all together may have {limit}")
+            raise OSError(errno.EFBIG, f"it has {size} bytes, and the limit of all files is {limit}")
         if _free_bytes(self._folder) < KEPT_FREE_BYTES + size:
             raise OSError(errno.ENOSPC, f"{self._folder} would have less than {KEPT_FREE_BYTES} bytes free")
         found = [file for file in _files(self._root) if is_shared(file[0]) == shared]

@@ -93,6 +93,15 @@ def test_replies_come_as_they_are_written(front: Proxy, server: Server) -> None:
     assert times[len(times) // 2] - times[0] > (times[-1] - times[0]) / 10, "it came all at the end"
 
 
+def test_tools_are_called_through_it(front: Proxy, server: Server) -> None:
+    call = {"name": "facts", "arguments": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    with front.client() as client:
+        reply = client.post("/mcp", json=message, headers={"Accept": "application/json, text/event-stream"})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert '"structuredContent":{"data":[],"next":null}' in reply.text
+
+
 def test_a_client_that_leaves_stops_the_child(front: Proxy, server: Server) -> None:
     before = server.finished_tokens()
     connection = front.connect()

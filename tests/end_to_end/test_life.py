@@ -80,7 +80,6 @@ def test_stop_leaves_nothing(start_server: StartServer) -> None:
     family = [p.pid for p in server.children()]
     assert server.stop() == 0
     assert not any(alive(pid) for pid in family)
-    assert not (server.data_dir / "run.json").exists()
 
 
 def test_prompt_over_the_limit_is_refused_with_counts(start_server: StartServer) -> None:

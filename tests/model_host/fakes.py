@@ -30,11 +30,12 @@ class CountingSampler:
     """Draws numbers that depend on the sequence only."""
 
     seed = 0
+    closed = False
 
     def __init__(self, number: int) -> None:
         self._random = random.Random(number)
 
-    def sample(self, row: int) -> int:
+    def sample(self, row: int, left: int = 0) -> int:
         return self._random.randrange(100)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import apsw
 from msgspec import Meta, Struct
 
 from gateway.api.http.endpoint import Endpoint
@@ -12,6 +13,7 @@ from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.base.redact import redact
 from gateway.store.request_log import erase_records_of
+from gateway.store.responses import erase_responses_of
 
 
 class EraseQuery(Body, frozen=True):
@@ -24,11 +26,17 @@ class ErasedRecords(Struct, frozen=True):
 
 
 async def erase(request: ApiRequest) -> ErasedRecords:
-    """Erase the records of the caller's requests with this ``user``, also on disk."""
+    """Erase the records of the caller's requests with this ``user``, and its stored responses, also on disk."""
     services, owner = request.services, request.owner
     user = query_of(request, EraseQuery).user
-    # The log stores names redacted.
-    erased = await services.database.write(lambda c: erase_records_of(c, owner, redact(user)[0]))
+    # Names are stored redacted.
+    stored = redact(user)[0]
+
+    def work(connection: apsw.Connection) -> int:
+        erase_responses_of(connection, owner, stored)
+        return erase_records_of(connection, owner, stored)
+
+    erased = await services.database.write(work)
     await services.database.truncate_log()
     await services.inference.forget(owner)
     return ErasedRecords(user, erased)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,7 @@ from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
 from gateway.api.parsing.fields import Body, User, convert, invalid, parse, parse_keep_alive
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
-from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Stage
+from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Citation, Stage
 from gateway.base.errors import InvalidRequestError, TooLargeError
 from gateway.code.pages import project_pages
 from model_host.protocol import Lane
@@ -45,7 +46,12 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
         asked = convert(_form_fields(body), AskRequest, strict=False)
     else:
         asked = AskRequest(_text(body, parameters))
-    question = asked.question.strip()
+    return replace(asked, question=checked_question(asked.question, max_question_bytes))
+
+
+def checked_question(text: str, max_question_bytes: int) -> str:
+    """The stripped question. Raises InvalidRequestError for an empty one, TooLargeError."""
+    question = text.strip()
     if not question:
         raise InvalidRequestError("the question is empty", param="question", code="empty_question")
     size = len(question.encode("utf-8", "surrogatepass"))
@@ -55,7 +61,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
             param="question",
             details={"bytes": size, "limit": max_question_bytes},
         )
-    return replace(asked, question=question)
+    return question
 
 
 def _is_form(body: bytes) -> bool:
@@ -110,7 +116,7 @@ async def ask(request: ApiRequest) -> object:
     with services.questions.slot():
         result: AskResult = await until_disconnect(request.receive, done_of(relay, _named))
     if kind == TEXT:
-        return PlainTextResponse(as_text(result))
+        return PlainTextResponse(as_text(result.answer, result.citations))
     return result
 
 
@@ -134,12 +140,12 @@ def _named(event: AskEvent) -> tuple[str, Any]:
             return "done", event.result
 
 
-def as_text(result: AskResult) -> str:
+def as_text(answer: str, citations: Sequence[Citation]) -> str:
     """The answer, then one line ``[n] Title, section: URL`` for each citation."""
-    lines = [result.answer.strip()]
-    if result.citations:
+    lines = [answer.strip()]
+    if citations:
         lines.append("")
-    for source in result.citations:
+    for source in citations:
         place = f"{source.title}, {source.section}" if source.section else source.title
         lines.append(f"[{source.n}] {place}: {source.url}")
     return "\n".join(lines) + "\n"

@@ -40,7 +40,11 @@ Undone: Any = defstruct("Undone", [("id", str), ("fact", FactReply | None)], fro
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's facts, newest first; ``ended=true`` includes earlier versions."""
-    asked, owner = query_of(request, FactQuery), request.owner
+    return await page_of(request, query_of(request, FactQuery))
+
+
+async def page_of(request: ApiRequest, asked: FactQuery) -> dict[str, Any]:
+    owner = request.owner
     return await listed(
         request,
         asked,
@@ -56,7 +60,12 @@ async def show(request: ApiRequest) -> Struct:
 
 async def create(request: ApiRequest) -> Struct:
     """Enter a fact; it supersedes one with the same key."""
-    body, owner = await read_body(request, NewFactBody), request.owner
+    return await enter(request, await read_body(request, NewFactBody))
+
+
+async def enter(request: ApiRequest, body: NewFactBody) -> Struct:
+    """Raises InvalidRequestError for a fact that has this text already."""
+    owner = request.owner
 
     def store(connection: apsw.Connection) -> Fact:
         found = put_fact(connection, _entered(owner, body.key, body.text))

@@ -48,7 +48,11 @@ class SearchPage(Struct, frozen=True):
 
 async def search(request: ApiRequest) -> SearchPage:
     """Messages of the caller's conversations, best first; of a very common word the newest 2,000 are ranked."""
-    asked, owner = query_of(request, SearchQuery), request.owner
+    return await page_of(request, query_of(request, SearchQuery))
+
+
+async def page_of(request: ApiRequest, asked: SearchQuery) -> SearchPage:
+    owner = request.owner
     only = None
     if asked.conversation is not UNSET:
         name = asked.conversation

@@ -76,7 +76,11 @@ class TaskQuery(Listed, frozen=True, kw_only=True):
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD, YYYY-MM, YYYY or ``today``."""
-    asked, owner = query_of(request, TaskQuery), request.owner
+    return await page_of(request, query_of(request, TaskQuery))
+
+
+async def page_of(request: ApiRequest, asked: TaskQuery) -> dict[str, Any]:
+    owner = request.owner
     day = None
     if asked.day is not UNSET:
         day = _today(request) if asked.day == "today" else _checked_day(asked.day)
@@ -97,7 +101,11 @@ async def show(request: ApiRequest) -> Struct:
 
 async def create(request: ApiRequest) -> Struct:
     """A new objective, task or checklist item. Tasks that an objective's title lists are made with it."""
-    body, redactions = without_secrets(await read_body(request, NewTaskBody))
+    return await add(request, await read_body(request, NewTaskBody))
+
+
+async def add(request: ApiRequest, given: NewTaskBody) -> Struct:
+    body, redactions = without_secrets(given)
     new = NewTask(
         owner=request.owner,
         created_at=time.time(),

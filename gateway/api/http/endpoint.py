@@ -63,7 +63,7 @@ class Endpoint:
     async def _serve(self, request: Request) -> ASGIApp:
         receive = _waking(request) if self.streams and self.method == "POST" else request.receive
         reply = await self.handler(ApiRequest(request.scope, receive))
-        if isinstance(reply, Struct | dict):
+        if isinstance(reply, Struct | dict | list):
             return Response(msgspec.json.encode(reply), self.status, media_type=JSON)
         return cast("ASGIApp", reply)
 

@@ -25,6 +25,8 @@ _ANTHROPIC_TYPES = {
     503: "overloaded_error",
     504: "timeout_error",
 }
+# Of JSON-RPC.
+_PARSE_ERROR, OWN_ERROR = -32700, -32000
 
 
 class RequestTimeoutError(HearthError):
@@ -76,6 +78,13 @@ def anthropic_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": error.message}, "request_id": request_id}
 
 
+def mcp_envelope(error: HearthError, request_id: str) -> dict[str, Any]:
+    """A JSON-RPC error."""
+    number = _PARSE_ERROR if error.code in ("invalid_json", "too_deep") else OWN_ERROR
+    data = {"code": error.code, "request_id": request_id}
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": number, "message": error.message, "data": data}}
+
+
 @dataclass(frozen=True)
 class Dialect:
     """``envelope`` makes the body of an error; ``id_header`` is another header for the request id."""
@@ -87,12 +96,15 @@ class Dialect:
 OPENAI = Dialect()
 OLLAMA = Dialect(ollama_envelope)
 ANTHROPIC = Dialect(anthropic_envelope, id_header="request-id")
+MCP = Dialect(mcp_envelope)
 
 
 def dialect_of(path: str) -> Dialect:
     """The dialect of a path, known or unknown; OpenAI's is the default."""
     if path.startswith("/api/"):
         return OLLAMA
+    if path == "/mcp":
+        return MCP
     return ANTHROPIC if path.startswith("/v1/messages") else OPENAI
 
 

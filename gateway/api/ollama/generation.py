@@ -24,14 +24,21 @@ from gateway.api.generation import (
 from gateway.api.http.endpoint import MAYBE_JSON, NDJSON, Endpoint
 from gateway.api.http.errors import OLLAMA
 from gateway.api.ollama.models import LATEST
-from gateway.api.ollama.request import ChatBody, GenerateBody, OllamaOptions, chat_fields, generate_fields
+from gateway.api.ollama.request import (
+    ChatBody,
+    GenerateBody,
+    OllamaOptions,
+    chat_fields,
+    context_of,
+    generate_fields,
+)
 from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import parse_keep_alive, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnect
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, Inference, KeepAlive
-from model_host.protocol import Finished
+from model_host.protocol import Finished, Message
 
 
 class OllamaFunctionReply(Struct, frozen=True, kw_only=True):
@@ -79,12 +86,22 @@ class ChatLine(Line, frozen=True, kw_only=True):
 
 
 class GenerateLine(Line, frozen=True, kw_only=True):
+    """``context``, in the last line, is the conversation so far, for the next request; its numbers are no tokens."""
+
     response: str
+    context: list[int] | UnsetType = UNSET
 
 
 class _LineRendering(Rendering):
-    def __init__(self, kind: type[ChatLine | GenerateLine], model: str, request_id: str) -> None:
+    def __init__(
+        self,
+        kind: type[ChatLine | GenerateLine],
+        model: str,
+        request_id: str,
+        turns: list[Message] | None,
+    ) -> None:
         self._kind = kind
+        self._turns = turns
         self._model = model
         self._request_id = request_id
         self._begun = time.monotonic()
@@ -119,7 +136,10 @@ class _LineRendering(Rendering):
         end, loading = choice.end, 0.0
         if choice.started is not None:
             loading = max(0.0, choice.started_at - self._begun - choice.started.queue_seconds)
+        turns = self._turns if self._kind is GenerateLine else None
+        context = {"context": context_of([*turns, Message("assistant", choice.text)])} if turns else {}
         return {
+            **context,
             "done_reason": "length" if end.reason == "length" else "stop",
             "total_duration": _nanoseconds(time.monotonic() - self._begun),
             "load_duration": _nanoseconds(loading),
@@ -181,7 +201,7 @@ async def _reply(
 ) -> object:
     """The generation or, without a prompt, the model loaded or unloaded."""
     services, request_id = request.services, request.id
-    rendering = _LineRendering(kind, body.model, request_id)
+    rendering = _LineRendering(kind, body.model, request_id, (prompt or {}).get("messages"))
     check_model(services, body.model.removesuffix(LATEST))
     options = body.options or OllamaOptions()
     context = context_length(services.model, services.inference.health())

@@ -14,7 +14,7 @@ from msgspec import Struct
 from gateway.api.http.endpoint import MAYBE_JSON, Endpoint
 from gateway.api.ollama.request import ShowBody
 from gateway.api.openai.models import check_model, context_length
-from gateway.api.parsing.fields import invalid, read_body
+from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
 from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
@@ -112,13 +112,15 @@ async def version(request: ApiRequest) -> Version:
 
 
 async def tags(request: ApiRequest) -> Tags:
-    """The models that can be used."""
+    """The models that can be used, the chat model also under its aliases."""
     services = request.services
+    named = [(services.model, name) for name in (services.model.name, *services.served.aliases)]
+    if services.embedding.model is not None:
+        named.append((services.embedding.model, services.embedding.model.name))
     return Tags(
         [
-            InstalledModel(modified_at=_modified(model.path), **_fields(model, model.size_bytes))
-            for model in (services.model, services.embedding.model)
-            if model is not None
+            InstalledModel(modified_at=_modified(model.path), **_fields(model, model.size_bytes, name))
+            for model, name in named
         ]
     )
 
@@ -136,7 +138,7 @@ async def processes(request: ApiRequest) -> Processes:
                 size_vram=0,
                 expires_at=_expires_at(health, idle),
                 context_length=context_length(model, health),
-                **_fields(model, health.rss_bytes or 0),
+                **_fields(model, health.rss_bytes or 0, model.name),
             )
             for model, health, idle in hosts
             if model is not None and health is not None and health.state == "ready"
@@ -148,10 +150,7 @@ async def show(request: ApiRequest) -> Shown:
     """The properties of a model. Does not load it."""
     services = request.services
     body = await read_body(request, ShowBody)
-    name = body.model or body.name
-    if name is None:
-        raise invalid("model", "it is missing")
-    name, embedding = name.removesuffix(LATEST), services.embedding.model
+    name, embedding = body.named.removesuffix(LATEST), services.embedding.model
     if embedding is not None and name == embedding.name:
         return await _shown(embedding, services.embedding.health(), "", ["embedding"])
     check_model(services, name)
@@ -175,9 +174,9 @@ async def _shown(
     )
 
 
-def _fields(model: ResolvedModel, size: int) -> dict[str, Any]:
+def _fields(model: ResolvedModel, size: int, name: str) -> dict[str, Any]:
     """The fields of OllamaModel."""
-    name = model.name if ":" in model.name else model.name + LATEST
+    name = name if ":" in name else name + LATEST
     details = _details(header_pairs(model.path))
     return {"name": name, "model": name, "size": size, "digest": _digest(model), "details": details}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+import msgspec
+from msgspec import Meta, Struct
 
 from gateway.api.openai.bodies import TopLogprobs
 from gateway.api.parsing.fields import Body, CallId, SamplingFields, ignore, invalid, sampling_of
@@ -51,6 +52,7 @@ class OllamaOptions(SamplingFields, frozen=True, kw_only=True):
 
 
 ModelName = Annotated[str, Meta(min_length=1, max_length=512)]
+OptionalName = Annotated[str, Meta(max_length=512)]
 
 
 class CalledFunction(Body, frozen=True):
@@ -125,10 +127,11 @@ class ChatBody(GenerationBody, frozen=True, kw_only=True):
 class GenerateBody(GenerationBody, frozen=True, kw_only=True):
     """POST /api/generate. Without a prompt it loads the model or, with ``keep_alive`` 0, unloads it.
 
-    ``raw`` bypasses the chat template.
+    ``raw`` bypasses the chat template. ``context`` is that of the last reply, which this one then follows.
     """
 
     prompt: str | None = None
+    context: list[int] | None = None
     system: str | None = None
     raw: bool | None = None
 
@@ -136,13 +139,40 @@ class GenerateBody(GenerationBody, frozen=True, kw_only=True):
         super().__post_init__()
         if self.raw and self.system:
             raise invalid("system", "a `raw` prompt has no system message; put the text into `prompt`")
+        if self.raw and self.context:
+            raise invalid("context", "a `raw` prompt has no context; put the text into `prompt`")
 
 
-class ShowBody(Body, frozen=True):
-    """POST /api/show. ``name`` is the older name of ``model``."""
+class NamedBody(Body, frozen=True, kw_only=True):
+    """A model's name; ``name`` is its older field. Ollama's command line sends both, one of them empty."""
 
-    model: ModelName | None = None
-    name: ModelName | None = None
+    model: OptionalName | None = None
+    name: OptionalName | None = None
+
+    def __post_init__(self) -> None:
+        if not self.named:
+            raise invalid("model", "it is missing")
+
+    @property
+    def named(self) -> str:
+        return self.model or self.name or ""
+
+
+class ShowBody(NamedBody, frozen=True, kw_only=True):
+    """POST /api/show."""
+
+
+class PullBody(NamedBody, frozen=True, kw_only=True):
+    """POST /api/pull. ``stream`` defaults to true."""
+
+    stream: bool | None = None
+
+
+class CopyBody(Body, frozen=True):
+    """POST /api/copy: ``destination`` becomes another name of ``source``."""
+
+    source: ModelName
+    destination: ModelName
 
 
 class EmbeddingsBody(Body, frozen=True, kw_only=True):
@@ -158,6 +188,11 @@ class EmbedBody(Body, frozen=True, kw_only=True):
     input: str | Annotated[list[str], Meta(max_length=2048)]
     dimensions: Annotated[int, Meta(ge=1)] | None = None
     keep_alive: float | str | None = None
+
+
+class _Turn(Struct, frozen=True, array_like=True):
+    role: Literal["system", "user", "assistant"]
+    content: str
 
 
 _ROLES = {"tool_calls": "assistant", "tool_name": "tool", "tool_call_id": "tool"}
@@ -176,8 +211,25 @@ def generate_fields(body: GenerateBody) -> dict[str, Any]:
     prompt = body.prompt or ""
     if body.raw:
         return {"prompt": prompt}
-    system = [Message("system", body.system)] if body.system else []
-    return {"messages": [*system, Message("user", prompt)]}
+    earlier = _turns(body.context or [])
+    if body.system:
+        earlier = [Message("system", body.system), *(turn for turn in earlier if turn.role != "system")]
+    return {"messages": [*earlier, Message("user", prompt)]}
+
+
+def context_of(turns: list[Message]) -> list[int]:
+    """The conversation for a reply's ``context``: the bytes of its JSON. Clients send them back as they are."""
+    return list(msgspec.json.encode([[turn.role, turn.content] for turn in turns]))
+
+
+def _turns(context: list[int]) -> list[Message]:
+    """The conversation of :func:`context_of`. Raises InvalidRequestError."""
+    try:
+        sent = msgspec.json.decode(bytes(context), type=list[_Turn]) if context else []
+    except (ValueError, msgspec.DecodeError):
+        problem = "send the one of this server's last reply, or none; token ids of another server have no meaning here"
+        raise invalid("context", problem) from None
+    return [Message(turn.role, turn.content) for turn in sent]
 
 
 def _messages(sent: list[OllamaMessage]) -> list[Message]:

@@ -66,6 +66,8 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
         for name, default in _DEFAULTS.items():
             if fields.get(name) == default:
                 del fields[name]
+        if fields.get("model", "") is None:
+            del fields["model"]
         if fields.get("top_k") == -1:  # vLLM's and llama-server's: all tokens
             fields["top_k"] = 0
         if fields.get("logit_bias") is not None:

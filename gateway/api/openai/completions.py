@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -10,27 +11,37 @@ from msgspec import Meta, Struct
 from gateway.api.generation import Choice, MoreText, Step, answer
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.bodies import ChoiceCount, PromptFields, choices_of, to_call
-from gateway.api.openai.embeddings import TextOrTokens, as_list
 from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
 from gateway.api.parsing.fields import invalid, read_body, unsupported
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import GenerateCall, Inference
-from model_host.protocol import Finished, TokenLogprob
+from model_host.protocol import Finished, PromptLogprobs, TokenId, TokenLogprob
 
 # Generations of one request.
 MAX_CHOICES = 32
 _MAX_TOKENS = 16  # OpenAI's default
 
+Pieces = list[str | int]
+Prompt = str | Pieces
+
 
 class CompletionRequest(PromptFields, frozen=True, kw_only=True):
-    """``prompt`` is a text, a list of texts, the tokens of a text, or a list of such lists, each completed separately.
+    """``prompt`` is a text, a list of tokens and texts that make one prompt, or a list of prompts.
 
-    ``max_tokens`` defaults to 16; ``logprobs`` is the number of alternatives per token.
+    ``max_tokens`` defaults to 16; ``logprobs`` is the number of alternatives per token, with ``echo`` also of the
+    prompt's. A ``suffix`` needs a model with fill-in tokens.
     """
 
-    prompt: TextOrTokens
+    prompt: (
+        str
+        | Annotated[
+            list[str | TokenId | Annotated[list[str | TokenId], Meta(min_length=1)]], Meta(min_length=1)
+        ]
+    )
+    max_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] | None = None
+    suffix: str | None = None
     best_of: ChoiceCount | None = None
     echo: bool | None = None
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
@@ -40,8 +51,8 @@ class CompletionRequest(PromptFields, frozen=True, kw_only=True):
         n, prompts = self.n or 1, len(self.prompts)
         if self.best_of not in (None, n):
             raise unsupported("best_of", f", except as `n` ({n}): choices are not ranked")
-        if self.echo and self.logprobs is not None:
-            raise unsupported("echo", " with `logprobs`: there are none for the tokens of the prompt")
+        if self.echo and self.suffix:
+            raise unsupported("echo", " with `suffix`")
         if prompts * n > MAX_CHOICES:
             raise invalid(
                 "prompt",
@@ -49,29 +60,36 @@ class CompletionRequest(PromptFields, frozen=True, kw_only=True):
             )
 
     @property
-    def prompts(self) -> list[str | list[int]]:
-        return as_list(self.prompt, "prompt")
+    def prompts(self) -> list[Prompt]:
+        if isinstance(self.prompt, str):
+            return [self.prompt]
+        pieces = [item for item in self.prompt if not isinstance(item, list)]
+        if not any(isinstance(item, int) for item in pieces):
+            return [*self.prompt]  # type: ignore[list-item]
+        if len(pieces) < len(self.prompt):
+            raise invalid("prompt", "send tokens and texts of one prompt, or a list of prompts")
+        return [pieces]
 
 
-def completion_calls(
-    body: CompletionRequest, prompts: list[str], request_id: str, owner: str
-) -> list[GenerateCall]:
+def completion_calls(body: CompletionRequest, request_id: str, owner: str) -> list[GenerateCall]:
     """The generations in the order of the choices: all choices of the first prompt, then of the second."""
     return [
         call
-        for prompt in prompts
+        for prompt in body.prompts
         for call in choices_of(
             to_call(
                 body,
                 request_id,
                 owner,
                 prompt=prompt,
-                max_tokens=body.max_tokens or _MAX_TOKENS,
+                max_tokens=_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
                 grammar=body.grammar,
                 json_schema=body.json_schema,
                 schema_field="response_format",
                 ignore_eos=bool(body.ignore_eos),
                 logprobs=body.logprobs,
+                suffix=body.suffix or None,
+                prompt_logprobs=bool(body.echo) and body.logprobs is not None,
             ),
             body.n or 1,
         )
@@ -79,11 +97,14 @@ def completion_calls(
 
 
 class CompletionLogprobs(Struct, frozen=True):
-    """For each token: text, log-probability, alternatives, and the offset in the choice's text in characters."""
+    """For each token: text, log-probability, alternatives, and the offset in the choice's text in characters.
+
+    The first token of a prompt has neither log-probability nor alternatives if the model begins prompts without BOS.
+    """
 
     tokens: list[str]
-    token_logprobs: list[float]
-    top_logprobs: list[dict[str, float]]
+    token_logprobs: list[float | None]
+    top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
 
 
@@ -118,8 +139,11 @@ class _TextRendering(CompletionRendering):
     def chunks(self, choice: Choice, step: Step) -> Iterator[bytes]:
         if isinstance(step, Finished):
             yield self._chunk(choice, "", finish_reason=_reason(step))
+        elif isinstance(step, PromptLogprobs):
+            before = self._start(choice) + len(_text(choice.prompt.tokens[: -len(step.tokens)]))
+            yield self._chunk(choice, "", logprobs=_logprobs(step.tokens, before, first=step.first))
         elif isinstance(step, MoreText):
-            before = len(step.block.text) - len(step.delta.text)
+            before = len(self._echo[choice.index]) + len(step.block.text) - len(step.delta.text)
             yield self._chunk(choice, step.delta.text, logprobs=_logprobs(step.delta.logprobs, before))
 
     def _chunk(self, choice: Choice, text: str, **fields: Any) -> bytes:
@@ -127,12 +151,19 @@ class _TextRendering(CompletionRendering):
             [{"index": choice.index, "text": text, "logprobs": None, "finish_reason": None} | fields]
         )
 
+    def _start(self, choice: Choice) -> int:
+        """Where the choice's first token begins: some tokenizers put a space before a prompt."""
+        spaced = choice.prompt.tokens[:1] and choice.prompt.tokens[0].token.startswith(" ")
+        return -1 if spaced and not self._echo[choice.index].startswith(" ") else 0
+
     def whole(self, choices: Sequence[Choice]) -> TextCompletion:
         replies = [
             CompletionChoiceReply(
                 index=choice.index,
                 text=self._echo[choice.index] + choice.text,
-                logprobs=_logprobs(choice.logprobs, 0),
+                logprobs=_logprobs(
+                    [*choice.prompt.tokens, *choice.logprobs], self._start(choice), first=choice.prompt.first
+                ),
                 finish_reason=_reason(choice.end),
             )
             for choice in choices
@@ -144,18 +175,27 @@ def _reason(end: Finished) -> Literal["stop", "length"]:
     return "length" if end.reason == "length" else "stop"
 
 
-def _logprobs(tokens: Sequence[TokenLogprob], before: int) -> CompletionLogprobs | None:
-    """None without tokens; ``before`` characters of the choice's text precede them."""
+def _text(tokens: Sequence[TokenLogprob]) -> str:
+    return b"".join(bytes(token.bytes) for token in tokens).decode("utf-8", "ignore")
+
+
+def _logprobs(
+    tokens: Sequence[TokenLogprob], before: int, *, first: bool = False
+) -> CompletionLogprobs | None:
+    """None without tokens; ``before`` characters of the choice's text precede them.
+
+    ``first``: the probability of the first one is unknown.
+    """
     if not tokens:
         return None
     offsets, sofar = [], bytearray()
     for token in tokens:
-        offsets.append(before + len(sofar.decode("utf-8", "ignore")))
+        offsets.append(max(0, before + len(sofar.decode("utf-8", "ignore"))))
         sofar += bytes(token.bytes)
     return CompletionLogprobs(
         tokens=[token.token for token in tokens],
-        token_logprobs=[token.logprob for token in tokens],
-        top_logprobs=[_alternatives(token) for token in tokens],
+        token_logprobs=[None if first and not at else token.logprob for at, token in enumerate(tokens)],
+        top_logprobs=[None if first and not at else _alternatives(token) for at, token in enumerate(tokens)],
         text_offset=offsets,
     )
 
@@ -174,10 +214,11 @@ async def completions(request: ApiRequest) -> object:
     services, request_id = request.services, request.id
     body = await read_body(request, CompletionRequest)
     check_model(services, body.model)
-    prompts = await until_disconnect(request.receive, _texts(services.inference, body.prompts))
-    calls: list[GenerateCall] = completion_calls(body, prompts, request_id, request.owner)
+    calls: list[GenerateCall] = completion_calls(body, request_id, request.owner)
+    texts = _texts(services.inference, body.prompts if body.echo else [])
+    echo = await until_disconnect(request.receive, texts) or [""] * len(body.prompts)
     rendering = _TextRendering(
-        [(call.prompt or "") if body.echo else "" for call in calls],
+        [text for text in echo for _ in range(body.n or 1)],
         request_id,
         services.model.name,
         body.n or 1,
@@ -186,20 +227,14 @@ async def completions(request: ApiRequest) -> object:
     return await answer(request, calls, rendering, stream=bool(body.stream), user=body.user, kind="generate")
 
 
-async def _texts(inference: Inference, prompts: list[str | list[int]]) -> list[str]:
-    """The prompts as text. Raises InvalidRequestError for tokens that their text would not be tokenized to."""
-    texts: list[str] = []
+async def _texts(inference: Inference, prompts: Sequence[Prompt]) -> list[str]:
+    """The prompts as text; control tokens add nothing to it."""
+    texts = []
     for prompt in prompts:
-        if isinstance(prompt, str):
-            texts.append(prompt)
-            continue
-        text = await inference.detokenize(prompt)
-        if await inference.tokenize(text) != prompt:
-            raise invalid(
-                "prompt",
-                "the text of these tokens is tokenized differently, for example because of control tokens, which "
-                "cannot be sent; send the text, or tokens from POST /tokenize",
-            )
+        text = ""
+        for kind, pieces in groupby([prompt] if isinstance(prompt, str) else prompt, type):
+            run: list[Any] = [*pieces]
+            text += await inference.detokenize(run) if kind is int else "".join(run)
         texts.append(text)
     return texts
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.openai.models import check_embedding_model
+from gateway.api.openai.models import DEFAULT, check_embedding_model
 from gateway.api.parsing.fields import Body, invalid, parse_keep_alive, read_body
 from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
@@ -37,8 +37,8 @@ class EmbeddingsRequest(Body, frozen=True, kw_only=True):
     ``task``, not in OpenAI's API, adds the task prompt for queries or documents that the model was trained with.
     """
 
-    model: str
     input: TextOrTokens
+    model: str = DEFAULT
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Meta(ge=1, le=65_536)] | None = None
     user: Annotated[str, Meta(max_length=512)] | None = None

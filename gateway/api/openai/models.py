@@ -18,8 +18,7 @@ DEFAULT = "default"
 
 def check_model(services: Services, name: str) -> None:
     """Raises NotFoundError for the name of another model, if ``server.unknown_models`` says so."""
-    model = services.settings.model
-    _check(services, name, services.model.name, model.aliases)
+    _check(services, name, services.model.name, services.served.aliases)
 
 
 def check_embedding_model(services: Services, name: str) -> None:
@@ -86,7 +85,7 @@ async def get_model(request: ApiRequest) -> ModelReply:
     for other in (services.embedding, services.reranker):
         if other.model is not None and name == other.name:
             return _model(other.model, other.health())
-    if name not in (DEFAULT, services.model.name, *services.settings.model.aliases):
+    if name not in (DEFAULT, services.model.name, *services.served.aliases):
         raise NotFoundError(f"there is no model `{name}` here", code="model_not_found", param="model")
     return _model(services.model, services.inference.health())
 

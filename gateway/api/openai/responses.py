@@ -1,4 +1,4 @@
-"""POST /v1/responses, stateless."""
+"""POST /v1/responses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -26,6 +27,7 @@ from gateway.api.generation import (
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.models import check_model
 from gateway.api.openai.responses_request import (
+    InputItem,
     ResponsesFunctionTool,
     ResponsesRequest,
     TextConfig,
@@ -33,11 +35,12 @@ from gateway.api.openai.responses_request import (
     ToolChoice,
     response_call,
 )
-from gateway.api.parsing.fields import read_body
+from gateway.api.parsing.fields import convert, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import sse
-from gateway.base.errors import HearthError
+from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.inference.interface import GenerateCall
+from gateway.store.responses import StoredResponse, items_of, keep_response
 from model_host.protocol import Finished
 
 
@@ -113,10 +116,10 @@ class ResponseReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="
     model: str
     output: list[OutputMessage | OutputCall] = []
     parallel_tool_calls: bool = True
-    previous_response_id: None = None
+    previous_response_id: str | None = None
     reasoning: None = None
     service_tier: Literal["default"] = "default"
-    store: bool = False
+    store: bool = True
     temperature: float
     text: TextConfig
     tool_choice: ToolChoice = "auto"
@@ -244,13 +247,62 @@ def _empty(end: Finished) -> OutputBlock:
 
 
 async def responses(request: ApiRequest) -> object:
-    """A response to text, messages and results of tools; whole or streamed. Nothing is stored."""
+    """A response to text, messages and results of tools, after an earlier response or not; whole or streamed."""
     services, request_id = request.services, request.id
     body = await read_body(request, ResponsesRequest)
     check_model(services, body.model)
-    call = response_call(body, request_id, request.owner)
+    keep, previous = body.store is not False, body.previous_response_id
+    earlier = await earlier_items(request, previous) if previous is not None else []
+    call = response_call(body, earlier, request_id, request.owner)
     rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.name))
-    return await answer(request, [call], rendering, stream=bool(body.stream), user=body.user)
+    items = body.items
+
+    async def store(made: Struct) -> None:
+        assert isinstance(made, ResponseReply)
+        reply = msgspec.to_builtins(made)
+        row = StoredResponse(
+            id=made.id,
+            owner=request.owner,
+            user=body.user,
+            created_at=made.created_at,
+            previous=previous,
+            input=[_stored(msgspec.to_builtins(item), request_id, at) for at, item in enumerate(items)],
+            response=reply,
+        )
+        await request.write(lambda connection: keep_response(connection, row))
+
+    return await answer(
+        request,
+        [call],
+        rendering,
+        stream=bool(body.stream),
+        user=body.user,
+        keep=keep,
+        store=store if keep else None,
+    )
+
+
+def _stored(item: dict[str, Any], request_id: str, at: int) -> dict[str, Any]:
+    """An item of the input with an id, and its content as parts."""
+    item["id"] = item.get("id") or f"{item['type']}_{request_id}_in{at}"
+    if isinstance(text := item.get("content"), str):
+        item["content"] = [
+            {"type": f"{'out' if item['role'] == 'assistant' else 'in'}put_text", "text": text}
+        ]
+    return item
+
+
+async def earlier_items(request: ApiRequest, previous: str) -> list[InputItem]:
+    """The items before a request that continues a stored response. Raises InvalidRequestError."""
+    found = await request.read(lambda connection: items_of(connection, request.owner, previous))
+    if isinstance(found, str):
+        raise InvalidRequestError(
+            f"Previous response with id '{found[:256]}' not found. It may have been deleted, or have been too old; "
+            "send the earlier items in `input`.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    return convert({"input": found}, ResponsesRequest).items if found else []
 
 
 def _beginning(body: ResponsesRequest, call: GenerateCall, model: str) -> ResponseReply:
@@ -263,6 +315,8 @@ def _beginning(body: ResponsesRequest, call: GenerateCall, model: str) -> Respon
         metadata=body.metadata or {},
         model=model,
         parallel_tool_calls=call.parallel_tool_calls,
+        previous_response_id=body.previous_response_id,
+        store=body.store is not False,
         temperature=call.sampling.temperature,
         text=text,
         tool_choice=body.tool_choice or "auto",

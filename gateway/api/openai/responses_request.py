@@ -18,7 +18,7 @@ from gateway.api.openai.bodies import (
     host_tools,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, ignore, invalid, unsupported
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Message, ToolCall, ToolName
@@ -73,21 +73,21 @@ class ReasoningItem(Struct, frozen=True, tag_field="type", tag="reasoning"):
 InputItem = MessageItem | CallItem | ResultItem | ReasoningItem
 
 
-def host_messages(instructions: str | None, items: str | list[InputItem]) -> list[Message]:
+def host_messages(
+    instructions: str | None, earlier: list[InputItem], items: list[InputItem]
+) -> list[Message]:
     """The turns in the host's form. Raises InvalidRequestError naming the item at fault."""
     turns = _Turns(instructions)
-    if isinstance(items, str):
-        turns.message(MessageItem(role="user", content=items), "input")
-    else:
-        for index, item in enumerate(items):
-            place = f"input[{index}]"
+    for place, group in (("previous_response_id", earlier), ("input[{}]", items)):
+        for index, item in enumerate(group):
+            here = place.format(index)
             match item:
                 case MessageItem():
-                    turns.message(item, place)
+                    turns.message(item, here)
                 case CallItem():
-                    turns.call(item, place)
+                    turns.call(item, here)
                 case ResultItem():
-                    turns.result(item, place)
+                    turns.result(item, here)
                 case ReasoningItem():
                     ignore("input[].reasoning")
     turns.check_answered("input")
@@ -199,6 +199,8 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     """The fields of responses besides those of every generation. The reply repeats ``metadata``."""
 
     input: str | Annotated[list[InputItem], Meta(min_length=1, max_length=4096)]
+    store: bool | None = None
+    previous_response_id: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
     instructions: str | None = None
     max_output_tokens: MaxTokens | None = None
     text: TextConfig | None = None
@@ -218,15 +220,14 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
         super().prepare(fields)
-        if fields.pop("previous_response_id", None) is not None:
-            raise unsupported(
-                "previous_response_id",
-                ": nothing is stored here; send the earlier items, including the reply's `output`, in `input`",
-            )
         items = fields.get("input")
         for item in items if isinstance(items, list) else ():
             if isinstance(item, dict):
                 item.setdefault("type", "message")
+
+    @property
+    def items(self) -> list[InputItem]:
+        return [MessageItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
 
     @property
     def logprobs(self) -> int | None:
@@ -247,8 +248,10 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
             )
 
 
-def response_call(body: ResponsesRequest, request_id: str, owner: str) -> GenerateCall:
-    """The generation that the request asks for. Raises InvalidRequestError."""
+def response_call(
+    body: ResponsesRequest, earlier: list[InputItem], request_id: str, owner: str
+) -> GenerateCall:
+    """The generation that the request asks for after ``earlier`` items. Raises InvalidRequestError."""
     tools = host_tools(body.tools or [], "tools[{}]")
     choice = body.tool_choice
     named = choice.name if isinstance(choice, ResponsesNamedTool) else None
@@ -256,7 +259,7 @@ def response_call(body: ResponsesRequest, request_id: str, owner: str) -> Genera
         body,
         request_id,
         owner,
-        messages=host_messages(body.instructions, body.input),
+        messages=host_messages(body.instructions, earlier, body.items),
         max_tokens=body.max_output_tokens,
         json_schema=body.json_schema,
         schema_field="text.format",

@@ -18,11 +18,15 @@ _MAX_TOKENS = 262_144
 
 
 class TokenizeRequest(Body, frozen=True, kw_only=True):
-    """``content`` or ``text`` as plain text: control tokens cannot result from it."""
+    """``content`` or ``text`` as plain text: control tokens cannot result from it.
+
+    ``add_special`` adds the tokens that the model wants around a text, such as BOS.
+    """
 
     content: str | None = None
     text: str | None = None
     with_pieces: bool | None = None
+    add_special: bool | None = None
 
     def __post_init__(self) -> None:
         if (self.content is None) == (self.text is None):
@@ -56,7 +60,9 @@ async def tokenize(request: ApiRequest) -> TokenizeReply:
     """The tokens of a text. Loads the model if necessary."""
     body = await read_body(request, TokenizeRequest)
     text = body.content if body.content is not None else body.text or ""
-    work = _tokens(request.services.inference, text, with_pieces=bool(body.with_pieces))
+    work = _tokens(
+        request.services.inference, text, pieces=bool(body.with_pieces), ends=bool(body.add_special)
+    )
     return TokenizeReply(await until_disconnect(request.receive, work))
 
 
@@ -67,12 +73,12 @@ async def detokenize(request: ApiRequest) -> DetokenizeReply:
     return DetokenizeReply(await until_disconnect(request.receive, work))
 
 
-async def _tokens(inference: Inference, text: str, *, with_pieces: bool) -> list[int | TokenPiece]:
-    tokens = await inference.tokenize(text)
-    if not with_pieces:
+async def _tokens(inference: Inference, text: str, *, pieces: bool, ends: bool) -> list[int | TokenPiece]:
+    tokens = await inference.tokenize(text, ends=ends)
+    if not pieces:
         return list(tokens)
-    pieces = await inference.token_bytes(tokens)
-    return [TokenPiece(token, _shown(piece)) for token, piece in zip(tokens, pieces, strict=True)]
+    made = await inference.token_bytes(tokens)
+    return [TokenPiece(token, _shown(piece)) for token, piece in zip(tokens, made, strict=True)]
 
 
 def _shown(piece: bytes) -> str | list[int]:

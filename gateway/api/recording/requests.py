@@ -70,7 +70,7 @@ async def logged_generations(
             user,
             id=call.id,
             kind=kind,
-            text=str(asked[-1]) if asked else call.prompt or "",
+            text=str(asked[-1]) if asked else call.prompt_text,
             answer="\n\n".join(output.text for output in outputs),
             owner=call.owner,
             model=services.model.name,

@@ -77,7 +77,7 @@ class BackgroundBuilder:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
         ranked = rank(drafts, self._journal.call.question, terms)
         compared = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
-        relevance = Relevance(self._journal.call.question, _evidence(drafts, compared))
+        relevance = Relevance(self._journal.call.question, _evidence(drafts, compared), terms)
         if relevance.hopeless:
             for draft in drafts:
                 self._journal.skip(draft.page.title, relevance.hopeless)

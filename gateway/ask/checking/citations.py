@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -35,7 +36,11 @@ _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
     r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b[^:\"“]{0,40}?"
     r"\b(?:do(?:es)?(?:n[o'’]t| not)|never)\s+"
-    r"(?:say|contain|mention|tell|state|provide|include|answer|specify|cover|know)",
+    r"(?:say|contain|mention|tell|state|provide|include|answer|specify|cover|know)"
+    r"|(?:the |an |this )?(?:answer|information|question)\b[^:\"“]{0,80}?\b"
+    r"(?:(?:is|are|was|were)(?: not|n[o'’]t)|cannot be) (?:\w+ly )?"
+    r"(?:provided|mentioned|given|stated|specified|found|available|included|listed|answered)\b"
+    r"|there is no (?:mention|information|answer)\b(?! \w+ing\b)|i (?:do not|don['’]t) know\b",
     re.I,
 )
 
@@ -65,14 +70,23 @@ class AnswerChecker:
 
     A supported sentence is beside the point if its source answers much less well than the best quotation, or, for a
     ``doubtful`` question, if it takes up none of the question's words. An answer of such sentences, or without a
-    supported one, is replaced by the quotation, if that answers clearly.
+    supported one, is replaced by the quotation, if that answers clearly. Where ``refusals_stand``, the model's own
+    refusal is replaced only by a quotation with all of the question's words.
     """
 
-    def __init__(self, evidence: Evidence, question: str = "", doubtful: bool = False) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        question: str = "",
+        doubtful: bool = False,
+        terms: Sequence[str] = (),
+        refusals_stand: bool = False,
+    ) -> None:
         self._evidence = evidence
         self._question = question
         self._doubtful = doubtful
-        self._relevance = Relevance(question, evidence)
+        self._refusals_stand = refusals_stand
+        self._relevance = Relevance(question, evidence, terms)
         found = self._relevance.quotes() if question and not doubtful else []
         self.quotes = found if all(quote.clear for quote in found) else []
         self._least = LEAST_POINT * found[0].score if found else 0.0
@@ -116,6 +130,9 @@ class AnswerChecker:
                 rest += " …"
             return rest
         held, self._held = self._held, None
+        refused = self._refusals_stand and any(each.checked.verdict == "refusal" for each in held)
+        if refused and not all(quote.complete for quote in self.quotes):
+            self.quotes = []
         if self.quotes:
             self.cited = {quote.n: Support(1.0, quote.section) for quote in self.quotes}
             self.answer = " ".join(map(self._quotation, self.quotes))

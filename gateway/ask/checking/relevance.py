@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
@@ -27,18 +28,19 @@ Kind = Literal["year", "number", "person"]
 
 # The share of its words that a question must have in a passage, beside names and title: more where the title is not in
 # the question, and for a sentence that stands in for an answer.
-_LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR = 0.3, 0.5, 0.5
+_LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.3, 0.5, 0.5, 0.66
 # Weights of a question's word in a sentence, in the ones beside it, and above it.
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
 # the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
-_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.5, 2.0, 0.3, 0.3
+_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 0.3, 0.3
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
-LEAST_POINT = 0.7
+LEAST_POINT = 0.8
+_SHORT = 4  # words of a question that needs nearly all of them
 _LONGEST = 400  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
-_SHORTEST_MISSPELT, _SIMILAR = 5, 0.75
+_SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
 _NEAR = 3  # words between a number and what it counts
 _SHORTEST_ROOT = 6  # of words that differ in their last letter only
 
@@ -47,6 +49,21 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
     ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
 )
+_FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer)\b", re.I)),
+    ("number", re.compile(r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel)\b", re.I)),
+    ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem)\b", re.I)),
+)
+# A person is named in two words, before a verb, after "by", or in a table's cell.
+_PERSON = re.compile(
+    r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|(?:de|da|di|la|le|van|von|der|den) )*[A-Z]\w"
+    r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s|[A-Z]\. ?[A-Z]\w| \| |\w: "
+)
+# What does it: the zeppelins of "What strength do zeppelins have?". One that no page has is as good as a name.
+_SUBJECT = re.compile(
+    r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z", re.I
+)
+_BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
 _NUMBER = re.compile(
@@ -54,7 +71,8 @@ _NUMBER = re.compile(
     r"infinite(?:ly)?|unlimited|single|no|none|both)\b",
     re.I,
 )
-_DIGIT, _LETTER = re.compile("[0-9]"), re.compile(r"[^\W\d_]")
+# Digits and underscores make a token a name: tcp_fin_timeout.
+_NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
 _SEVERAL = re.compile(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b", re.I)
 # Words that ask, and say nothing about what is asked for.
 _ASKING = frozenset(
@@ -84,7 +102,8 @@ class ReadQuestion(Struct, frozen=True):
 class Quote(Struct, frozen=True):
     """A sentence of page ``n``, or two, word for word, from the evidence's passage of that index.
 
-    ``introduced`` are lines of code, a list or a table after a colon. ``clear`` if the sentences answer the question.
+    ``introduced`` are lines of code, a list or a table after a colon. ``clear`` if the sentences answer the question,
+    and ``complete`` if they have all of its words.
     """
 
     n: int
@@ -94,6 +113,7 @@ class Quote(Struct, frozen=True):
     introduced: list[Statement]
     score: float
     clear: bool
+    complete: bool
 
 
 class Relevance:
@@ -103,17 +123,26 @@ class Relevance:
     ``doubtful`` if every passage that has the names lacks the other words: an answer must have one of them.
     """
 
-    def __init__(self, text: str, evidence: Evidence) -> None:
+    def __init__(self, text: str, evidence: Evidence, terms: Sequence[str] = ()) -> None:
         self._evidence = evidence
         self._every = [each.words | each.context for each in evidence.passages]
         known = frozenset[str]().union(*self._every)
         self.question = read_question(text, known, evidence.ordinary)
+        if terms and not self.question.english:
+            self.question = _translated(
+                self.question, read_question(" ".join(terms), known, frozenset()), known
+            )
         self._asked_as = {
             word: asked for asked in self.question.words for word in known if _same(word, asked)
         }
         self._leads: dict[int, EvidencePassage] = {}
         for each in evidence.passages:
             self._leads.setdefault(each.n, each)
+        prose = sorted(evidence.statements, key=lambda each: each.kind != "prose")
+        self._first: dict[int, Statement] = {}  # of each page: of prose, where it has any
+        for statement in prose:
+            self._first.setdefault(statement.n, statement)
+        self._known = self._shared(self.question.words, known)
         self._weights = self._weighed()
         self._mean = sum(self._weights.values()) / max(1, len(self._weights)) or 1.0
         self._shares = [
@@ -189,7 +218,8 @@ class Relevance:
                 return _NUMBER.search(text) is not None
             case "person":
                 known = self.question.words | self._evidence.titles[n]
-                return bool(features(text, self._evidence.ordinary).names - known)
+                named = features(text, self._evidence.ordinary).names - known
+                return bool(named) and _PERSON.search(text) is not None
         return True
 
     def quotes(self) -> list[Quote]:
@@ -234,25 +264,31 @@ class Relevance:
         own = frozenset[str]().union(*(each.words for each in statements[start:end]))
         beside = frozenset[str]().union(*(each.words for each in statements[max(0, start - 1) : end + 1]))
         score, left = 0.0, question.words
-        for words, weight in ((own, _OWN), (beside, _BESIDE), (passage.context, _ABOVE)):
+        title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
+        titled = title <= question.words
+        # A title's words say no more in a sentence than above it.
+        for words, weight in ((own - title, _OWN), (beside - title, _BESIDE), (passage.context, _ABOVE)):
             found = self._shared(left, words)
             score += weight * sum(self._weights[word] for word in found)
             left -= found
         text = " ".join(each.text for each in statements[start:end])
-        title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
         has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= _LEAST_SHARE
         whole = not sought and not question.words - self._shared(question.words, own | passage.context)
-        first = whole and passage is self._leads[passage.n] and start == 0
+        first = whole and statements[start] is self._first[passage.n]
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
-            + _TITLED * (title <= question.words)
+            + _TITLED * titled * len(title)
             + _FIRST * first
             - _SECOND * (end - start - 1)
             + _PROSE * (statements[start].kind == "prose")
         )
-        said = self._shared(sought, own | passage.context)
+        every = own | passage.context
+        said = self._shared(sought, every)
+        # A word that no page has may be the very thing that is asked for.
+        sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
+        clear = len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
         return Quote(
             passage.n,
             passage.section,
@@ -260,7 +296,8 @@ class Relevance:
             tuple(each.text for each in statements[start:end]),
             _introduced(statements, end),
             score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
-            has_kind and (share == 1.0 or (fits and len(said) >= _LEAST_CLEAR * len(sought))),
+            has_kind and (share == 1.0 or (fits and clear)),
+            has_kind and fits and not question.words - self._shared(question.words, every),
         )
 
 
@@ -270,20 +307,32 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     found = features(text, ordinary)
     words: set[str] = set()
     names: dict[str, str] = {}
+    stops = stop_words(token.casefold() for token in tokens(text))
+    english = stops == STOP_WORDS
+    subject = _SUBJECT.search(text)
     for token in tokens(text):
+        if token.casefold() in stops or (token in _BETWEEN and token not in known):
+            continue
         for word in content_words(token):
             if word in _ASKING or (word.isdigit() and token.isalpha()):
                 continue
             (meant,) = meaning([_spelt(word, known)])
             words.add(meant)
-            if stem(token) in found.names or _DIGIT.search(token) or not _LETTER.search(token):
+            unknown = subject is not None and token == subject[1] and meant not in known
+            if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
                 names[meant] = token
-    kind = next((kind for kind, asks in _KINDS if asks.search(text)), None)
-    english = stop_words(token.casefold() for token in tokens(text)) == STOP_WORDS
+    kinds = _KINDS if english else (*_FOREIGN_KINDS, *_KINDS)
+    kind = next((kind for kind, asks in kinds if asks.search(text)), None)
     several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
     many = _HOW_MANY.search(text)
     counts = stem(many[1]) if many else ""
     return ReadQuestion(names, frozenset(words), kind, english, counts, several)
+
+
+def _translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:
+    """A question in another language than English, with the search terms for those words that no page has."""
+    names = {name: token for name, token in question.names.items() if name in known} | terms.names
+    return msgspec.structs.replace(question, names=names, words=question.words & known | terms.words)
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:

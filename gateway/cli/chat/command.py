@@ -88,7 +88,7 @@ def _last(client: GatewayClient) -> dict[str, Any] | None:
         return None
     if lines := client.get(f"/v1/conversations/{found['id']}/messages?limit=1")["data"]:
         last = " ".join(lines[-1]["text"].split())
-        say(f"going on after: {last[:100]}{'…' if len(last) > 100 else ''} (/new begins anew)", err=True)
+        say(f"continuing after: {last[:100]}{'…' if len(last) > 100 else ''} (/new starts afresh)", err=True)
     return found
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
+import click
 import httpx2
 import msgspec
 
 from gateway.base.errors import ConfigurationError, HearthError, InvalidRequestError
-from gateway.cli.common.options import LocalOptions, client_options, settings_of
+from gateway.cli.common.options import LocalOptions, with_local
 from gateway.cli.common.runfile import running
 from gateway.config.sources import read_text
 
@@ -86,7 +87,7 @@ class GatewayClient:
 
     async def fetch(self, method: str, path: str, body: object = None) -> ServerReply:
         """Request as a coroutine. Cancelling it closes the connection, which cancels the work."""
-        with _network_errors(self.url):
+        with network_errors(self.url):
             async with httpx2.AsyncClient(**self._options(_REPLY_SECONDS)) as http:
                 return _decoded(await http.request(method, self.url + path, **_content(body)))
 
@@ -99,7 +100,7 @@ class GatewayClient:
         request = _content(body)
         request["headers"]["Accept"] = "text/event-stream"
         with (
-            _network_errors(self.url),
+            network_errors(self.url),
             httpx2.Client(**self._options(_SILENCE_SECONDS)) as http,
             http.stream("GET" if body is None else "POST", self.url + path, **request) as response,
         ):
@@ -112,7 +113,7 @@ class GatewayClient:
             yield ((event.event, ServerReply(str(response.url), event.data)) for event in events)
 
     def _request(self, method: str, path: str, body: object = None) -> ServerReply:
-        with _network_errors(self.url), httpx2.Client(**self._options(_REPLY_SECONDS)) as http:
+        with network_errors(self.url), httpx2.Client(**self._options(_REPLY_SECONDS)) as http:
             return _decoded(http.request(method, self.url + path, **_content(body)))
 
     def _options(self, silence_seconds: float) -> dict[str, Any]:
@@ -128,50 +129,40 @@ class ServerOptions(NamedTuple):
     local: LocalOptions
 
     def connect(self) -> GatewayClient:
-        """Raises UnreachableError and ConfigurationError."""
-        return connect(self.url, self.key, *self.local)
+        """Find the server: that of ``--url``, of HEARTH_URL, or the one that runs on the data directory, in this order.
+
+        Raises UnreachableError and ConfigurationError.
+        """
+        key = self.key or os.environ.get("HEARTH_API_KEY") or _key_from_file()
+        if key and (len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key):
+            # No header can carry it. The message does not repeat it: it may be a secret.
+            raise ConfigurationError("that is not an API key: give it as `hearth key create` printed it")
+        if url := self.url or os.environ.get("HEARTH_URL"):
+            return GatewayClient(_checked(url), key)
+        folder = self.local.settings.data_dir
+        server = running(folder)
+        if server is None:
+            raise UnreachableError(
+                f"no server is running on {folder}; `hearth start` runs one, --url names another"
+            )
+        if server.url is None:
+            raise UnreachableError(
+                f"the server on {folder} (process {server.pid}) is still starting; try again"
+            )
+        return GatewayClient(server.url, key, local=True)
 
 
 def with_server(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add :func:`client_options` and pass them to the command as ``server``."""
+    """Add the options of :func:`with_local`, ``--url`` and ``--key``, and pass them to the command as ``server``."""
 
+    @with_local
+    @click.option("--url", help="Server address. Default: HEARTH_URL, or the local server.")
+    @click.option("--key", help="API key. Default: HEARTH_API_KEY.")
     @functools.wraps(command)
-    def run(
-        *args: Any,
-        url: str | None,
-        key: str | None,
-        data_dir: Path | None,
-        config_file: Path | None,
-        **others: Any,
-    ) -> Any:
-        server = ServerOptions(url, key, LocalOptions(data_dir, config_file))
-        return command(*args, server=server, **others)
+    def run(*args: Any, url: str | None, key: str | None, local: LocalOptions, **others: Any) -> Any:
+        return command(*args, server=ServerOptions(url, key, local), **others)
 
-    return client_options(run)
-
-
-def connect(
-    url: str | None, key: str | None, data_dir: Path | None, config_file: Path | None
-) -> GatewayClient:
-    """Find the server: that of ``--url``, of HEARTH_URL, or the one that runs on the data directory, in this order.
-
-    Raises UnreachableError and ConfigurationError.
-    """
-    key = key or os.environ.get("HEARTH_API_KEY") or _key_from_file()
-    if key and (len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key):
-        # No header can carry it. The message does not repeat it: it may be a secret.
-        raise ConfigurationError("that is not an API key: give it as `hearth key create` printed it")
-    if url := url or os.environ.get("HEARTH_URL"):
-        return GatewayClient(_checked(url), key)
-    folder = settings_of(data_dir, config_file).settings.data_dir
-    server = running(folder)
-    if server is None:
-        raise UnreachableError(
-            f"no server is running on {folder}; `hearth start` runs one, --url names another"
-        )
-    if server.url is None:
-        raise UnreachableError(f"the server on {folder} (process {server.pid}) is still starting; try again")
-    return GatewayClient(server.url, key, local=True)
+    return run
 
 
 def _checked(url: str) -> str:
@@ -246,7 +237,7 @@ def _from_envelope(body: Any, status: int) -> ReplyError:
 
 
 @contextmanager
-def _network_errors(url: str) -> Iterator[None]:
+def network_errors(url: str) -> Iterator[None]:
     try:
         yield
     except httpx2.ConnectError as error:

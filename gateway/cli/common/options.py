@@ -23,10 +23,21 @@ class LocalOptions(NamedTuple):
     data_dir: Path | None
     config_file: Path | None
 
+    def load(self, **flags: object) -> LoadedSettings:
+        """Load the settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given.
+
+        Raises ConfigurationError, also when the data directory exists but cannot be used.
+        """
+        dotted = {name.replace("__", "."): value for name, value in flags.items()}
+        dotted["data_dir"] = None if self.data_dir is None else str(self.data_dir)
+        loaded = load_settings(dotted, os.environ, self.config_file)
+        check_usable(loaded.settings.data_dir)
+        return loaded
+
     @property
     def settings(self) -> Settings:
         """Raises ConfigurationError."""
-        return settings_of(*self).settings
+        return self.load().settings
 
 
 class PathType(click.Path):
@@ -41,45 +52,18 @@ class PathType(click.Path):
         return super().convert(value, param, ctx)
 
 
-def local_options(command: F) -> F:
-    """Add ``--data-dir`` and ``--config``, for commands that work on this machine's files."""
-    config = click.option(
-        "--config", "config_file", type=PathType(), help="Also read settings from this TOML file."
-    )
-    return click.option("--data-dir", type=PathType(), help="Directory with the database and the models.")(
-        config(command)
-    )
-
-
-def client_options(command: F) -> F:
-    """Add :func:`local_options`, ``--url`` and ``--key``, for commands that talk to a running server."""
-    key = click.option("--key", help="API key. Default: HEARTH_API_KEY.")
-    url = click.option("--url", help="Server address. Default: HEARTH_URL, or the local server.")
-    return local_options(url(key(command)))
-
-
 def with_local(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add :func:`local_options` and pass them to the command as ``local``."""
+    """Add ``--data-dir`` and ``--config``, and pass them to the command as ``local``."""
 
+    @click.option("--data-dir", type=PathType(), help="Directory with the database and the models.")
+    @click.option("--config", "config_file", type=PathType(), help="Also read settings from this TOML file.")
     @functools.wraps(command)
     def run(*args: Any, data_dir: Path | None, config_file: Path | None, **others: Any) -> Any:
         return command(*args, local=LocalOptions(data_dir, config_file), **others)
 
-    return local_options(run)
+    return run
 
 
 def json_option(command: F) -> F:
     """Add ``--json``: output for programs."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-
-
-def settings_of(data_dir: Path | None, config_file: Path | None, /, **flags: object) -> LoadedSettings:
-    """Load the settings of this command line. ``flags`` are dotted keys with ``__`` for the dot; None is not given.
-
-    Raises ConfigurationError, also when the data directory exists but cannot be used.
-    """
-    dotted = {name.replace("__", "."): value for name, value in flags.items()}
-    dotted["data_dir"] = None if data_dir is None else str(data_dir)
-    loaded = load_settings(dotted, os.environ, config_file)
-    check_usable(loaded.settings.data_dir)
-    return loaded

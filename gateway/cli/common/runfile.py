@@ -1,7 +1,6 @@
-"""The owner of a data directory: a server holds a lock while it runs, and publishes its address in a file.
+"""The owner of a data directory: a server locks ``run.lock`` while it runs, and writes its address into it.
 
-Only the lock proves that a server runs, because the kernel releases it however the process ends. ``run.json`` of a
-server that was killed is stale and is ignored without the lock.
+Only the lock proves that a server runs, because the kernel releases it however the process ends.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +21,6 @@ from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.private import make_private
 
 _LOCK = "run.lock"
-_RUN = "run.json"
 # `hearth status` holds the lock for an instant to test it; a start outlasts that.
 _RETRY_SECONDS = 0.5
 
@@ -43,21 +42,10 @@ def claim(data_dir: Path) -> Iterator[Callable[[str], None]]:
         _acquire(lock, data_dir)
         try:
             lock.truncate(0)
-            lock.write(str(os.getpid()).encode())
+            _write(lock)
         except OSError as error:
             raise HearthError(f"{data_dir / _LOCK} cannot be written: {error.strerror}", status=503) from None
-        file = data_dir / _RUN
-
-        def publish(url: str) -> None:
-            temporary = file.with_suffix(".json.new")
-            temporary.write_bytes(msgspec.json.encode(Running(os.getpid(), url)))
-            temporary.replace(file)
-
-        file.unlink(missing_ok=True)  # left by a server that was killed
-        try:
-            yield publish
-        finally:
-            file.unlink(missing_ok=True)
+        yield partial(_write, lock)
 
 
 def running(data_dir: Path) -> Running | None:
@@ -67,26 +55,17 @@ def running(data_dir: Path) -> Running | None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return _owner(lock, data_dir)
-    except FileNotFoundError:
+                return msgspec.json.decode(lock.read(), type=Running)
+    except (FileNotFoundError, msgspec.DecodeError):  # not decodable: a server has just locked it
         return None
     except OSError as error:
         raise HearthError(f"cannot read {data_dir / _LOCK}: {error.strerror}") from None
     return None
 
 
-def _owner(lock: BinaryIO, data_dir: Path) -> Running | None:
-    text = lock.read().strip()
-    if (
-        not text.isdigit()
-    ):  # locked a moment ago, by a server that has not written its number yet, or by `status`
-        return None
-    pid = int(text)
-    try:
-        published = msgspec.json.decode((data_dir / _RUN).read_bytes(), type=Running)
-    except (OSError, msgspec.DecodeError):
-        return Running(pid)
-    return published if published.pid == pid else Running(pid)
+def _write(lock: BinaryIO, url: str | None = None) -> None:
+    """Write in one call, which a reader sees whole; the address only makes the text longer."""
+    os.pwrite(lock.fileno(), msgspec.json.encode(Running(os.getpid(), url)), 0)
 
 
 def _open_lock(data_dir: Path) -> BinaryIO:

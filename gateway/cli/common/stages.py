@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from gateway.ask import stages
 from gateway.cli.common.text import say
-
-_BAR = 20  # characters of a full progress bar
 
 
 class StageLine:
@@ -38,41 +37,4 @@ class StageLine:
 
 def stage_text(stage: dict[str, Any]) -> str:
     """Describe a stage event in one line. Unknown stages and details are shown as they are."""
-    name, detail = str(stage["stage"]), dict(stage.get("detail") or {})
-    return " ".join(_text(name, detail).split())
-
-
-def _text(name: str, detail: dict[str, Any]) -> str:
-    match name, detail:
-        case "queued", {"waiting": waiting}:
-            return f"waiting: {waiting} before this one"
-        case "queued", {"position": int(position)}:
-            seconds = detail.get("wait_seconds")
-            return f"waiting: place {position}" + (f", about {seconds:.0f} s" if seconds is not None else "")
-        case "queued", _:
-            return "asking"
-        case "loading", {"fraction": fraction}:
-            return f"loading the model: {fraction:.0%}"
-        case "terms", {"terms": terms}:
-            return f"search terms: {', '.join(terms) or 'those of the question'}"
-        case "terms", _:
-            return "looking for search terms"
-        case "search", {"term": term, "pages": pages}:
-            return f"searching `{term}`: {', '.join(pages) or 'nothing found'}"
-        case "fetch", {"title": title}:
-            return f"reading {title}"
-        case "compact", {"title": title, "words": words}:
-            return f"summarizing {title} in {words} words"
-        case "answer", {"pages": pages}:
-            seconds = detail.get("seconds") or 0
-            return f"answering from {', '.join(pages)}" + (f", about {seconds:.0f} s" if seconds >= 1 else "")
-        case "reading", {"done": int(done), "total": int(total)} if total > 0:
-            left = detail.get("seconds_left")
-            bar = ("#" * (_BAR * done // total)).ljust(_BAR, "-")
-            about = f", about {left:.0f} s left" if left is not None else ""
-            return f"[{bar}] {done:,} of {total:,} tokens read{about}"
-        case "answer", {"note": note}:
-            return str(note)
-        case "check", _:
-            return "checking the citations"
-    return name + "".join(f" {key}={value}" for key, value in detail.items())
+    return stages.stage_text(str(stage["stage"]), dict(stage.get("detail") or {}))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from typing import Any
 
 import click
 
 from gateway.base.visible import escaped, visible
 
+_NARROWEST = 20  # columns of wrapped text
 _ERASE_LINE = "\r\x1b[2K"
 
 
@@ -41,9 +44,17 @@ def text_of(content: Any) -> str:
     return str(content)
 
 
-def table(rows: list[list[str]]) -> str:
-    """Align columns to the left, two spaces apart."""
+def table(rows: list[list[str]], *, prose: bool = False) -> str:
+    """Align columns to the left, two spaces apart. With ``prose``, wrap the last column between words on a terminal."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    begin = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    room = shutil.get_terminal_size((0, 0)).columns - begin if prose else 0
+    lines = []
+    for row in rows:
+        last = (
+            textwrap.wrap(row[-1], max(room, _NARROWEST), break_on_hyphens=False) if room > 0 else [row[-1]]
+        )
+        cells = zip([*row[:-1], last[0] if last else ""], widths, strict=True)
+        lines.append("  ".join(cell.ljust(width) for cell, width in cells).rstrip())
+        lines += [" " * begin + each for each in last[1:]]
+    return "\n".join(lines)

@@ -17,7 +17,7 @@ from gateway.base.cores import usable_cores
 from gateway.base.errors import ConfigurationError
 from gateway.base.private import exposed
 from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.cli.doctor.question import check_question
 from gateway.cli.doctor.wiki import check_wiki
@@ -25,7 +25,7 @@ from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
-from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_embedding_model, resolve_reranker
+from gateway.models.catalog import Catalog, ModelRow, estimate_ram, models_beside
 from gateway.server.consistency import problems
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")
@@ -60,15 +60,15 @@ class Fit(Struct, frozen=True, kw_only=True):
     is_flag=True,
     help="Check the installed systemd service instead; exit with 1 if it is broken.",
 )
-@local_options
-def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Path | None) -> int:
+@with_local
+def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     """Check which models this machine can run, and whether the settings and the wiki work.
 
     Exits with 78 if a server with these settings would not start.
     """
     if systemd:
         return _service(as_json)
-    settings = settings_of(data_dir, config_file).settings
+    settings = local.settings
     machine = examine(settings.data_dir)
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
     wiki = check_wiki(settings.wiki)
@@ -99,7 +99,9 @@ def doctor(as_json: bool, systemd: bool, data_dir: Path | None, config_file: Pat
     say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
     say()
     head = ["MODEL", "FITS", "HERE", "WHY"]
-    say(table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)]))
+    say(
+        table([head, *([f.name, f.verdict, "yes" if f.installed else "no", f.why] for f in fits)], prose=True)
+    )
     if rows := [row for plan in plans for row in _threads(plan)]:
         say()
         head = ["MODEL", "BATCH", "THREADS", "TOKENS PER SECOND, MEASURED AT THE FIRST LOAD"]
@@ -154,10 +156,11 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
         assert path is not None, "a catalog row of the hub says how much memory it needs"
         ram = estimate_ram(path, path.stat().st_size, row.context)
     needed = ram + settings.model.memory_headroom_bytes
-    wants = f"needs {size_text(needed)} of memory"
+    spare = f"{size_text(settings.model.memory_headroom_bytes)} to spare"
+    wants = f"needs {size_text(ram)} of memory and {spare}"
     if row.kind == "chat" and (beside := _ram_beside(settings)):
         needed += beside
-        wants = f"needs {size_text(needed)} of memory together with the other configured models"
+        wants = f"needs {size_text(ram + beside)} of memory together with the other configured models, and {spare}"
     if needed > machine.memory_total:
         return "no", f"{wants}; the limit is {size_text(machine.memory_total)} ({machine.memory_source})"
     if path is None and row.size_bytes is not None and row.size_bytes > machine.disk_free:
@@ -176,10 +179,9 @@ def _judge(row: ModelRow, machine: MachineReport, settings: Settings, path: Path
 def _ram_beside(settings: Settings) -> int:
     """Return the memory that the configured embedding model and reranker need, as far as they are installed."""
     needed = 0
-    for resolve in (resolve_embedding_model, resolve_reranker):
+    for resolve in models_beside(settings):
         with suppress(ConfigurationError):
-            model = resolve(settings)
-            needed += model.ram_bytes if model is not None else 0
+            needed += resolve(settings).ram_bytes
     return needed
 
 

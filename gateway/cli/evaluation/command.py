@@ -15,15 +15,17 @@ from tqdm import tqdm
 from gateway import __version__
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.resources import bundled
+from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
-from gateway.cli.common.options import PathType, client_options, json_option
+from gateway.cli.common.options import PathType, json_option
 from gateway.cli.common.text import say
 from gateway.cli.evaluation.report import show_comparison, show_run
-from gateway.cli.evaluation.setup import Setup, TermSource, opened_setup
+from gateway.cli.evaluation.setup import AnyEvaluator, Setup, TermSource, opened_setup
 from gateway.evaluation.check import problems
+from gateway.evaluation.dialogues import is_dialogue, load_dialogues
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.measures import intervals
-from gateway.evaluation.memory import MemoryEvaluator, load_lines
+from gateway.evaluation.memory import load_lines
 from gateway.evaluation.questions import Question, load_questions, set_name
 from gateway.evaluation.report import Run, by_category, markdown, summary
 from gateway.evaluation.run import Evaluator
@@ -41,7 +43,8 @@ from gateway.telemetry import logs
 @click.option(
     "--memory",
     is_flag=True,
-    help="Score what the memory learns from lines of conversation (eval/memory.toml).",
+    help="Score what the memory learns from lines of conversation (eval/memory.toml), or what it keeps of long "
+    "dialogues (--set eval/dialogues); their categories are the policies.",
 )
 @click.option("--category", help="Ask only questions of this category.")
 @click.option(
@@ -61,11 +64,12 @@ from gateway.telemetry import logs
 )
 @click.option(
     "--server",
+    "from_server",
     is_flag=True,
     help="Ask the running server, or the one at --url. It must use the built-in wiki or the one in --data-dir.",
 )
 @json_option
-@client_options
+@with_server
 @click.pass_context
 def evaluate(
     ctx: click.Context,
@@ -80,12 +84,9 @@ def evaluate(
     against: Path | None,
     compare: tuple[Path, Path] | None,
     check: bool,
-    server: bool,
+    from_server: bool,
     as_json: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    server: ServerOptions,
 ) -> None:
     """Run a question set and score retrieval, answers and citations.
 
@@ -93,21 +94,20 @@ def evaluate(
     is used only with --server.
     """
     if compare:
-        given = [name for name in ctx.params if ctx.get_parameter_source(name) is _TYPED]
-        if extra := sorted(set(given) - {"compare", "as_json"}):
-            raise click.UsageError(
-                f"--compare cannot be combined with {extra[0].replace('_', '-')}, only with --json"
-            )
+        given = {each.opts[0] for each in ctx.command.params if _is_typed(ctx, each)}
+        if extra := sorted(given - {"--compare", "--json"}):
+            raise click.UsageError(f"--compare cannot be combined with {extra[0]}, only with --json")
         show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
         return
     if as_markdown and (as_json or against):
         raise click.UsageError("--markdown cannot be combined with --json or --against")
     terms = "question" if check else terms
-    if (server or url) and (model or terms == "question"):
+    from_server = from_server or bool(server.url)
+    if from_server and (model or terms == "question"):
         raise click.UsageError(
             "--server cannot be combined with --model, --terms or --check: the server has its own model and terms"
         )
-    if memory and (server or url or terms == "question"):
+    if memory and (from_server or terms == "question"):
         raise click.UsageError(
             "--memory loads a model of its own: it goes without --server, --terms and --check"
         )
@@ -115,19 +115,19 @@ def evaluate(
         check_writable(out)
     earlier = read_run(against) if against is not None else None
     path = question_set or bundled("eval/memory.toml" if memory else "eval/esolangs.toml")
-    known: Sequence[Question] = load_lines(path) if memory else load_questions(path)
+    dialogues = memory and is_dialogue(path)
+    load = load_dialogues if dialogues else load_lines if memory else load_questions
+    known: Sequence[Question] = load(path)
     questions = _chosen(known, category, limit)
     if terms == "question":
         questions = [question for question in questions if question.answerable]
     with ExitStack() as stack:
-        setup = stack.enter_context(
-            opened_setup(terms, model, server or bool(url), url, key, data_dir, config_file)
-        )
+        setup = stack.enter_context(opened_setup(terms, model, from_server, server))
         logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
         if check:
             _show_problems(asyncio.run(_problems(setup, questions)), len(questions))
             return
-        run, status = asyncio.run(_run(setup, set_name(path), questions, out, memory))
+        run, status = asyncio.run(_run(setup, set_name(path), questions, out, memory, dialogues))
     if earlier is not None:
         show_comparison(earlier, run, as_json)
     else:
@@ -138,7 +138,8 @@ def evaluate(
         ctx.exit(status)
 
 
-_TYPED = click.core.ParameterSource.COMMANDLINE
+def _is_typed(ctx: click.Context, option: click.Parameter) -> bool:
+    return ctx.get_parameter_source(option.name or "") is click.core.ParameterSource.COMMANDLINE
 
 
 async def _problems(setup: Setup, questions: Sequence[Question]) -> list[str]:
@@ -159,10 +160,10 @@ def _show_problems(found: list[str], questions: int) -> None:
 
 
 async def _run(
-    setup: Setup, name: str, questions: Sequence[Question], out: Path | None, memory: bool
+    setup: Setup, name: str, questions: Sequence[Question], out: Path | None, memory: bool, dialogues: bool
 ) -> tuple[Run, int]:
     """Return the run and the exit status. Each row is written to ``out`` immediately; an interrupted run has fewer."""
-    async with setup.remembering() if memory else setup.answering() as answering:
+    async with setup.remembering(dialogues) if memory else setup.answering() as answering:
         run = Run(
             version=__version__,
             model=answering.model,
@@ -181,9 +182,7 @@ async def _run(
     return msgspec.structs.replace(run, rows=rows), status
 
 
-async def _score(
-    evaluator: Evaluator | MemoryEvaluator, questions: Sequence[Question], run: Run, out: Path | None
-) -> int:
+async def _score(evaluator: AnyEvaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
     """Add the missing rows to ``run``. Return the exit status, which says why it ended early."""
     done = {row.id for row in run.rows}
     left = [question for question in questions if question.id not in done]
@@ -221,13 +220,13 @@ def _chosen(questions: Sequence[Question], category: str | None, limit: int | No
 
 def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        told = {
+        result = {
             "summary": summary(run.rows),
             "intervals": intervals(run.rows),
             "categories": by_category(run.rows),
             "run": run,
         }
-        say(msgspec.json.encode(told))
+        say(msgspec.json.encode(result))
     elif as_markdown:
         say(markdown(run), nl=False)
     else:

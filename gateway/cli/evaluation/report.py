@@ -21,15 +21,15 @@ def show_run(run: Run) -> None:
 
 def show_comparison(before: Run, after: Run, as_json: bool) -> None:
     """Print both runs' measures side by side, the questions that changed, and the sign test."""
-    told = compare(before, after)
+    result = compare(before, after)
     if as_json:
-        say(msgspec.json.encode(told))
+        say(msgspec.json.encode(result))
         return
-    say(f"the runs differ in: {', '.join(told['differ_in']) or 'nothing but their outcome'}")
-    say(table(comparison_table(told)))
+    say(f"the runs differ in: {', '.join(result['differ_in']) or 'nothing but their outcome'}")
+    say(table(comparison_table(result)))
     for word in ("better", "worse"):
-        for change in told[word]:
+        for change in result[word]:
             old, new = change["answers"]
             say(f"{word}: {change['text']}\n    {old}\n  → {new}")
-    changed = f"{len(told['better'])} better, {len(told['worse'])} worse of {told['questions']}"
-    say(f"{changed}; sign test p = {told['p_value']:.3f}")
+    changed = f"{len(result['better'])} better, {len(result['worse'])} worse of {result['questions']}"
+    say(f"{changed}; sign test p = {result['p_value']:.3f}")

@@ -15,12 +15,12 @@ from gateway.ask.run import FlowParts
 from gateway.ask.types import AskResult
 from gateway.base.errors import ModelUnavailableError, NotFoundError
 from gateway.base.supervised import Supervision
-from gateway.cli.common.client import GatewayClient, ReplyError, connect
+from gateway.cli.common.client import GatewayClient, ReplyError, ServerOptions
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import settings_of
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
 from gateway.evaluation.memory import MemoryEvaluator
+from gateway.evaluation.replay import ReplayEvaluator
 from gateway.evaluation.run import Asked, Evaluator, FlowAsker
 from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
@@ -39,10 +39,13 @@ from gateway.wiki.source import WikiSource
 TermSource = Literal["model", "question"]
 
 
+AnyEvaluator = Evaluator | MemoryEvaluator | ReplayEvaluator
+
+
 class Answering(NamedTuple):
     """The evaluator and its model. Without a model the name is empty, with a server the fingerprint of the weights."""
 
-    evaluator: Evaluator | MemoryEvaluator
+    evaluator: AnyEvaluator
     model: str = ""
     weights: str = ""  # fingerprint
 
@@ -85,11 +88,14 @@ class Setup:
         }
 
     @asynccontextmanager
-    async def remembering(self) -> AsyncIterator[Answering]:
-        """Load the model, and yield the evaluator of lines of conversation."""
+    async def remembering(self, dialogues: bool) -> AsyncIterator[Answering]:
+        """Load the model, and yield the evaluator of lines of conversation, or of ``dialogues``."""
 
         async def forget(make: Callable[[], RequestRecord]) -> None: ...
 
+        settings = self.settings.memory
+        if not dialogues:
+            settings = msgspec.structs.replace(settings, facts=True, tasks=True)
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings)
             host = HostInference(model, self.settings.model)
@@ -98,13 +104,16 @@ class Setup:
                 database=self._database,
                 inference=host,
                 prompts=self._prompts(),
-                settings=msgspec.structs.replace(self.settings.memory, facts=True, tasks=True),
+                settings=settings,
                 served=ServedModel(model),
                 record=forget,
             )
-            conversations = await open_memory(parts, stack, Supervision())
             weights = (await host.model_info()).fingerprint
-            yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)
+            if dialogues:
+                yield Answering(ReplayEvaluator(parts), model.name, weights)
+            else:
+                conversations = await open_memory(parts, stack, Supervision())
+                yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[Answering]:
@@ -207,22 +216,16 @@ class ServerAsker:
 
 @contextmanager
 def opened_setup(
-    terms: TermSource,
-    model: str | None,
-    from_server: bool,
-    url: str | None,
-    key: str | None,
-    data_dir: Path | None,
-    config_file: Path | None,
+    terms: TermSource, model: str | None, from_server: bool, options: ServerOptions
 ) -> Iterator[Setup]:
     """Open the setup for the command's options.
 
     The wiki is in the named data directory or that of the local server. Otherwise it is the built-in one, in a
     temporary database.
     """
-    client = connect(url, key, data_dir, config_file) if from_server else None
-    settings = settings_of(data_dir, config_file, model__name=model).settings
-    own = data_dir is not None or (client is not None and client.local)
+    client = options.connect() if from_server else None
+    settings = options.local.load(model__name=model).settings
+    own = options.local.data_dir is not None or (client is not None and client.local)
     if not own:
         settings = msgspec.structs.replace(
             settings, wiki=msgspec.structs.replace(settings.wiki, load_sample=True)

@@ -8,11 +8,13 @@ named after the checksum that the complete file must have.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from huggingface_hub import (
     constants,
@@ -125,8 +127,8 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def download(remote: RemoteFile, target: Path) -> None:
-    """Download to ``target``, resuming a partial file, with progress on a terminal.
+def download(remote: RemoteFile, target: Path, report: Callable[[int], None] | None = None) -> None:
+    """Download to ``target``, resuming a partial file, with progress on a terminal or to ``report`` (bytes so far).
 
     Raises PullError. The partial file stays unless its checksum is wrong, also after a KeyboardInterrupt.
     """
@@ -136,7 +138,7 @@ def download(remote: RemoteFile, target: Path) -> None:
         if source is not None and source.stat().st_size == remote.size:
             _copy(source, file)
         else:
-            _stream(remote, file)
+            _stream(remote, file, _bar(report) if report else None)
         _install(partial, file, remote.checksum, target)
 
 
@@ -158,7 +160,20 @@ def _copy(source: Path, file: BinaryIO) -> None:
         shutil.copyfileobj(original, file)
 
 
-def _stream(remote: RemoteFile, file: BinaryIO) -> None:
+def _bar(report: Callable[[int], None]) -> type[tqdm[Any]]:
+    """A progress bar that reports instead of drawing."""
+
+    class Reporting(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **{**options, "disable": False, "file": io.StringIO()})
+
+        def display(self, *args: Any, **options: Any) -> None:
+            report(int(self.n))
+
+    return Reporting
+
+
+def _stream(remote: RemoteFile, file: BinaryIO, bar: type[tqdm[Any]] | None) -> None:
     have = file.seek(0, os.SEEK_END)
     if have > remote.size:  # cannot be a prefix of the file
         file.truncate(0)
@@ -171,6 +186,7 @@ def _stream(remote: RemoteFile, file: BinaryIO) -> None:
             headers=_headers(),
             expected_size=remote.size,
             displayed_filename=remote.file.rpartition("/")[2],
+            tqdm_class=bar,
         )
 
 

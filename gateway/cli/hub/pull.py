@@ -2,41 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
-from gateway.base.errors import InvalidRequestError
+from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.private import make_private
-from gateway.cli.common.options import LocalOptions, with_local
+from gateway.cli.common.exits import exit_status
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text
 from gateway.cli.hub.errors import PullError
-from gateway.cli.hub.hub import cached, copy_cached, download, locate, partial_path, size_of
+from gateway.cli.hub.hub import RemoteFile, cached, copy_cached, download, locate, partial_path, size_of
 from gateway.models.catalog import Catalog, ModelRow, model_path, split_repo_file
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What the command prints: sentences, or Ollama's JSON lines."""
+
+    as_json: bool
+
+    def say(self, sentence: str) -> None:
+        if not self.as_json:
+            say(sentence)
+
+    def line(self, **fields: object) -> None:
+        if self.as_json:
+            say(msgspec.json.encode(fields))
 
 
 @click.command()
 @click.argument("name")
+@json_option
 @with_local
-def pull(name: str, local: LocalOptions) -> None:
+def pull(name: str, as_json: bool, local: LocalOptions) -> int:
     """Download a model.
 
     NAME is a name from `hearth models`, or OWNER/REPO:FILE.gguf of a Hugging Face hub. An interrupted download
-    resumes where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured.
+    resumes where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured. --json prints progress as
+    Ollama's /api/pull does, one object a line; the last one has the status "success" or an "error".
     """
-    settings = local.settings
+    report = _Report(as_json)
+    try:
+        _pull_named(name, local.settings.data_dir, report)
+    except HearthError as error:
+        if not as_json:
+            raise
+        report.line(error=error.message)
+        return exit_status(error)
+    report.line(status="success")
+    return 0
+
+
+def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
     catalog = Catalog.load()
     row = catalog.get(name)
     if row is not None and row.repo is None:
-        say(f"{name} comes with hearth: there is nothing to download")
+        report.say(f"{name} comes with hearth: there is nothing to download")
         return
     repo, file = _repo_and_file(name, row, catalog)
-    _pull(repo, file, model_path(settings.data_dir, repo, file), row.sha256 if row else None)
+    _pull(repo, file, model_path(data_dir, repo, file), row.sha256 if row else None, report)
     if row is not None and row.kind != "chat":
         variable = f"HEARTH_{row.kind.upper()}__MODEL={name}"
-        say(f"use it: set `{row.kind}.model` to {name} ({variable}) and start again")
+        report.say(f"use it: set `{row.kind}.model` to {name} ({variable}) and start again")
     else:
-        say(f"use it: hearth start --model {name}")
+        report.say(f"use it: hearth start --model {name}")
 
 
 def _repo_and_file(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[str, str]:
@@ -55,43 +88,58 @@ def _repo_and_file(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[s
     return parts
 
 
-def _pull(repo: str, file: str, target: Path, sha256: str | None) -> None:
+def _pull(repo: str, file: str, target: Path, sha256: str | None, report: _Report) -> None:
+    report.line(status="pulling manifest")
     try:
         remote = locate(repo, file, sha256)
     except PullError as error:
         if error.code not in ("offline", "unreachable"):
             raise
-        _without_hub(repo, file, target, error)
+        _without_hub(repo, file, target, error, report)
         return
     make_private(target.parent)
     if target.exists():
         complete = target.stat().st_size == remote.size
         if complete and (remote.checksum is None or remote.checksum.matches(target)):
-            say(f"{target} is complete and up to date")
+            report.say(f"{target} is complete and up to date")
             return
-        say("the file here differs from the hub's: downloading it again")
+        report.say("the file here differs from the hub's: downloading it again")
     remote.make_room(target)
     partial = partial_path(target, remote.etag)
     have = size_of(partial)
-    say(f"{repo}/{file}: {size_text(remote.size)}" + (f", {size_text(have)} here already" if have else ""))
+    report.say(
+        f"{repo}/{file}: {size_text(remote.size)}" + (f", {size_text(have)} here already" if have else "")
+    )
     try:
-        download(remote, target)
+        download(remote, target, _progress(remote, report) if report.as_json else None)
     except KeyboardInterrupt:
         kept = f"{size_text(size_of(partial))} of {size_text(remote.size)} are kept"
         say(f"\nstopped; {kept}: run it again to resume", err=True)
         raise
     checked = f"{remote.checksum.algorithm} checked" if remote.checksum else "the hub publishes no checksum"
-    say(f"{target}: complete, {checked}")
+    report.say(f"{target}: complete, {checked}")
 
 
-def _without_hub(repo: str, file: str, target: Path, error: PullError) -> None:
+def _progress(remote: RemoteFile, report: _Report) -> Callable[[int], None]:
+    digest = remote.checksum.value if remote.checksum else remote.etag
+    head = {"status": f"pulling {digest[:12]}", "digest": f"sha256:{digest}", "total": remote.size}
+
+    def line(done: int) -> None:
+        report.line(**head, completed=done)
+        if done == remote.size:
+            report.line(status="verifying sha256 digest")
+
+    return line
+
+
+def _without_hub(repo: str, file: str, target: Path, error: PullError, report: _Report) -> None:
     """Use the installed or cached file; raise ``error`` if there is none."""
     if target.exists():
-        say(f"{target} is here (not compared with the hub: {error.code})")
+        report.say(f"{target} is here (not compared with the hub: {error.code})")
         return
     source = cached(repo, file)
     if source is None:
         raise error
     make_private(target.parent)
     copy_cached(source, target)
-    say(f"{target}: taken from the hub's cache")
+    report.say(f"{target}: taken from the hub's cache")

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.store.memory.conversations import ConversationKind, PolicyName
+from gateway.store.memory.conversations import Conversation, ConversationKind, PolicyName
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive, ArchivedConversation
+from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive
 
 _NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
 # Why a message is left out.
@@ -144,9 +144,9 @@ def conversation(
     updated_at: float,
     policy: PolicyName,
     kind: ConversationKind = "chat",
-) -> ArchivedConversation:
+) -> Conversation:
     """Make a conversation with defaults for everything that imported files do not say."""
-    return ArchivedConversation(
+    return Conversation(
         id=name,
         owner="local",
         kind=kind,

@@ -130,7 +130,5 @@ def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
             raise InvalidRequestError(f"line {number}: {error}") from None
         if not isinstance(line, Header):
             yield f"line {number}", line
-        elif line.version > VERSION:
-            raise InvalidRequestError(
-                f"the file has version {line.version}; this hearth reads up to {VERSION}"
-            )
+        elif line.version != VERSION:
+            raise InvalidRequestError(f"the file has version {line.version}; this hearth reads {VERSION}")

@@ -20,7 +20,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.imports.chats import conversation, message
 from gateway.memory.compose import summary_text
-from gateway.store.memory.conversations import DEFAULT_POLICIES, ConversationKind, PolicyName
+from gateway.store.memory.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary, SummaryLevel
@@ -28,7 +28,6 @@ from gateway.store.memory.tasks import Task
 from gateway.store.memory.transfer import (
     UNCOUNTED,
     Archive,
-    ArchivedConversation,
     AssistantRow,
     FactRow,
     Reflected,
@@ -90,7 +89,7 @@ class Project(Struct, frozen=True, rename={"last_used": "lastUsed"}):
     last_used: int = 0
     stats: dict[str, int] = {}
     indexing: dict[str, list[str]] = msgspec.field(default_factory=lambda: {"exclude": []})
-    conversation: ArchivedConversation | None = None
+    conversation: Conversation | None = None
     kind: ConversationKind = "chat"
 
 
@@ -281,7 +280,7 @@ def _archive(
     seqs = {each.id: before + each.seq for each in messages}
     answers = {line.id: seqs.get(line.answers or "") for line in lines}
     messages = [msgspec.structs.replace(m, seq=seqs[m.id], answers=answers[m.id]) for m in messages]
-    # Without the place of its successor, a superseded summary cannot be told from a live one.
+    # Without the place of its successor, a superseded summary looks like a live one.
     kept = [each for each in spans if each.live or each.superseded_by is not None]
     summaries = [_summary(each, number, seqs) for number, each in enumerate(kept, 1)]
     covering = {

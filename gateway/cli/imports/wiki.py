@@ -15,7 +15,7 @@ from tqdm import tqdm
 from gateway.base.private import make_private
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.files import locked
-from gateway.cli.common.options import json_option, local_options, settings_of
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
 from gateway.config.settings import Settings, WikiSettings
@@ -41,22 +41,21 @@ _FOLDER = "imports"
 @click.option("--prune", is_flag=True, help="Remove pages of this wiki that the export no longer contains.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @json_option
-@local_options
+@with_local
 def import_wiki(
     source: str,
     namespaces: tuple[int, ...],
     prune: bool,
     quiet: bool,
     as_json: bool,
-    data_dir: Path | None,
-    config_file: Path | None,
+    local: LocalOptions,
 ) -> None:
     """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki.
 
     The server may be running. Run the same command again to resume an interrupted download or import. A newer
     export of the same wiki updates only the pages that changed.
     """
-    settings = settings_of(data_dir, config_file).settings
+    settings = local.settings
     options = ImportOptions(frozenset(namespaces or (0,)), prune)
     bar = Bar(shown=not (quiet or as_json), talkative=not quiet)
     started = time.monotonic()

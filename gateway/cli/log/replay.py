@@ -24,7 +24,7 @@ from model_host.protocol import Message, Sampling
 _MIN_WIDTH = 30
 # Fields with the same names in the log and in the API.
 _SAMPLING = (*Sampling.__struct_fields__, "max_tokens")
-_CONSTRAINTS = ("grammar", "stop", "ignore_eos")
+_CONSTRAINTS = ("grammar", "stop", "ignore_eos", "suffix")
 _REST_OF_CONTEXT = 1_048_576  # longer than any context; the default of /v1/completions is 16 tokens
 
 
@@ -129,9 +129,10 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
     if "json_schema" in obeyed:
         schema = {"name": made.prompt_name, "schema": obeyed["json_schema"]}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if [message["role"] for message in messages] == ["prompt"]:
+    if messages and messages[0]["role"].startswith("prompt"):
         text = str(messages[0]["content"])
-        return Call("/v1/completions", {"max_tokens": _REST_OF_CONTEXT, **body, "prompt": text})
+        sent = text if messages[0]["role"] == "prompt" else msgspec.json.decode(text)
+        return Call("/v1/completions", {"max_tokens": _REST_OF_CONTEXT, **body, "prompt": sent})
     body |= _tools(obeyed)
     if obeyed.get("continue_final"):
         body["continue_final_message"] = True

@@ -13,7 +13,7 @@ import click
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.private import make_private
 from gateway.cli.common.exits import EXIT_FAILED
-from gateway.cli.common.options import LocalOptions, settings_of, with_local
+from gateway.cli.common.options import LocalOptions, with_local
 from gateway.cli.common.runfile import claim, running
 from gateway.cli.common.text import say
 
@@ -41,7 +41,7 @@ _POLL_SECONDS = 0.05
 @with_local
 def start(detach: bool, local: LocalOptions, **flags: object) -> None:
     """Run the server until Ctrl-C or `hearth stop`."""
-    settings = settings_of(*local, **flags).settings
+    settings = local.load(**flags).settings
     if detach and (url := _detach(settings.data_dir)) is not None:
         _announce(url)
         return

@@ -8,29 +8,29 @@ from collections.abc import Callable
 
 from gateway.base.errors import ModelUnavailableError
 
+WINDOW = 60.0
+
 
 class Breaker:
     """Counts crashes, but not kills by other programs, which say nothing about the next child.
 
-    It opens after ``limit`` crashes within ``window`` seconds and rejects starts for ``cooldown`` seconds. Then it is
-    half-open: starts are allowed, and the first crash within ``window`` seconds opens it again: for twice as long (at
-    most ``max_cooldown``) if the child was never ready, otherwise for the first ``cooldown``, because such a child
-    serves at least for a while. It closes after ``window`` seconds without a crash, and when a child that was ready
-    ends on request. All times are seconds of the monotonic ``clock``.
+    It opens after ``limit`` crashes within a window of :data:`WINDOW` seconds and rejects starts for ``cooldown``
+    seconds. Then it is half-open: starts are allowed, and the first crash within a window opens it again, for twice as
+    long (at most ``max_cooldown``) if the child was never ready, otherwise for the first ``cooldown``, because such a
+    child serves at least for a while. It closes after a window without a crash, and when a child that was ready ends on
+    request. All times are seconds of the monotonic ``clock``.
     """
 
     def __init__(
         self,
         *,
         limit: int = 3,
-        window: float = 60.0,
         cooldown: float = 1.0,
         max_cooldown: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.crashes = 0  # since the gateway started
         self._limit = limit
-        self._window = window
         self._first_cooldown = cooldown
         self._cooldown = cooldown
         self._max_cooldown = max_cooldown
@@ -44,11 +44,11 @@ class Breaker:
         self.crashes += 1
         self._reason = reason
         self._recent.append(now)
-        full = len(self._recent) == self._limit and now - self._recent[0] <= self._window
+        full = len(self._recent) == self._limit and now - self._recent[0] <= WINDOW
         if self._open_until is None:
             if full:
                 self._open_until = now + self._cooldown
-        elif now - self._open_until <= self._window:  # half-open, and the trial failed
+        elif now - self._open_until <= WINDOW:  # half-open, and the trial failed
             doubled = min(2 * self._cooldown, self._max_cooldown)
             self._cooldown = self._first_cooldown if was_ready else doubled
             self._open_until = now + self._cooldown

@@ -45,9 +45,9 @@ def read_memory(*, proc: Path = PROC, mount: Path = MOUNT) -> Memory:
     return min(limits, key=lambda limit: limit.available)
 
 
-def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+def oom_kills() -> int:
     """Number of processes in any control group that the kernel has killed for memory since boot; 0 if unknown."""
-    return _fields(vmstat).get("oom_kill", 0)
+    return _fields(Path("/proc/vmstat")).get("oom_kill", 0)
 
 
 def fit_memory(

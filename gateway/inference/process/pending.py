@@ -54,9 +54,6 @@ class OpenRequests:
         self._open: dict[str, OpenRequest] = {}
         self._closed: HearthError | None = None
 
-    def __len__(self) -> int:
-        return len(self._open)
-
     def open(self, request_id: str, on_end: Callable[[], None]) -> OpenRequest:
         """Register a request before it is sent. Raises the closing error once :meth:`close` was called."""
         if self._closed is not None:

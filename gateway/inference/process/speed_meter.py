@@ -1,4 +1,4 @@
-"""Learns the speed of the loaded model from its requests, and keeps it for the next start."""
+"""Measures the speed of the loaded model on its requests, and stores it for the next start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from model_host.protocol import Finished, Lane
 
 
 class SpeedMeter:
-    """``kept`` is where measurements are kept, ``threads`` the setting of that name."""
+    """Stores measurements in ``kept``; ``threads`` is the setting of that name."""
 
     def __init__(self, kept: ThreadPlans | None, threads: int) -> None:
         self.foreground = 0  # generations in progress, background ones aside
@@ -26,9 +26,9 @@ class SpeedMeter:
 
     @contextmanager
     def running(self, lane: Lane) -> Iterator[Callable[[], bool]]:
-        """Count a generation. The result tells whether no other one ran beside it so far, so that it measures speed.
+        """Count a generation. The yielded function tells whether it has run alone so far, so that it measures speed.
 
-        Background generations give way to others, so they neither count nor measure.
+        Background generations yield to others, so they neither count nor measure.
         """
         if lane == "background":
             yield lambda: False
@@ -43,12 +43,12 @@ class SpeedMeter:
             self.foreground -= 1
 
     def speed(self, plan: LaunchPlan) -> Speed | None:
-        """The speed of the host that ``plan`` started; None if not known."""
+        """Return the speed of the host that ``plan`` started, None if unknown."""
         self._load(plan)
         return self._learned.speed
 
     async def take(self, plan: LaunchPlan, end: Finished) -> None:
-        """Learn from a generation that ran alone."""
+        """Add the measurement of a generation that ran alone."""
         self._load(plan)
         self._learned = self._learned.add(end)
         if self._kept is not None and self._learned.differs(self._stored):
@@ -56,7 +56,7 @@ class SpeedMeter:
             await asyncio.to_thread(self._kept.update, plan.model.name, plan.file, learned=self._learned)
 
     def _load(self, plan: LaunchPlan) -> None:
-        """Take over what is kept of another model, and what the load of this one has just measured."""
+        """After a start, load the stored speed of this model, or what its load has just measured."""
         if plan is self._plan:
             return
         same_file = self._plan is not None and plan.file == self._plan.file

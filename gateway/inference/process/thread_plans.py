@@ -1,4 +1,4 @@
-"""What was measured of each model on this machine, one small file a model: threads and speeds."""
+"""Measured thread plans and speeds of models on this machine, one small file per model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ File = tuple[str, int, int]  # path, mtime in ns, size
 class ThreadPlan(Struct, frozen=True, kw_only=True):
     """Threads by batch size in tokens, and the measured speeds in tokens per second.
 
-    Both are empty where the number of threads is fixed or could not be measured. ``learned`` follows the requests.
+    Both are empty if the number of threads is fixed or could not be measured. ``learned`` is updated by requests.
     """
 
     model: str
@@ -37,7 +37,7 @@ class ThreadPlan(Struct, frozen=True, kw_only=True):
     learned: Learned | None = None
 
     def known(self, threads: int) -> Learned:
-        """What is known of the speed with the setting ``threads`` (0: as planned)."""
+        """Return the known speed with the setting ``threads`` (0: the plan)."""
         if self.learned is not None and self.learned.threads == threads:
             return self.learned
         return Learned(threads) if threads else Learned.first(self.speeds)
@@ -54,7 +54,6 @@ class ThreadPlans:
         self._folder = folder
 
     def get(self, file: File) -> ThreadPlan | None:
-        """The valid plan for a model's file, or None."""
         plan = _read(self._path(file))
         return plan if plan is not None and (plan.file, plan.cores) == (file, usable_cores()) else None
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
-from msgspec import Struct
-
+from gateway.memory.learning.asked import Change, is_task
 from gateway.memory.learning.entailment import content, state_follows, task_follows
 from gateway.memory.learning.statements import quoted_statement
 from gateway.store.memory.messages import StoredMessage
@@ -16,15 +14,6 @@ from gateway.store.memory.tasks import TASK_ID, State, Task
 MENTION = re.compile(rf"(?<![\w-])({TASK_ID})(?![0-9])")
 MAX_CHANGES = 8
 _MARKS: dict[State, str] = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
-
-
-class Change(Struct, frozen=True):
-    """A proposal of the model; ``prompts/tasks.md`` constrains it to this shape."""
-
-    op: Literal["add", "add_item", "doing", "waiting", "done", "cancelled"]
-    id: str
-    title: str
-    quote: str
 
 
 def mentions(text: str) -> list[str]:
@@ -64,8 +53,10 @@ def accept(
         if found is None or (change.op != "add" and change.id not in tasks):
             continue
         source, said = found
+        if not adds and (tasks[change.id].message or 0) >= source.seq:
+            continue  # it has changed since
         if adds:
-            if not change.title.strip() or not task_follows(change.title, said):
+            if not is_task(change.title) or not task_follows(change.title, said):
                 continue
             if change.op == "add_item" and tasks[change.id].level != "task":
                 continue

@@ -13,18 +13,23 @@ from collections.abc import Collection, Iterable
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.learning.statements import NEGATION, WORD, QuotedStatement, stems
+from gateway.memory.learning.statements import NEGATION, UPPER, WORD, QuotedStatement, stems
+from gateway.memory.learning.wordings import TALK
 
 
 class _Relation(Struct, frozen=True):
-    """Words that keys and texts use for a relation, as stems, and what expresses it in a clause."""
+    """Words that keys and texts use for a relation, as stems, and what expresses it in a clause.
+
+    One that has a single value has a ``key``.
+    """
 
     words: frozenset[str]
     expressed: re.Pattern[str]
+    key: str
 
 
-def _relation(words: str, expressed: str) -> _Relation:
-    return _Relation(frozenset(map(stem, words.split())), re.compile(rf"\b(?:{expressed})\b", re.I))
+def _relation(words: str, expressed: str, key: str = "") -> _Relation:
+    return _Relation(frozenset(map(stem, words.split())), re.compile(rf"\b(?:{expressed})\b", re.I), key)
 
 
 _RELATIONS = (
@@ -33,11 +38,13 @@ _RELATIONS = (
         "apartment",
         "live|lives|living|moved|reside|based|home|hometown|address|from|flat|apartment|i am in|i['’]m in|"
         "sống|ở|quê|nhà",
+        key="home_city",
     ),
     # "I'm Kaspar", but not "I'm dying".
     _relation(
         "name called nickname named",
-        r"name|names|named|called|call me|(?:i am|i['’]m)(?=\s(?-i:[A-ZÀ-Ỹ]))|tên|gọi",
+        r"name|names|named|called|call me|(?:i am|i['’]m)(?=\s(?-i:[" + UPPER + r"]))|tên|gọi",
+        key="name",
     ),
     _relation(
         "like likes love loves enjoy enjoys preference prefer prefers favourite favorite fan hobby interest",
@@ -67,10 +74,11 @@ _RELATIONS = (
         "main language program programs programming code codes",
         "program|programs|programming|code in|coding|i write|language|lập trình",
     ),
-    _relation("birthday born birth birthdate", "born|birthday|sinh|sinh nhật"),
+    _relation("birthday born birth birthdate", "born|birthday|sinh|sinh nhật", key="birthday"),
     _relation(
         "age old years",
         "years old|age|aged|tuổi|i am [0-9]+|i['’]m [0-9]+|i['’]ll be [0-9]+|i turn(?:ed)? [0-9]+",
+        key="age",
     ),
     _relation(
         "has have own owns owner owned possess",
@@ -178,12 +186,29 @@ _STATE_WORDS: dict[str, re.Pattern[str]] = {
         r"\b(?:wait|waits|waiting|must answer|blocked|until|pending|on hold|chờ|đợi)\b", re.I
     ),
 }
+# Over, or true for a moment only.
+_PASSING = re.compile(
+    r"\b(?:used to|formerly|back then|as a (?:kid|child)|hồi (?:đó|trước|nhỏ)|ngày xưa|trước đây|"
+    r"(?:i['’]?m|i am|we['’]?re|we are) (?!living|working (?:as|at|for|in)\b)\w+ing\b.*"
+    r"\b(?:now|today|tonight|at the moment))\b",
+    re.I,
+)
+# Keys whose values are names.
+_NAMED = ("home_city", "name", "hometown")
+_KEPT = re.compile(
+    r"\b(?:do(?:es)?n['’]?t|do not|never|not|won['’]?t|đừng)\s+(?:\w+\s+)?(?:cancel|drop|forget|skip|hủy|huỷ|bỏ)",
+    re.I,
+)
 _SHARED_PREFIX = 5
 
 
 def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     """Whether the fact ``text`` under ``key`` follows from what a user said about themselves or asked for."""
-    if not _about_the_writer(said, text, key):
+    if not _about_the_writer(said, text, key) or _PASSING.search(said.own):
+        return False
+    if TALK.search(said.own.lstrip()) and not _INSTRUCTION.search(said.own):
+        return False
+    if usual_key(key) in _NAMED and not _has_name(text, said.own):
         return False
     if said.negated != bool(NEGATION.search(f"{text} {key.replace('_', ' ')}")):
         return False
@@ -195,6 +220,13 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     if any(word in _RELATION_WORDS and not _known(word, clause, expressed) for word in words):
         return False
     return any(_known(word, clause, expressed) for word in words)
+
+
+def usual_key(key: str) -> str:
+    """The key of a relation with a single value, for any of its words: "city" is "home_city"."""
+    words = frozenset(stems(key)) - _FUNCTION_WORDS
+    found = (each.key for each in _RELATIONS if each.key and words and words <= each.words)
+    return key if key == "hometown" else next(found, key)
 
 
 def taken_back(key: str, said: QuotedStatement) -> bool:
@@ -229,7 +261,7 @@ def state_follows(state: str, task: str, title: str, said: QuotedStatement) -> b
     expressed = _STATE_WORDS[state]
     if not expressed.search(said.sentence):
         return False
-    if state != "cancelled" and NEGATION.search(said.sentence):
+    if (_KEPT if state == "cancelled" else NEGATION).search(said.sentence):
         return False
     if task.casefold() in said.sentence.casefold():
         return True
@@ -294,6 +326,12 @@ def _joined(key: str, text: str, clause: str) -> bool:
         )
         for low, high, begin, end in reaches
     )
+
+
+def _has_name(text: str, clause: str) -> bool:
+    """Whether the fact has a capitalized word of the clause that does not begin it."""
+    told = frozenset(stems(text))
+    return any(word[0].isupper() and stem(word) in told and word != "I" for word in WORD.findall(clause)[1:])
 
 
 def _is_told(whose: str, told: frozenset[str]) -> bool:

@@ -1,8 +1,10 @@
-"""Facts: read from what users say while the model is idle, and put into later prompts.
+"""Facts: read from what users say, and put into later prompts.
 
-The model proposes and code decides. A proposal counts only if its quote comes from a user's message of this exchange
-and it follows from the quoted statement (:mod:`gateway.memory.learning.entailment`). So nothing that the assistant
-says, or that was recalled into its prompt, can become a fact, and nothing that nobody stated.
+Code stores what a message states plainly together with the message (:mod:`gateway.memory.learning.stated`). From other
+clauses the model proposes facts while it is idle, and code decides: a proposal counts only if its quote comes from a
+user's message of this exchange and it follows from the quoted statement (:mod:`gateway.memory.learning.entailment`).
+So nothing that the assistant says, or that was recalled into its prompt, can become a fact, and nothing that nobody
+stated.
 """
 
 from __future__ import annotations
@@ -12,15 +14,18 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import apsw
+import msgspec
 from msgspec import Meta, Struct
 
-from gateway.base.redact import redact_value
+from gateway.base.redact import MARK, redact_value
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
-from gateway.memory.learning.entailment import fact_follows, taken_back
+from gateway.memory.learning.entailment import content, fact_follows, taken_back, usual_key
+from gateway.memory.learning.plain import is_plain
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.recall import Recall
-from gateway.memory.learning.statements import quoted_statement
+from gateway.memory.learning.stated import StatedFact, is_stated, stated_facts
+from gateway.memory.learning.statements import quoted_statement, stems
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import (
@@ -31,6 +36,7 @@ from gateway.store.memory.facts import (
     end_fact,
     facts_in_scope,
     get_fact,
+    live_fact,
     put_fact,
 )
 from gateway.store.memory.jobs import Job
@@ -64,6 +70,10 @@ def accept(
         if found is None:
             continue
         source, said = found
+        if operation.op != "delete":
+            if not is_plain(said.clause, source.text):
+                continue
+            operation = msgspec.structs.replace(operation, key=usual_key(operation.key))
         if operation.key in accepted and source.seq <= accepted[operation.key][1]:
             continue
         if operation.op == "delete":
@@ -94,7 +104,7 @@ class Facts:
         """A block of the newest facts and one of those that the last message recalls.
 
         The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
-        message.
+        message. A question recalls facts of the first one, too: small models use them more often where it stands.
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -103,23 +113,34 @@ class Facts:
         newest, known = await self._parts.database.read(
             lambda c: (facts_in_scope(c, owner, scopes, limit), count_in_scope(c, owner, scopes))
         )
-        standing, standing_block = await self._block("facts", "What you know:", newest, settings.fact_tokens)
+        heading = "What is known about the " + ("people here:" if conversation.kind == "channel" else "user:")
+        standing, standing_block = await self._block("facts", heading, newest, settings.fact_tokens)
+        shown = {fact.seq for fact in standing}
+        asks = "?" in asked
         recalled: list[Fact] = []
         recalled_block: Block | None = None
-        if len(standing) < known:  # otherwise nothing is left to recall
-            shown = {fact.seq for fact in standing}
+        if asks or len(shown) < known:
             found = await self._recall.search(owner, scopes, asked, len(standing) + _RECALLED)
-            others = [fact for fact in found if fact.seq not in shown][:_RECALLED]
+            others = [fact for fact in found if asks or fact.seq not in shown][:_RECALLED]
             recalled, recalled_block = await self._block(
-                "recalled", "You also know:", others, settings.fact_tokens // 4
+                "recalled", heading, others, settings.fact_tokens // 4
             )
-        left = known - len(standing) - len(recalled)
+        left = known - len(shown | {fact.seq for fact in recalled})
         what = "1 fact" if left == 1 else f"{left} facts"
         why = f"over memory.facts_in_prompt ({limit}) or memory.fact_tokens ({settings.fact_tokens})"
         return Offer(
             [block for block in (standing_block, recalled_block) if block is not None],
             [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],
         )
+
+    def note(
+        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+    ) -> list[str]:
+        """Store what a message states plainly, and return the keys that it changes."""
+        if not self._parts.settings.facts or message.role != "user" or message.failed:
+            return []
+        stated = stated_facts(message.text, message.speaker)
+        return [fact.key for fact in stated if _note(connection, conversation, message, fact)]
 
     async def run(self, job: Job) -> None:
         """Read the unread messages; the facts, the watermark and the end of the job are one transaction."""
@@ -132,9 +153,13 @@ class Facts:
         known, block = await self._block("facts", "Known facts:", live, room)
         shown = block.text.partition("\n")[2] if block else ""
         accepted: list[tuple[Operation, int]] = []
+        users = [message.text for message in reading.messages if message.role == "user"]
         for text in reading.texts if reading.by_users else []:
             proposed = await propose(self._parts, conversation, "facts", Operation, text=text, known=shown)
-            accepted += accept(proposed, reading.messages, [fact.key for fact in known])
+            unread_yet = [
+                each for each in proposed if each.op == "delete" or not is_stated(each.quote, users)
+            ]
+            accepted += accept(unread_yet, reading.messages, [fact.key for fact in known])
 
         def apply(connection: apsw.Connection) -> list[str]:
             return [each.key for each, seq in accepted if _apply(connection, conversation, each, seq, known)]
@@ -159,6 +184,34 @@ class Facts:
 
 def _line(fact: Fact) -> str:
     return f"- {fact.key}: {fact.text}"
+
+
+def _note(
+    connection: apsw.Connection, conversation: Conversation, message: StoredMessage, stated: StatedFact
+) -> bool:
+    """Store or end one fact; return whether it changed anything."""
+    place, owner = scopes_of(conversation)[0], conversation.owner
+    if stated.denied:
+        known = live_fact(connection, owner, place, stated.key)
+        if known is None or not content(stated.value) <= frozenset(stems(known.text)):
+            return False
+        end_fact(connection, known.id, owner, now=message.created_at, reason="taken back")
+        return True
+    if MARK in stated.quote:
+        return False
+    new = NewFact(
+        owner=owner,
+        scope=place[0],
+        scope_id=place[1],
+        key=stated.key,
+        text=stated.text,
+        quote=stated.quote,
+        conversation=conversation.id,
+        message=message.seq,
+        reason="stated plainly",
+        valid_from=message.created_at,
+    )
+    return put_fact(connection, new) is not None
 
 
 def _apply(

@@ -75,7 +75,12 @@ async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) 
 async def propose(
     parts: MemoryParts, conversation: Conversation, kind: str, shape: type[T], *, text: str, known: str
 ) -> list[T]:
-    """What the model proposes for ``text`` with the prompt ``kind``; nothing when its output cannot be decoded."""
+    """What the model proposes for ``text`` with the prompt ``kind``.
+
+    Nothing when its output cannot be decoded, or when it is a model whose proposals are worse than none.
+    """
+    if not parts.defaults.memory_proposals:
+        return []
     filled = Filled(parts.prompts.get(kind), {"known": known or "(none)", "dialogue": text})
     written, stopped = await parts.model(conversation).write(filled, max_tokens=_MAX_OUTPUT_TOKENS)
     try:

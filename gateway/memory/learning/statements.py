@@ -13,31 +13,33 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.store.memory.messages import StoredMessage
 
+# Letters for a regular expression: a range would have small ones too.
+UPPER = "A-Z" + "".join(letter for letter in map(chr, range(0xC0, 0x1EFA)) if letter.isupper())
 # A shorter quote stands in too many texts.
 _LEAST_QUOTE = 3
 
 # A point inside a number or a name, or behind an initial, ends no sentence.
-_SENTENCE = re.compile(r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?<=\b[^\W\d_])\.(?= ))[^\n.!?…]*)*[.!?…]*\n*")
-_CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|còn|vì|nên)\s", re.I)
+SENTENCE = re.compile(r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?<=\b[^\W\d_])\.(?= ))[^\n.!?…]*)*[.!?…]*\n*")
+CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|(?<!không )còn|vì|nên)\s", re.I)
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
-_HYPOTHETICAL = re.compile(
+HYPOTHETICAL = re.compile(
     r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?-i:may)|wish|pretend|could|"
     r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
     re.I,
 )
 _POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
-_REPORTED = re.compile(
+REPORTED = re.compile(
     r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|claimed|thinks?|thought|believes?|heard|"
-    r"according to|quoting|bảo|nói|kể|hỏi|nghe|cho rằng)\b",
+    r"according to|quoting|bảo|nói|kể|hỏi|nghe(?! nhạc)|cho rằng)\b",
     re.I,
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")
 # More than a quoted name.
-_PASSAGE = re.compile(r"[\"“«][^\"“”«»\s]+\s[^\"“”«»\n]+[\"”»]")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t|//|#|\$ )[^\n]*$", re.S | re.M)
+PASSAGE = re.compile(r"[\"“«][^\"“”«»\s]+\s[^\"“”«»\n]+[\"”»]")
+CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t|//|#|\$ )[^\n]*$", re.S | re.M)
 # "Translate to German: …": text that somebody works on, unless the writer is in the words before it.
 _INTRODUCED = re.compile(r"^\W*(?:[\w'’]+\W+){2,}?[\w'’]+: ")
-_WRITER = re.compile(r"\b(?:i|me|my|mine|we|our|us|tôi|mình|tớ|em)\b", re.I)
+WRITER = re.compile(r"\b(?:i|me|my|mine|we|our|us|tôi|mình|tớ|em)\b", re.I)
 NEGATION = re.compile(
     r"\b(?:not|no|never|nothing|none|without|stop|stopped|avoid|cannot|hates?|hated|dislikes?|neither|nor|tired of|"
     r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b",
@@ -55,7 +57,7 @@ class QuotedStatement(Struct, frozen=True):
     @property
     def own(self) -> str:
         """The clause without the words of others that it quotes."""
-        return _PASSAGE.sub(" ", self.clause)
+        return PASSAGE.sub(" ", self.clause)
 
     @property
     def negated(self) -> bool:
@@ -88,8 +90,8 @@ def statement(text: str, quote: str, *, requests: bool = False) -> QuotedStateme
     wanted = _plain(quote).strip("\"'“”.,;:! ")
     if not wanted:
         return None
-    visible = _CODE.sub(" ", text)
-    for sentence in _SENTENCE.findall(visible):
+    visible = CODE.sub(" ", text)
+    for sentence in SENTENCE.findall(visible):
         if wanted in _plain(sentence):
             found = _in_sentence(" ".join(sentence.split()), wanted, requests)
             if found is not None:
@@ -106,16 +108,16 @@ def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement 
     polite = requests and _POLITE.search(sentence)
     asks = sentence.rstrip("\"'”)").endswith("?")
     rest = sentence[polite.end() :] if polite else sentence
-    if (asks and not polite) or _HYPOTHETICAL.search(rest) or _REPORTED.search(sentence):
+    if (asks and not polite) or HYPOTHETICAL.search(rest) or REPORTED.search(sentence):
         return None
     quotations = [_plain(quoted) for quoted in _QUOTED.findall(sentence)]
     if any(wanted in quoted or (quoted in wanted and " " in quoted) for quoted in quotations):
         return None
     at = _plain(sentence).find(wanted)
     introduced = None if requests else _INTRODUCED.match(sentence)
-    if introduced and not _WRITER.search(introduced[0]) and at + len(wanted) > introduced.end():
+    if introduced and not WRITER.search(introduced[0]) and at + len(wanted) > introduced.end():
         return None
-    cuts = [0, *(match.start() for match in _CLAUSE.finditer(sentence)), len(sentence)]
+    cuts = [0, *(match.start() for match in CLAUSE.finditer(sentence)), len(sentence)]
     begin = max(cut for cut in cuts if cut <= at)
     end = min(cut for cut in cuts if cut >= min(at + len(wanted), len(sentence)))
     return QuotedStatement(sentence[begin:end], sentence, sentence[:begin])

@@ -14,7 +14,8 @@ from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
-from gateway.memory.learning.changes import Change, accept, as_lines, is_named, mentions
+from gateway.memory.learning.asked import Change, is_asked, stated_changes
+from gateway.memory.learning.changes import accept, as_lines, is_named, mentions
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.objectives import NamedTask, Objective, named_tasks, stated_objective
 from gateway.memory.learning.reading import conclude, propose, unread
@@ -70,14 +71,16 @@ class TaskKeeper:
         why = f"no room: memory.task_tokens is {room}"
         return Offer([Block("tasks", tokens, text)], [LeftOut(f"{left} lines of tasks", why)] if left else [])
 
-    def note(self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage) -> None:
-        """Take from a user's message what needs no model, so that its own prompt shows it.
+    def note(
+        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+    ) -> list[str]:
+        """Take from a user's message what needs no model, so that its own prompt shows it; return changed ids.
 
         Tasks of other days that it mentions are put on today's list, where they stay; an objective is added with the
-        tasks that it lists.
+        tasks that it lists; tasks that it plainly asks for are added, and others get the state that it states.
         """
-        if conversation.kind == "channel" or message.role != "user":
-            return
+        if conversation.kind == "channel" or message.role != "user" or message.failed:
+            return []
         text, owner, today = message.text[:_MOST_NOTED], conversation.owner, self.today()
         named, spoken = tasks_named(connection, owner, mentions(text)), frozenset(stems(text))
         named = [task for task in named if task.id in mentions(text)]
@@ -85,12 +88,22 @@ class TaskKeeper:
         for task in [*named, *(each for each in others if is_named(each.title, spoken))]:
             if today not in (task.day, *task.days):
                 save_task(connection, msgspec.structs.replace(task, days=[*task.days, today]))
-        objective = stated_objective(text) if self._parts.settings.tasks else None
-        if objective is not None and objective.tasks:
-            try:
-                self._add_objective(connection, conversation, objective, message.seq)
-            except InvalidRequestError as error:  # the day is full
-                log.warning("an objective was not added", problem=error.message)
+        if not self._parts.settings.tasks:
+            return []
+        objective = stated_objective(text)
+        stated = (
+            stated_changes(text, [*tasks_of_day(connection, owner, today), *others])
+            if objective is None
+            else []
+        )
+        changed: list[str] = []
+        try:
+            if objective is not None and objective.tasks:
+                changed.append(self._add_objective(connection, conversation, objective, message.seq))
+            changed += [self._apply(connection, conversation, each, message.seq) for each in stated]
+        except InvalidRequestError as error:  # the day is full
+            log.warning("a task was not added", problem=error.message)
+        return changed
 
     async def run(self, job: Job) -> None:
         """Read the unread messages; the changes, the watermark and the end of the job are one transaction."""
@@ -108,11 +121,13 @@ class TaskKeeper:
         accepted: list[tuple[Change, int]] = []
         private = conversation.kind != "channel"
         objectives = await self._objectives(conversation, reading.messages) if private else []
+        users = [message.text for message in reading.messages if message.role == "user"]
         for text in reading.texts if reading.by_users and private else []:
             proposed = await propose(
                 self._parts, conversation, "tasks", Change, text=text, known="\n".join(shown)
             )
-            accepted += accept(proposed, reading.messages, known)
+            unread_yet = [each for each in proposed if not is_asked(each.quote, users)]
+            accepted += accept(unread_yet, reading.messages, known)
 
         def apply(connection: apsw.Connection) -> list[str]:
             stated = [

@@ -55,16 +55,17 @@ def _tier_plans(
     situation: Situation, past: Sequence[Round], present: Sequence[Round], stale: list[Summary], room: int
 ) -> list[Compaction]:
     """``past`` and ``present`` are rounds to compact, of earlier days and of today; ``stale`` is :func:`_stale`'s."""
-    by_level = {summary.level: summary for summary in situation.chain}
-    fresh = [
-        by_level[level] for level in ("today", "now") if level in by_level and by_level[level] not in stale
-    ]
+    # A level may have several: of two compactions of a plan, a killed process may have finished the second one only.
+    fresh = [each for each in situation.chain if each.level in ("today", "now") and each not in stale]
     if past:  # whatever precedes messages of an earlier day is itself of an earlier day, even if the clock was changed
         stale, fresh = stale + fresh, []
     planned: list[Compaction] = []
     if stale or past:
-        folds = [by_level["month"], *stale] if "month" in by_level else stale
-        planned.append(compaction(situation, "month", past, folds, int(room * SHARES["month"])))
+        folds = [*(each for each in situation.chain if each.level == "month"), *stale]
+        # If nothing is of today, ``month`` has the share of ``now``; with all of the room it would push the next day's
+        # prompts over the floor.
+        share = SHARES["month"] if present else SHARES["now"]
+        planned.append(compaction(situation, "month", past, folds, int(room * share)))
     if present:
         if any(summary.level == "now" for summary in fresh):
             planned.append(compaction(situation, "today", [], fresh, int(room * SHARES["today"])))

@@ -263,7 +263,9 @@ class HistoryCompactor:
 
     async def _make(self, context: Context, compaction: Compaction, at_once: bool) -> None:
         summary = await self._written(context, compaction, at_once)
-        await self._parts.database.write(partial(add_summary, summary=summary, folds=compaction.folds))
+        seq = await self._parts.database.write(partial(add_summary, summary=summary, folds=compaction.folds))
+        if summary.prompt_name == EXTRACT and not at_once:
+            self._refused.add((self._parts.model_name, seq))
 
     async def _written(
         self,

@@ -6,32 +6,49 @@ import heapq
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
+from gateway.memory.history import DECIDED, WEAK_WORDS
 from gateway.memory.summaries.items import Sentences, items
 from gateway.memory.summaries.keep import is_open_task
+from gateway.store.stop_words import STOP_WORDS
 
 # Version of the rules below, recorded with each extract.
-EXTRACT_VERSION = 1
+EXTRACT_VERSION = 2
 
 _GAP = "…"
 # A longer sentence is cut at a space, so that text without punctuation does not take all the room.
 _LONGEST = 300
 _PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST - 2}}}\S(?!\S)|.{{0,{_LONGEST - 1}}})", re.S)
+# Sentences of one line stay together up to this length: "They booked it twice." needs the one before.
+_TOGETHER = 120
 _SPEAKER = re.compile(r"([^\n:]{1,60}): ")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 # What a person says about themselves, in English and Vietnamese.
 _FIRST_PERSON = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|chúng tôi|của tôi)\b", re.I
+    r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|bác|chị|anh|chúng tôi|của tôi)\b",
+    re.I,
 )
+_NAMED = re.compile(r"\b(?:called|named?|names|tên)\b", re.I)
 _ASSISTANT = "Assistant"
 # Weights of what a sentence adds to the sentences picked before it.
-_ITEM, _OPEN_TASK, _PERSONAL, _RARE_WORD = 3.0, 6.0, 2.0, 0.4
+_ITEM, _OPEN_TASK, _PERSONAL, _DECISION, _NAMING = 3.0, 6.0, 1.0, 2.0, 2.0
+# Of a word that only this sentence has, and of one that the talk comes back to.
+_RARE_WORD, _TOPIC_WORD = 0.4, 0.8
+# Fewer words say nothing.
+_FEWEST_WORDS = 2
 # The assistant mostly repeats, and its suggestions are not what happened.
 _ASSISTANT_SHARE = 0.4
 _QUESTION_SHARE = 0.5
+# What was said first may have changed since.
+_FIRST_SHARE = 0.8
+# Of a sentence that a later decision is about: it has this many of its words, which the talk has seldom.
+_SUPERSEDED_SHARE = 0.3
+_SAME_WORDS = 2
+_SELDOM = 8
 # Tokens that any sentence costs beside its own: without them the shortest sentences always win.
 _OVERHEAD = 6
 
@@ -54,36 +71,53 @@ def extract(
 ) -> str:
     """Return sentences of ``text``, in order, that together ``cost`` at most ``most``; ``…`` marks the gaps.
 
-    Greedy by what a sentence adds per token: names, numbers, identifiers and rare words that no picked sentence has,
-    open tasks, and what people say of themselves. The first and the last sentence come first. Lines of ``speakers``
-    ("Name: …") keep the name; those of ``ours`` are the assistant's. Returns "" when not even one sentence fits.
+    Greedy by what a sentence adds per token: names, numbers, identifiers and words that no picked sentence has, open
+    tasks, decisions, and what people say of themselves; later ones count more. Of a text without speakers, the first
+    and the last sentence come first. Lines of ``speakers`` ("Name: …") keep the name; those of ``ours`` are the
+    assistant's. Returns "" when not even one sentence fits.
     """
     pieces = list(_pieces(text, frozenset(speakers)))
     room = most - 2 * cost(_GAP)
-    kept: set[int] = set()
-    lines: set[int] = set()
+    label = max((cost(f"{name}: ") for name in speakers), default=0)
+    kept: list[int] = []
     for number in _by_worth(text, pieces, cost, ours):
-        piece = pieces[number]
-        needed = cost(text[piece.begin : piece.end]) + cost(_GAP)
-        if piece.speaker and piece.line not in lines:
-            needed += cost(f"{piece.speaker}: ")
+        place = bisect_right(kept, number)
+        around = kept[max(0, place - 1) : place], [number], kept[place : place + 1]
+        labels = _labels(pieces, *around) - _labels(pieces, around[0], around[2])
+        needed = cost(text[pieces[number].begin : pieces[number].end]) + cost(_GAP) + labels * label
         if needed <= room:
             room -= needed
-            kept.add(number)
-            lines.add(piece.line)
+            kept.insert(place, number)
         if room <= 2 * cost(_GAP):
             break
-    return _joined(text, pieces, sorted(kept))
+    return _joined(text, pieces, kept)
+
+
+def _labels(pieces: Sequence[_Piece], *kept: Sequence[int]) -> int:
+    """How often the name of a speaker is written in front of pieces."""
+    named = ["", *(pieces[number].speaker for numbers in kept for number in numbers)]
+    return sum(one != other for one, other in pairwise(named))
 
 
 def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
     line, speaker = 0, ""
+    held: _Piece | None = None
     for begin, end in Sentences(text).spans:
-        named = _SPEAKER.match(text, begin, end) if not begin or text[begin - 1] == "\n" else None
+        starts = not begin or text[begin - 1] == "\n"
+        named = _SPEAKER.match(text, begin, end) if starts else None
         if named and named[1] in speakers:
             line, speaker, begin = line + 1, named[1], named.end()
         for match in _PIECE.finditer(text, begin, end):
-            yield _Piece(*match.span(), line, speaker)
+            piece = _Piece(*match.span(), line, speaker)
+            together = held and held.speaker and not starts and text[held.end - 1] != _GAP
+            if held and together and piece.end - held.begin <= _TOGETHER:
+                held = _Piece(held.begin, piece.end, line, speaker)
+                continue
+            if held:
+                yield held
+            held = piece
+    if held:
+        yield held
 
 
 def _by_worth(
@@ -95,23 +129,30 @@ def _by_worth(
     """
     if not pieces:
         return
-    yield from sorted({0, len(pieces) - 1})
+    ends = set() if pieces[-1].speaker else {0, len(pieces) - 1}
+    yield from sorted(ends)
     begins = [piece.begin for piece in pieces]
     held: defaultdict[int, list[str]] = defaultdict(list)
     for item, place in items(text).places.items():
         held[max(0, bisect_right(begins, place) - 1)].append(item)
-    words = [{word.casefold() for word in _WORD.findall(text, each.begin, each.end)} for each in pieces]
+    words = [_telling(text[each.begin : each.end]) for each in pieces]
     counts = Counter(word for said in words for word in said)
-    covered: set[str] = {word for number in (0, len(pieces) - 1) for word in words[number]}
+    covered: set[str] = {word for number in ends for word in words[number]}
     standing = [_standing(text[each.begin : each.end], each.speaker in ours) for each in pieces]
+    old = _superseded(text, pieces, words, counts)
     costs = [cost(text[each.begin : each.end]) + _OVERHEAD for each in pieces]
 
     def worth(number: int) -> float:
         bonus, share = standing[number]
-        rare = sum(1.0 / counts[word] for word in words[number] if word not in covered)
-        return share * (_ITEM * len(held[number]) + _RARE_WORD * rare + bonus) / costs[number]
+        new = words[number] - covered
+        said = sum(_RARE_WORD if counts[word] == 1 else _TOPIC_WORD for word in new)
+        if len(words[number]) < _FEWEST_WORDS and not held[number]:
+            bonus = 0.0
+        late = _FIRST_SHARE + (1 - _FIRST_SHARE) * number / len(pieces)
+        share *= _SUPERSEDED_SHARE if number in old else 1.0
+        return late * share * (_ITEM * len(held[number]) + said + bonus) / costs[number]
 
-    heap = [(-worth(number), -number) for number in range(1, len(pieces) - 1)]
+    heap = [(-worth(number), -number) for number in range(len(pieces)) if number not in ends]
     heapq.heapify(heap)
     while heap:
         known, number = heapq.heappop(heap)
@@ -123,26 +164,50 @@ def _by_worth(
         yield -number
 
 
+def _superseded(
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], counts: Counter[str]
+) -> set[int]:
+    """Numbers of the pieces that a later decision is about."""
+    before: defaultdict[str, list[int]] = defaultdict(list)
+    found: set[int] = set()
+    for number, piece in enumerate(pieces):
+        seldom = [word for word in words[number] if counts[word] <= _SELDOM]
+        if DECIDED.search(text, piece.begin, piece.end):
+            same = Counter(earlier for word in seldom for earlier in before[word])
+            found |= {earlier for earlier, shared in same.items() if shared >= _SAME_WORDS}
+        for word in seldom:
+            before[word].append(number)
+    return found
+
+
+def _telling(sentence: str) -> set[str]:
+    words = {word.casefold() for word in _WORD.findall(sentence)}
+    return words - STOP_WORDS - WEAK_WORDS
+
+
 def _standing(sentence: str, ours: bool) -> tuple[float, float]:
     """The worth of a sentence's form: a bonus, and the share of its worth that counts."""
     share = _ASSISTANT_SHARE if ours else 1.0
     if sentence.rstrip("\"')").endswith("?"):
         share *= _QUESTION_SHARE
-    personal = _PERSONAL if not ours and _FIRST_PERSON.search(sentence) else 0.0
-    return (_OPEN_TASK if is_open_task(sentence) else 0.0) + personal, share
+    bonus = _OPEN_TASK if is_open_task(sentence) else 0.0
+    if not ours:
+        bonus += _PERSONAL if _FIRST_PERSON.search(sentence) else 0.0
+        bonus += _NAMING if _NAMED.search(sentence) else 0.0
+    return bonus + (_DECISION if DECIDED.search(sentence) else 0.0), share
 
 
 def _joined(text: str, pieces: list[_Piece], kept: list[int]) -> str:
     parts: list[str] = []
-    before = -1
+    before, speaker = -1, ""
     for number in kept:
         piece = pieces[number]
-        if number != before + 1:
+        if number != before + 1 and (not parts or not parts[-1].endswith(_GAP)):
             parts.append(_GAP)
-        if piece.speaker and (before < 0 or pieces[before].line != piece.line):
+        if piece.speaker != speaker:
             parts.append(f"\n{piece.speaker}:")
         parts.append(text[piece.begin : piece.end])
-        before = number
-    if kept and before != len(pieces) - 1:
+        before, speaker = number, piece.speaker
+    if kept and before != len(pieces) - 1 and not parts[-1].endswith(_GAP):
         parts.append(_GAP)
     return " ".join(parts).replace(" \n", "\n").lstrip("\n")

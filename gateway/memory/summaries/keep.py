@@ -18,6 +18,7 @@ _LONGEST_PIN = 240
 _ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
 # Where a clause ends, with a space after it: "18:45" is one number.
 _CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
+_THOUSANDS = re.compile(r"(?<=\d)[,.](?=\d{3}(?!\d))")
 _ROLES = {"User", "Assistant"}
 _NAME_LIKE = re.compile(r"[^\W\d_]\w*")
 
@@ -72,6 +73,14 @@ def wrong_pair(source: str, summary: str) -> tuple[str, str] | None:
                     if not any(contains(line, name) for line in having):
                         return name, number
     return None
+
+
+def invented(source: str, summary: str) -> str | None:
+    """A name, number or identifier of ``summary`` that ``source`` does not have."""
+    whole = f"{source}\n{_THOUSANDS.sub('', source)}"
+    return next(
+        (each for each in items(summary).all if each not in _ROLES and not contains(whole, each)), None
+    )
 
 
 def is_open_task(line: str) -> bool:

@@ -21,7 +21,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
-from gateway.memory.summaries.keep import check, cut_at_sentence, wrong_pair
+from gateway.memory.summaries.keep import check, cut_at_sentence, invented, wrong_pair
 from gateway.memory.summaries.small_talk import nothing_happened
 from gateway.memory.summaries.variables import decoded, without_code
 from gateway.memory.types import Compaction
@@ -257,18 +257,12 @@ class Summarizer:
 
     async def _split(self, source: SummarySource, size: int) -> list[str]:
         """The source in at most _MOST_PARTS parts of at most ``size`` tokens."""
-        text = "\n".join(
-            [
-                *(f"{HEADINGS[fold.level]} {SummarySource.fold_text(fold)}" for fold in source.folds),
-                source.dialogue,
-            ]
-        ).strip()
-        parts = await split_dialogue(text, size, self._model.count)
+        parts = await split_dialogue(source.text, size, self._model.count)
         if len(parts) <= _MOST_PARTS:
             return parts
-        letters = len(text) / (len(parts) * size)
+        letters = len(source.text) / (len(parts) * size)
         most = _MOST_PARTS * size * 3 // 4
-        picked = await _picked(text, most, letters, source.speakers, source.ours)
+        picked = await _picked(source.text, most, letters, source.speakers, source.ours)
         log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
         return await split_dialogue(picked, size, self._model.count)
 
@@ -294,9 +288,11 @@ class Summarizer:
                 text = self._finished[key] = reply.strip() if stopped else ""
             if not text:
                 unfinished += 1
+                if unfinished * 2 >= len(parts):
+                    return "", False
                 text = await _picked(part, share, _LETTERS_A_WORD, ())
             written.append(text)
-        return "\n".join(written), unfinished * 2 < len(parts)
+        return "\n".join(written), True
 
     async def _checked(
         self, compaction: Compaction, source: SummarySource, prompt: Prompt, written: str, letters: float
@@ -321,6 +317,10 @@ class Summarizer:
             return "it repeats a heading of the prompt"
         if pair := await asyncio.to_thread(wrong_pair, source.text, readable(text)):
             return f"it joins {pair[0]} and {pair[1]}, which no line of its source does"
+        if source.code:  # where a small model writes names and numbers that look right
+            said = "\n".join([source.text, *(message.text for message in source.spoken)])
+            if found := await asyncio.to_thread(invented, said, readable(text)):
+                return f"it has {found}, which its source does not"
         speakers = sorted({message.speaker for message in source.spoken if message.speaker})
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
         # In a thread, because a message may have megabytes.

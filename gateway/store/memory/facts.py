@@ -6,6 +6,7 @@ it, and undo reverts the last change. Facts read from a conversation are erased 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 from uuid import uuid4
@@ -47,15 +48,12 @@ class Fact(NewFact, frozen=True, kw_only=True):
 
 
 def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
-    """Store a fact, superseding the live one of the same key; None when that one says the same."""
-    old = select_one(
-        connection,
-        Fact,
-        "facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
-        (new.owner, new.scope, new.scope_id, new.key),
-    )
-    if old is not None and " ".join(old.text.split()).casefold() == " ".join(new.text.split()).casefold():
-        return None
+    """Store a fact, superseding the live one of the same key; None when that one says the same, or was said later."""
+    old = live_fact(connection, new.owner, (new.scope, new.scope_id), new.key)
+    if old is not None:
+        same = " ".join(old.text.split()).casefold() == " ".join(new.text.split()).casefold()
+        if same or (old.message or 0) > (new.message or math.inf):
+            return None
     name = old.id if old is not None else str(uuid4())
     if old is not None:
         connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
@@ -63,6 +61,16 @@ def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
     if old is not None:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
     return get_fact(connection, name, new.owner)
+
+
+def live_fact(connection: apsw.Connection, owner: str, scope: tuple[Scope, str], key: str) -> Fact | None:
+    """The fact that holds for a key now."""
+    return select_one(
+        connection,
+        Fact,
+        "facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
+        (owner, *scope, key),
+    )
 
 
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:

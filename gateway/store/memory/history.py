@@ -69,9 +69,22 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int]) -> Within:
     )
 
 
-def count_within(connection: apsw.Connection, within: Within) -> int:
-    found: int = connection.execute(f"SELECT count(*) FROM messages WHERE {within.where}", within.values).get
-    return found
+def speakers_within(connection: apsw.Connection, within: Within) -> dict[str, int]:
+    """The number of messages by speaker; "" is who has no name."""
+    rows = connection.execute(
+        f"SELECT speaker, count(*) FROM messages WHERE {within.where} GROUP BY speaker", within.values
+    )
+    return {str(speaker): int(str(count)) for speaker, count in rows}
+
+
+def messages_by(connection: apsw.Connection, within: Within, speakers: Sequence[str], limit: int) -> set[int]:
+    """``seq`` of the newest messages of these speakers."""
+    rows = connection.execute(
+        f"SELECT seq FROM messages WHERE {within.where} AND speaker IN (SELECT value FROM json_each(:by)) "
+        "ORDER BY seq DESC LIMIT :limit",
+        {**within.values, "by": as_json(list(speakers)), "limit": limit},
+    )
+    return {int(str(seq)) for (seq,) in rows}
 
 
 def messages_with(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Literal
-from uuid import uuid4
 
 import apsw
 import msgspec
@@ -41,10 +40,6 @@ _MOST_KEPT = 2**40
 LATEST = 253_370_000_000.0
 
 
-class ArchivedConversation(Conversation, frozen=True, kw_only=True, omit_defaults=True):
-    persona: str = ""  # in files of version 1: the biography of an assistant of its own
-
-
 class Reflected(Struct, frozen=True):
     """A summary (``seq``) that the reflection of an assistant contains, from this version on."""
 
@@ -56,7 +51,7 @@ class Reflected(Struct, frozen=True):
 class Archive(Struct, frozen=True, kw_only=True, tag_field="type", tag="conversation"):
     """A conversation with its messages and summaries; ``seq``s are those of the source database."""
 
-    conversation: ArchivedConversation
+    conversation: Conversation
     messages: list[StoredMessage]
     summaries: list[Summary]
     reflected: list[Reflected] = []
@@ -97,9 +92,7 @@ def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str
 
 def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
     return Archive(
-        conversation=ArchivedConversation(
-            **msgspec.structs.asdict(any_conversation(connection, conversation))
-        ),
+        conversation=any_conversation(connection, conversation),
         messages=messages_between(connection, conversation, 0, 2**62),
         summaries=list_summaries(connection, conversation, limit=2**31)[::-1],
         reflected=select(
@@ -181,7 +174,10 @@ def write_archive(
         return False
     if not _is_here(connection, conversation.previous):
         conversation = msgspec.structs.replace(conversation, previous=None)
-    add_conversation(connection, _with_assistant(connection, conversation))
+    assistant = "assistants WHERE id = ? AND owner = ?"
+    if not exists(connection, assistant, (conversation.assistant, conversation.owner)):
+        conversation = msgspec.structs.replace(conversation, assistant=None)
+    add_conversation(connection, conversation)
     seqs: dict[int, int] = {}
     keep = _are_free(connection, "messages", [message.seq for message in archive.messages])
     for message in archive.messages:
@@ -206,30 +202,6 @@ def write_archive(
     for kind in ("facts", "tasks"):  # reading an imported history for them would take days
         set_watermark(connection, conversation.id, kind, max(seqs.values(), default=0))
     return True
-
-
-def _with_assistant(connection: apsw.Connection, archived: ArchivedConversation) -> Conversation:
-    """The conversation's row; the assistant is its owner's here, or is made of an old file's persona."""
-    values = msgspec.structs.asdict(archived)
-    persona = values.pop("persona", "")
-    if not exists(connection, "assistants WHERE id = :assistant AND owner = :owner", values):
-        values["assistant"] = None
-    if persona:
-        at = archived.created_at
-        values["assistant"] = str(uuid4())
-        add_assistant(
-            connection,
-            Assistant(
-                id=values["assistant"],
-                owner=archived.owner,
-                name="",
-                biography=persona,
-                version=1,
-                created_at=at,
-                updated_at=at,
-            ),
-        )
-    return Conversation(**values)
 
 
 def write_row(
@@ -323,8 +295,6 @@ def _insert_summary(
         "seq": summary.seq if keep else None,
         "conversation": conversation,
         "superseded_by": None,
-        # In files of version 1, where a conversation had its own reflection.
-        "level": "conversation" if summary.level == "reflection" else summary.level,
         "first": place(summary.first),
         "last": place(summary.last),
     }

@@ -12,6 +12,7 @@ import msgspec
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact_value, without_secrets
 from gateway.store.memory.assistants import Assistant
+from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
@@ -20,13 +21,12 @@ from gateway.store.memory.transfer import (
     LATEST,
     UNCOUNTED,
     Archive,
-    ArchivedConversation,
     AssistantRow,
     FactRow,
     TaskRow,
 )
 
-Row = TypeVar("Row", ArchivedConversation, Assistant, StoredMessage, Fact, Task)
+Row = TypeVar("Row", Conversation, Assistant, StoredMessage, Fact, Task)
 Content = Archive | AssistantRow | FactRow | TaskRow
 
 _NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -35,7 +35,7 @@ _TASK = re.compile(rf"{TASK_ID}(\.c[0-9]{{1,3}})?")
 _MOST = 2**53  # what JSON numbers hold exactly
 # Fields with text of people or the model.
 _TEXTS = {
-    "title", "name", "biography", "participants", "persona", "instructions", "speaker", "key", "text", "quote",
+    "title", "name", "biography", "participants", "instructions", "speaker", "key", "text", "quote",
     "reason", "tool", "question",
 }  # fmt: skip
 _TIMES = ("created_at", "updated_at", "archived_at", "valid_from", "ended_at")

@@ -10,7 +10,6 @@ class PageInfo(Struct, frozen=True):
 
     title: str
     ns: int = 0
-    pageid: int = 0
     lastrevid: int = 0
     canonicalurl: str = ""
     index: int | None = None  # rank among the hits of a search

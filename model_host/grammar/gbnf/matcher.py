@@ -10,8 +10,10 @@ that exceeds its allowance raises GrammarError.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from model_host.grammar.gbnf.endings import Endings
 from model_host.grammar.gbnf.program import CALL, CHARACTER, FORK, JUMP, OTHER_TOKEN, RETURN, TOKEN, Program
 from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.gbnf.utf8 import DONE
@@ -35,6 +37,7 @@ class Matcher:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._endings: Endings | None = None
         self._allowance = START_ALLOWANCE
         self._forget()
         self._state = self._state_of(*self._closure([(program.start, _OUTSIDE)]))
@@ -49,6 +52,8 @@ class Matcher:
         self._by_byte: dict[int, list[list[Thread]]] = {}  # by state, where there are many threads
         self._firsts: dict[int, list[bool]] = {}
         self._follow: dict[int, int] = {}  # state and byte → state
+        self._lengths: dict[int, float] = {}  # by state: bytes of the shortest ending
+        self._outside: dict[int, float] = {_OUTSIDE: 0.0}  # by return address: the same from there on
         self._remembered = 0
 
     @property
@@ -72,6 +77,47 @@ class Matcher:
         self._allowance = min(self._allowance + TOKEN_ALLOWANCE, START_ALLOWANCE)
         if self._remembered > MAX_REMEMBERED:
             self._drop_cache()
+
+    def plan_endings(self) -> None:
+        """Prepare :meth:`ending_length` and :meth:`ending`, which takes long for large grammars."""
+        self._endings = Endings(self._program)
+
+    def ending_length(self, token: int, piece: bytes) -> float:
+        """Bytes of the shortest text that ends the sentence after a token; infinite if none does."""
+        state = self._after(self._state, token, piece)
+        known = self._lengths.get(state)
+        if known is None:
+            self._work(len(self._threads[state]))
+            known = min(map(self._length, self._threads[state]), default=math.inf)
+            known = self._lengths[state] = 0.0 if self._ends[state] else known
+        return known
+
+    def ending(self, token: int | None = None, piece: bytes = b"") -> bytes:
+        """The shortest text that ends the sentence, now or after a token. There must be one."""
+        state = self._state if token is None else self._after(self._state, token, piece)
+        if self._ends[state]:
+            return b""
+        assert self._endings is not None
+        step, node, address = min(self._threads[state], key=self._length)
+        return self._endings.text(node, [*self._outer(address), step + 1])
+
+    def _length(self, thread: Thread) -> float:
+        step, node, address = thread
+        endings = self._endings
+        assert endings is not None
+        if self._program.kinds[step] != CHARACTER:
+            return math.inf
+        if address not in self._outside:
+            self._outside[address] = sum(map(endings.length, self._outer(address)))
+        return endings.rest(node) + endings.length(step + 1) + self._outside[address]
+
+    def _outer(self, address: int) -> list[int]:
+        """The steps to return to, the outermost first."""
+        steps = []
+        while address != _OUTSIDE:
+            step, address = self._addresses[address]
+            steps.append(step)
+        return steps[::-1]
 
     def first_bytes(self, before: bytes = b"") -> list[bool]:
         """For each byte, whether the text may continue with ``before`` and then that byte."""

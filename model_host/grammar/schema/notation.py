@@ -101,8 +101,8 @@ class JsonNotation:
 class GemmaNotation(JsonNotation):
     """Strings between two quote markers, bare names, no escapes and no spaces.
 
-    ``token`` is the marker if the vocabulary has it as a token. Otherwise no string may contain the marker: its first
-    character is never followed by its second, and is excluded where characters are counted.
+    ``token`` is the marker if the vocabulary has it as a token. Otherwise no string may contain the marker, and
+    its first character is excluded where characters are counted.
     """
 
     in_names = _BARE_CHARACTERS
@@ -114,8 +114,7 @@ class GemmaNotation(JsonNotation):
         self._marker = marker
         self.plain = _all_but(marker[0])
         self.quote = Literal(marker) if token is None else Token(token)
-        spelled = row(marker[0], Characters(_all_but(marker[1])))
-        piece = either([Characters(self.plain), spelled]) if token is None else Token(token, negated=True)
+        piece = _without(marker) if token is None else Token(token, negated=True)
         string = self.string(Repeat(piece))
         key = either([row(Characters(_BARE_START), self.rest), string])
         super().__init__(_GEMMA | {"string": string, "key": key, "character": Characters(self.plain)})
@@ -143,8 +142,25 @@ class GemmaNotation(JsonNotation):
         return Literal(json.dumps(value))
 
 
-def _all_but(character: str) -> tuple[Range, ...]:
-    return others([(ord(character), ord(character))])
+class PlainNotation(GemmaNotation):
+    """Strings as they are, up to a marker that the caller adds. For schemas that allow strings only."""
+
+    def string(self, inside: Node) -> Node:
+        return inside
+
+
+def _without(marker: str) -> Node:
+    """A piece of a text without ``marker``: a character, or a beginning of the marker and what does not continue it."""
+    first = marker[0]
+    begun = [
+        row(Repeat(Literal(first), 1), marker[1:length], Characters(_all_but(first + marker[length])))
+        for length in range(1, len(marker))
+    ]
+    return either([Characters(_all_but(first)), *begun])
+
+
+def _all_but(characters: str) -> tuple[Range, ...]:
+    return others([(ord(each), ord(each)) for each in characters])
 
 
 def _separated(items: list[Node]) -> list[Node]:

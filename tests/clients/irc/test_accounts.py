@@ -182,6 +182,50 @@ async def test_an_account_is_remembered_in_private_and_under_every_nick(
         await ally.expect_from("hearth", "ally: done, 4 lines")
 
 
+async def test_a_secret_is_kept_for_its_account_in_private_alone(
+    inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
+) -> None:
+    inference.script = lambda call: ["Noted."]
+    chat = network(inspircd, private="chat", channels=[{"name": CHANNEL, "mode": "chat"}])
+    said = "my wifi password is hunter2-Xk9q"
+
+    async def stored(title: str) -> list[str]:
+        async with httpx2.AsyncClient(base_url=server.url) as http:
+            for each in (await http.get("/v1/conversations")).json()["data"]:
+                if each["title"] == title:
+                    log = (await http.get(f"/v1/conversations/{each['id']}/messages")).json()["data"]
+                    return [line["text"] for line in log if line["role"] == "user"]
+        return []
+
+    private = "irc test/private/test/account:alice"
+    async with (
+        running(configured(1, server.url, tmp_path, network=chat)),
+        person(inspircd.port, "ally", CHANNEL, account=("alice", PASSWORD)) as ally,
+        person(inspircd.port, "eve", CHANNEL) as eve,
+    ):
+        ally.say("hearth", said)
+        assert await ally.private() == "Noted."
+        assert await ally.private() == (
+            "(I have not stored a secret in your message; !keep stores it after all.)"
+        )
+        assert await stored(private) == ["my wifi password is [redacted]"]
+        eve.say("hearth", "!keep")
+        assert await eve.private() == "I remember nothing of yours."
+        ally.say(CHANNEL, "!keep")
+        await ally.expect_from("hearth", "ally: say !keep to me in private")
+        assert await stored(private) == ["my wifi password is [redacted]"]
+        ally.say("hearth", "!keep")
+        assert await ally.private() == "your last message with a secret is stored as you wrote it."
+        assert await stored(private) == [said]
+        ally.say("hearth", "!keep")
+        assert await ally.private() == "I hold no secret of yours, or not any more. Say it again."
+        ally.say(CHANNEL, f"hearth: {said}")
+        await ally.expect_from("hearth", "ally: Noted.")
+        ally.say("hearth", "!keep")
+        assert await ally.private() == "I hold no secret of yours, or not any more. Say it again."
+        assert await stored(f"irc test/{CHANNEL}") == ["my wifi password is [redacted]"]
+
+
 async def test_it_shows_that_it_is_typing_and_no_half_answers(
     inspircd: Inspircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path
 ) -> None:

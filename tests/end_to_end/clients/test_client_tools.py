@@ -24,7 +24,7 @@ NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
 STOP: Any = {"name": "stop", "description": "Stop.", "input_schema": NOTHING}
 
 
-@pytest.fixture(scope="module", params=["hermes", "gemma"])
+@pytest.fixture(scope="module", params=["hermes", "gemma", "tagged"])
 def server(
     tmp_path_factory: pytest.TempPathFactory, tool_models: dict[str, Path], request: pytest.FixtureRequest
 ) -> Iterator[Server]:
@@ -97,3 +97,31 @@ def test_ollama(server: Server) -> None:
         answered = llama.chat("default", [*HI, called, done], tools=[tool], options=options)
         assert answered.prompt_eval_count is not None
         assert answered.prompt_eval_count > offered.prompt_eval_count
+
+
+def test_an_agent_over_a_long_session(claude: anthropic.Anthropic) -> None:
+    """Each turn streams a call, answers it, and sends the whole history again; the prompts grow and stay cached."""
+    history: list[Any] = list(HI)
+    cached = []
+    for turn in range(12):
+        with claude.messages.stream(
+            model="default",
+            max_tokens=400,
+            messages=history,
+            tools=[PAINT, STOP],
+            tool_choice={"type": "any", "disable_parallel_tool_use": True},
+        ) as stream:
+            names = [event.type for event in stream]
+            reply = stream.get_final_message()
+        call = the_call(reply)
+        assert names[0] == "message_start" and names[-1] == "message_stop"
+        assert call.name == "stop" or call.input["color"] in ("red", "green")
+        cached.append(reply.usage.cache_read_input_tokens or 0)
+        result = {
+            "type": "tool_result",
+            "tool_use_id": call.id,
+            "content": f"done {turn}",
+            "is_error": turn == 3,
+        }
+        history += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": [result]}]
+    assert cached[-1] > cached[1] > 0

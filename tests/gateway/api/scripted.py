@@ -112,8 +112,8 @@ class ScriptedInference:
         ]
         return 4 * len(messages) + sum(await self.count(texts))
 
-    async def tokenize(self, text: str, *, keep_alive: KeepAlive = None) -> list[int]:
-        return list(text.encode())
+    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+        return list(b"<" * ends + text.encode())
 
     async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
         return bytes(tokens).decode("utf-8", "replace")

@@ -221,6 +221,6 @@ def test_citations_as_text() -> None:
         timings={},
         model="m",
     )
-    assert as_text(result) == (
+    assert as_text(result.answer, result.citations) == (
         "Yes [1][2].\n\n[1] Befunge: http://w/Befunge\n[2] INTERCAL, History: http://w/I#H\n"
     )

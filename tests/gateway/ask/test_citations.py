@@ -247,10 +247,15 @@ def test_refusals_are_recognised() -> None:
         REFUSAL,
         "Sorry, the background does not contain the answer.",
         "The wiki doesn’t mention its author.",
+        "The answer to the question about the author is not provided. [1]",
+        "There is no information about its author.",
+        "I don't know.",
     ):
         assert is_refusal(text)
     assert not is_refusal("The wiki was created in 2005.")
     assert not is_refusal("Befunge does not contain loops.")
+    assert not is_refusal("The answer is 42.")
+    assert not is_refusal("There is no loop in Befunge.")
 
 
 NAMES = ["Befunge", "Chris", "Pressey", "1993", "Piet", "Malbolge", "42", "pictures", "programs"]

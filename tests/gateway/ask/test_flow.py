@@ -182,6 +182,9 @@ async def test_an_answer_that_repeats_itself_ends() -> None:
     generation = record.generations[-1]
     assert (generation.step, generation.finish_reason) == ("answer", "repetition")
     assert len(generation.output) < 6 * len(ANSWER)
+    assert generation.prompt_tokens > 0 and generation.completion_tokens > 0, (
+        "also of a call that did not finish"
+    )
     assert 0 < result.budget.answer_tokens < 6 * len(ANSWER.split())
     assert model.running == 0
 

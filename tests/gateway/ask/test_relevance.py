@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from gateway.ask.background.draft import RetrievedPage, draft_page
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.checking.relevance import Relevance
+from gateway.models.catalog import FlowDefaults
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
 
@@ -21,13 +24,21 @@ SALT = page("Salt", "Salt is a tool for tables. It was released in 2004 and has 
 PAGES = [LAMP, SALT]
 
 
-def relevance(question: str, *pages: Page) -> Relevance:
+BOAT = page(
+    "Boat",
+    "Class | Sea\nObsolete by | Steamer\n\nThe Boat is the first unit that crosses water with cargo.",
+)
+MOUSE = page("Mouse problems", "If it is a PS/2 mouse, pair the computer with it first.")
+
+
+def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevance:
     return Relevance(
         question,
         Evidence.of(
             (n, each, draft_page(RetrievedPage(each, ""), 60).passages)
             for n, each in enumerate(pages or PAGES, 1)
         ),
+        terms,
     )
 
 
@@ -39,10 +50,13 @@ def relevance(question: str, *pages: Page) -> Relevance:
         ("When was Lamp 4.0 released?", "no page has `4` or `0`"),
         ("how do I bake sourdough bread", "it has nothing about the question"),
         ("hi", "it has nothing about the question"),
+        ("What strength do zeppelins have?", "no page has `zeppelins`"),
+        ("How do I set lamp_max_words?", "no page has `lamp_max_words`"),
         ("Does Salt have the command SHINE?", "it has nothing about the question"),  # both, but not together
         ("Who created Lamp?", ""),
         ("How many optinos has Salt?", ""),
         ("Is Lamp older than Salt?", ""),
+        ("Who created the compiler / Lamp?", ""),
         ("Wer hat Lamp entwickelt und wann?", ""),
     ],
 )
@@ -71,7 +85,7 @@ def test_a_question_whose_other_words_are_nowhere_is_doubtful(question: str, dou
     ("question", "quoted"),
     [
         ("Who created Lamp?", "Lamp is a language created by Mia Berg in 1997."),
-        ("when did salt come out", "Salt is a tool for tables. It was released in 2004 and has 12 options."),
+        ("when did salt come out", "It was released in 2004 and has 12 options."),
         ("What is the compiler of Lamp written in?", "Its compiler was written in Ada."),
         ("What does SHINE do in Lamp?", "SHINE | Doubles the counter"),
         ("what is salt", "Salt is a tool for tables."),
@@ -82,9 +96,40 @@ def test_the_sentence_that_answers(question: str, quoted: str) -> None:
     assert (" ".join(quote.statements), quote.clear) == (quoted, True)
 
 
-async def asked(question: str, answer: str) -> tuple[str, Asked, Model]:
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("what does the boat do", "The Boat is the first unit that crosses water with cargo."),
+        ("What makes the boat obsolete?", "Obsolete by | Steamer"),
+    ],
+)
+def test_a_title_in_a_sentence_says_no_more_than_above_it(question: str, quoted: str) -> None:
+    (quote,) = relevance(question, BOAT).quotes()
+    assert quote.statements == (quoted,)
+
+
+def test_a_page_that_the_question_names_is_quoted_before_one_with_its_words() -> None:
+    harbour = page("Harbour", "A harbour makes each boat cheap. The cargo of a boat in a harbour is safe.")
+    (quote,) = relevance("What cargo does a boat carry?", harbour, BOAT).quotes()
+    assert quote.n == 2
+
+
+def test_a_trademark_is_no_person() -> None:
+    assert not any(quote.clear for quote in relevance("who invented the computer mouse?", MOUSE).quotes())
+
+
+def test_a_question_in_another_language_is_read_with_its_search_terms() -> None:
+    question = "Welche Einheit braucht man für die Fracht?"
+    assert relevance(question, BOAT).hopeless
+    assert not relevance(question, BOAT, terms=["cargo unit"]).hopeless
+    (quote,) = relevance("Wer hat Lamp gemacht?", LAMP, terms=["Lamp creator"]).quotes()
+    assert (quote.statements, quote.clear) == (("Lamp is a language created by Mia Berg in 1997.",), True)
+
+
+async def asked(question: str, answer: str, *, refuses_often: bool = False) -> tuple[str, Asked, Model]:
     model = Model("[]", answer)
-    flow = Asked(model, MemoryWiki(LAMP, SALT, page("Befunge", *BEFUNGE)))
+    defaults = FlowDefaults(refuses_often=refuses_often)
+    flow = Asked(model, MemoryWiki(LAMP, SALT, page("Befunge", *BEFUNGE)), defaults=defaults)
     return (await flow.ask(question)).answer, flow, model
 
 
@@ -102,6 +147,13 @@ async def test_a_quotation_stands_in_for_a_refusal_and_says_so() -> None:
     answer, flow, _ = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]")
     assert answer == "Mia Berg created Lamp. [1]"
     assert not flow.records[0].details["check"]["quoted"]
+
+
+async def test_a_refusal_stands_where_the_quotation_lacks_a_word_of_the_question() -> None:
+    question = "Who created Lamp for students?"
+    assert (await asked(question, REFUSAL))[0] == REFUSAL
+    assert (await asked(question, "It is very nice."))[0].startswith('The page "Lamp" says: ')
+    assert (await asked(question, REFUSAL, refuses_often=True))[0].startswith('The page "Lamp" says: ')
 
 
 async def test_a_bare_number_must_count_what_the_question_counts() -> None:

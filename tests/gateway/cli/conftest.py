@@ -73,7 +73,6 @@ def served(
     stopped = run_command(environment, folder, "stop")
     assert (stopped.returncode, "stopped (process" in stopped.stdout) == (0, True), stopped.stderr
     assert running(folder / "data") is None
-    assert not (folder / "data/run.json").exists()
 
 
 @pytest.fixture

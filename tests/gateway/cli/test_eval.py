@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.gateway.cli.conftest import COMMAND, run_command
+from tests.gateway.evaluation.test_dialogues import SMALL
 from tests.waiting import PATIENCE, eventually
 
 
@@ -100,3 +101,20 @@ def test_an_interrupted_eval_keeps_what_it_has(
     kept = json.loads(out.read_text())["rows"]
     assert 0 < len(kept) < 250
     assert f"stopped after {len(kept)} of" in told
+
+
+def test_a_dialogue_is_replayed_from_the_command_line(
+    served: dict[str, str], tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    done = run_command(
+        served, tmp_path, "eval", "--memory", "--set", str(path), "--model", str(tiny_model), "--category",
+        "window", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    kept = told["run"]["rows"][0]["kept"]
+    assert (kept["messages"], kept["planted"], kept["in_prompt"], kept["first_five"]) == (5, 1, 1, 1)
+    assert kept["stale"] == [] and kept["leaked"] == [] and kept["calls"]["facts"] > 0
+    assert told["summary"]["planted_in_prompt"] == 1.0 and told["summary"]["secrets_at_rest"] == 0.0

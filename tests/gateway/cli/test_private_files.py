@@ -91,7 +91,6 @@ def test_nothing_that_a_server_and_its_commands_write_is_readable_by_others(
             "hearth.db",
             "hearth.db-wal",
             "hearth.log",
-            "run.json",
             "run.lock",
             "snapshots",
         } <= names  # and `threads`, unless busy cores kept the host from measuring

@@ -89,14 +89,13 @@ def test_a_chat_is_asked_again_as_it_was(call: GenerateCall) -> None:
         (GenerateCall(id="r", prompt="Once", max_tokens=9, sampling=WARM, stop=["x"]), 9),
         (GenerateCall(id="r", prompt="", grammar='root ::= "a"'), 1_048_576),
         (GenerateCall(id="r", prompt="{", json_schema={"type": "object"}), 1_048_576),
+        (GenerateCall(id="r", prompt=[5, "Once", 6], suffix="END"), 1_048_576),
     ],
 )
 def test_a_plain_prompt_is_asked_again_as_it_was(call: GenerateCall, limit: int) -> None:
     again = call_of(logged(call), None)
     assert again.path == "/v1/completions"
-    [made] = completion_calls(
-        parse(msgspec.json.encode(again.body), CompletionRequest), [call.prompt or ""], "r", ""
-    )
+    [made] = completion_calls(parse(msgspec.json.encode(again.body), CompletionRequest), "r", "")
     assert made == msgspec.structs.replace(
         call, max_tokens=limit, lane="background", schema_field="response_format"
     )

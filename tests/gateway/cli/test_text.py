@@ -131,3 +131,21 @@ def test_configuration_errors_end_with_78(hearth: Run) -> None:
     assert done.stderr == (
         "hearth: unknown setting `HEARTH_SERVER__PORTS` (environment); did you mean `HEARTH_SERVER__PORT`?\n"
     )
+
+
+def test_tables_wrap_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["NAME", "WHY"], ["bge-reranker", "scores passages for a question, in a hundred languages"]]
+    for columns in (100, 80, 40):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = table(rows, prose=True).split("\n")
+        assert max(map(len, lines)) <= columns
+        assert " ".join(" ".join(lines[1:]).split()) == " ".join(rows[1])
+        assert len(lines) == (2 if columns > 70 else 4)
+    assert table(rows) == table(rows, prose=False) and len(table(rows).split("\n")) == 2
+
+
+def test_models_and_doctor_say_the_same_memory(hearth: Run) -> None:
+    listed = hearth("models", COLUMNS="300").stdout
+    checked = hearth("doctor", COLUMNS="300").stdout
+    (needed,) = re.findall(r"hearth-demo +\S+ \S+ +(\S+ \S+)", listed)
+    assert re.search(rf"hearth-demo .*needs {re.escape(needed)} of memory", checked)

@@ -41,7 +41,6 @@ async def test_tokens_and_text(host: HostInference) -> None:
 
 async def test_tools_are_told_counted_and_called(host: HostInference) -> None:
     tools = [Tool("now", "The time")]
-    assert (await host.model_info()).tools
     assert await host.count_prompt(HI, tools=tools) > await host.count_prompt(HI) + 5
     call = GenerateCall(id="r", messages=HI, tools=tools, tool_choice="function:now", max_tokens=60)
     events = await collect(host, call)

@@ -57,6 +57,11 @@ def test_a_fact_needs_a_users_words(operation: Operation, message: int | None) -
     assert [seq for _, seq in accepted] == ([] if message is None else [message])
 
 
+def test_a_model_adds_no_second_key_for_a_relation_with_one_value() -> None:
+    [(accepted, _)] = accept([op("I live in Huế", key="city")], TALK, [])
+    assert accepted.key == "home_city"
+
+
 @given(st.lists(st.text(max_size=30), max_size=20))
 def test_accepted_quotes_are_always_in_user_text(quotes: list[str]) -> None:
     said = " ".join(TALK[0].text.split()).casefold()
@@ -92,6 +97,19 @@ def test_versions_supersede_and_undo_goes_back(database: Database) -> None:
         assert undo_fact(c, first.id, "ann") is None
         with pytest.raises(NotFoundError):
             get_fact(c, first.id, "ann")
+
+    database.write_sync(check)
+
+
+def test_what_was_said_earlier_does_not_supersede(database: Database) -> None:
+    """A model reads messages later than code does."""
+
+    def check(c: apsw.Connection) -> None:
+        add_conversation(c, make())
+        early, late = say(c, "m1").seq, say(c, "m2").seq
+        assert put_fact(c, fact("Lives in Trento.", conversation="c1", message=late)) is not None
+        assert put_fact(c, fact("Lives in Turin.", conversation="c1", message=early)) is None
+        assert put_fact(c, fact("Lives in Bari.")) is not None, "nobody's message: entered by hand"
 
     database.write_sync(check)
 

@@ -62,6 +62,20 @@ async def test_questions_find_what_they_are_about_and_other_lines_nothing(databa
     assert len(needless) <= 1, needless
 
 
+async def test_a_quote_comes_with_what_was_decided_later(database: Database) -> None:
+    lines = [
+        "The van for the move is booked for Saturday the 18th of April.",
+        "The van for the move is white and has a dent.",
+        *SET["other"]["lines"],
+        "They rang: change of plan, it comes on Saturday the 25th of April.",
+        *SET["nothing"]["lines"],
+    ]
+    await fill(database, lines)
+    quotes = await recalled(database, history(database), "When is the van for the move booked?")
+    assert quotes is not None and "18th" in quotes.block.text and "25th" in quotes.block.text
+    assert quotes.block.text.index("18th") < quotes.block.text.index("25th")
+
+
 async def test_messages_from_before_the_index_are_found(tmp_path: Path) -> None:
     path = tmp_path / "hearth.db"
     old = apsw.Connection(str(path))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import extract
 from gateway.memory.summaries.items import contains, items
-from gateway.memory.summaries.keep import check, cut_at_sentence, line_with, wrong_pair
+from gateway.memory.summaries.keep import check, cut_at_sentence, invented, line_with, wrong_pair
 from tests.gateway.memory.test_compose import line
 
 SOURCE = """Ann: The train to Huế leaves at 18:45 and costs 1,200 dong. Please tell Bảo Trâm.
@@ -142,5 +142,26 @@ def test_lines_of_one_speaker_in_a_row_are_one() -> None:
 
 def test_lines_under_the_assistants_own_name_are_the_assistants() -> None:
     text = "Ann: Rex barks at 7.\nWendy: I sing my song of 12 horses.\nAnn: My cat eats 3 mice.\nAnn: Good night then."
-    assert "12 horses" in extract(text, 24, words, ("Ann", "Wendy"))
-    assert "12 horses" not in extract(text, 24, words, ("Ann", "Wendy"), ("Wendy",))
+    assert "12 horses" in extract(text, 16, words, ("Ann", "Wendy"))
+    assert "12 horses" not in extract(text, 16, words, ("Ann", "Wendy"), ("Wendy",))
+
+
+def test_what_the_source_does_not_say_is_invented() -> None:
+    assert invented(SOURCE, "The train leaves at 18:45, the user said, and costs 1200 dong.") is None
+    assert invented(SOURCE, "The train leaves at 19:45.") == "19:45"
+    assert invented(SOURCE, "Ann tells Bảo Trâm and Duy about the train.") == "Duy"
+
+
+def test_a_name_is_written_once_for_lines_in_a_row() -> None:
+    text = "Ann: Rex barks at 7.\nBob: Fine.\nAnn: My cat Mia eats 3 mice.\nBob: Ok.\nAnn: The van comes on May 9."
+    picked = extract(text, 24, words, ("Ann", "Bob"))
+    assert picked.count("Ann:") == 1 and "Bob" not in picked
+    assert "3 mice" in picked and "May 9" in picked
+
+
+def test_sentences_of_a_line_stay_together() -> None:
+    lines = "\n".join(f"User: hm, well then number {n}, ok." for n in range(10, 60))
+    picked = extract(
+        f"{lines}\nUser: The rowing club rang. It is booked twice on the 18th.", 60, words, ("User",)
+    )
+    assert "The rowing club rang. It is booked twice on the 18th." in picked

@@ -81,6 +81,17 @@ def chat(
     return totals
 
 
+def test_past_days_take_the_room_that_today_does_not_need() -> None:
+    """A talk of some messages a day is compacted into ``month`` alone."""
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 1.0)
+    for day in range(60):
+        for role in ("user", "assistant") * 4:
+            talk.say(role, 40, START + day * DAY)
+        talk.settle(START + day * DAY)
+    assert {summary.level for summary in talk.live} == {"month"}
+    assert talk.live[0].tokens > BUDGET.floor * 0.35
+
+
 def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
     talk = Simulation("ceiling", BUDGET, fill=lambda: 0.9)
     totals = chat(talk, 3000, random.Random(3))
@@ -90,6 +101,22 @@ def test_the_ceiling_is_passed_once_and_compaction_reaches_the_floor() -> None:
     assert all(after < BUDGET.floor * 1.25 for after in drops)
     levels = [summary.level for summary in talk.live]
     assert levels == sorted(levels, key=["month", "today", "now"].index)
+
+
+def test_a_killed_process_may_have_done_the_last_part_of_a_plan_only() -> None:
+    talk = Simulation("ceiling", BUDGET, fill=lambda: 0.9)
+    chance, cut = random.Random(5), 0
+    for number in range(1500):
+        talk.say("assistant" if number % 2 else "user", 1 + int(chance.expovariate(1 / 60)), START + number)
+        planned = plan(talk.situation(START + number)) if number % 2 else []
+        if len(planned) > 1 and chance.random() < 0.5:
+            talk.carry_out(planned[-1:], START + number)
+            cut += 1
+        elif planned:
+            talk.carry_out(planned, START + number)
+        assert all(before.last < after.first for before, after in pairwise(talk.chain))
+    assert cut > 5
+    talk.settle(START + 1500, force=True)
 
 
 def test_rounds_fire_at_five_and_again_every_two() -> None:

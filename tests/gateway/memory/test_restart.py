@@ -55,7 +55,9 @@ def test_a_compaction_that_was_killed_is_done_once_by_the_next_process(tmp_path:
             [summary] = client.get(f"/v1/conversations/{name}/summaries").json()["data"]
             context = client.get(f"/v1/conversations/{name}/context").json()
             names = [
-                block["name"] for block in context["blocks"] if block["name"] not in ("facts", "history")
+                block["name"]
+                for block in context["blocks"]
+                if block["name"] not in ("facts", "recalled", "history")
             ]
             assert names == ["core", "now", "messages"]
             body = {"text": "Go on.", "id": "line0000"}

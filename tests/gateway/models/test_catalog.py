@@ -18,6 +18,7 @@ from gateway.models.catalog import (
     Catalog,
     ModelRow,
     estimate_ram,
+    models_beside,
     resolve_embedding_model,
     resolve_model,
     split_repo_file,
@@ -248,5 +249,5 @@ def test_an_embedding_model_that_cannot_be_says_why(tmp_path: Path, name: str, s
         resolve_embedding_model(with_embedding(tmp_path, model=name))
 
 
-def test_no_embedding_model_is_none(tmp_path: Path) -> None:
-    assert resolve_embedding_model(with_embedding(tmp_path)) is None
+def test_without_an_embedding_model_there_is_none_beside(tmp_path: Path) -> None:
+    assert models_beside(with_embedding(tmp_path)) == []

@@ -301,7 +301,7 @@ def test_a_stopped_reply_is_shown_as_it_was_stored(
 ) -> None:
     # Nothing runs behind the reply, so that an idle model is one that has stopped.
     environment = {
-        "HEARTH_MEMORY__ANSWER_TOKENS": "128",
+        "HEARTH_MEMORY__ANSWER_TOKENS": "1024",
         "HEARTH_MEMORY__FACTS": "no",
         "HEARTH_MEMORY__TASKS": "no",
     }

@@ -94,7 +94,7 @@ def test_the_same_tokens_are_chosen_as_from_the_whole_vocabulary(
         tokens = [5, 6, 7]
         _, rows = engine.decode([Span(0, 0, tokens, 1)])
         while len(tokens) < 120:
-            tokens.append(sampler.sample(rows[0]))
+            tokens.append(sampler.sample(rows[0], 999))
             _, rows = engine.decode([Span(0, len(tokens) - 1, tokens[-1:], 1)])
         sampler.close()
         return tokens

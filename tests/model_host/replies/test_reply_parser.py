@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.protocol import TokenLogprob
+from model_host.replies.argument_values import MalformedCallError
 from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply import Reply, Text
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
 from model_host.replies.tool_forms import THOUGHTS, ToolForm, find_form
-from model_host.replies.tool_readers import MalformedCallError
 
 GEMMA = ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>')
 HERMES = ToolForm("json", "<tool_call>", "</tool_call>", key="arguments")
 LLAMA = ToolForm("json", key="parameters")
-TOOLS = frozenset({"get", "set"})
+TOOLS: dict[str, Any] = {"get": {}, "set": {}}
 MARKERS = [*GEMMA.markers, *HERMES.markers, *THOUGHTS[0]]
 
 

@@ -33,7 +33,7 @@ HI = [{"role": "user", "content": "hi"}]
 WARM = {"temperature": 1.0, "seed": 3}
 
 
-@pytest.fixture(scope="module", params=["hermes", "gemma"])
+@pytest.fixture(scope="module", params=["hermes", "gemma", "tagged"])
 def host(tool_models: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[HostProcess]:
     process = HostProcess(tool_models[request.param])
     assert process.ready is not None
@@ -101,8 +101,7 @@ def test_the_named_tool_is_called_once(host: HostProcess) -> None:
 
 def test_several_calls_come_with_indices(host: HostProcess) -> None:
     """Random weights sometimes continue after a call: with some of these seeds a reply has two."""
-    most = 0
-    for seed in range(12):
+    for seed in range(40):
         name = f"parallel{seed}"
         host.generate(
             name,
@@ -113,8 +112,9 @@ def test_several_calls_come_with_indices(host: HostProcess) -> None:
             sampling={"temperature": 2.0, "seed": seed},
         )
         host.end(name)
-        most = max(most, len({e["index"] for e in host.events[name] if e["event"] == "tool_delta"}))
-    assert most >= 2
+        if len({e["index"] for e in host.events[name] if e["event"] == "tool_delta"}) > 1:
+            return
+    pytest.fail("no reply has two calls")
 
 
 def test_a_call_that_the_model_opens_by_itself_obeys_too(
@@ -272,7 +272,7 @@ def conversation(evil: str) -> dict[str, Any]:
 
 def test_no_text_becomes_a_control_token(host: HostProcess, tool_models: dict[str, Path]) -> None:
     assert host.ready is not None
-    chat = "gemma" if "gemma" in str(host.process.args) else "hermes"
+    chat = next(chat for chat in tool_models if f"{chat}.gguf" in str(host.process.args))
     control = control_tokens(tool_models[chat])
     assert len(control) >= 4
 
@@ -304,7 +304,10 @@ def test_the_prompt_has_what_was_sent(host: HostProcess) -> None:
     prompt = host.end("odd-text")["text"]
     escaped = json.dumps(odd, ensure_ascii=False)[1:-1]
     assert prompt.count(f"c {odd} d") == 1
-    if "<tool_call>" in prompt:
+    if "tagged.gguf" in str(host.process.args):
+        assert f'{{"name": "tool", "description": "does {escaped}"' in prompt
+        assert f'["{escaped}", {{"{escaped}": "{escaped}", "n": null}}]' in prompt
+    elif "<tool_call>" in prompt:
         assert f'"description": "does {escaped}"' in prompt
         assert (
             f'"p{escaped}": "{escaped}", "list": ["{escaped}", {{"{escaped}": "{escaped}", "n": null}}]'

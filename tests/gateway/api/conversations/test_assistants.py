@@ -60,7 +60,9 @@ async def talked(client: Client, settings: Settings, words: str, **fields: Any) 
     name = await start(client, **fields)
     await say(client, name, f"Listen, {words} and the lute, the inn, the road and the river. " * 3)
     hours_pass(settings)
-    assert (await client.post(f"/v1/conversations/{name}/compact")).json()["summaries"] == 1
+    assert (await client.post(f"/v1/conversations/{name}/compact")).status_code == 200
+    # Made by this or, a moment before, in the background.
+    assert len((await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]) == 1
     return name
 
 
@@ -238,9 +240,11 @@ async def test_erasing_a_conversation_takes_its_part_of_the_reflection_along(
     await say(client, now, "What do you know?")
     assert len(await reflections(client, "Wendy")) == 2
     assert (await client.delete(f"/v1/conversations/{first}")).status_code == 200
-    assert await reflections(client, "Wendy") == [], "both versions contained it"
-    elsewhere = (await blocks(client, now))["elsewhere"]
-    assert all(f"Rex{number}" in elsewhere for number in (2, 3, 4, 5)), "the others are reflected again"
+    assert "Xylophon1" not in str(await reflections(client, "Wendy")), "both versions contained it"
+    prompt = str(
+        await blocks(client, now)
+    )  # the others' summaries, or a reflection made again in the meantime
+    assert all(f"Rex{number}" in prompt for number in (2, 3, 4, 5))
     files = [path for path in remembering.data_dir.iterdir() if path.name.startswith("hearth.db")]
     assert not any(b"Xylophon1" in path.read_bytes() for path in files)
 

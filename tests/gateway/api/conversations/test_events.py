@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +18,8 @@ import pytest
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall, HostHealth
 from gateway.inference.speed import Speed
+from gateway.memory.compose import HEADINGS
+from gateway.memory.summaries.extract import EXTRACT_VERSION
 from gateway.store.db import Database
 from gateway.store.keys import create_key, revoke_key
 from gateway.store.memory.conversations import any_conversation
@@ -258,7 +261,9 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
             await until(news, "compacted")
         summaries = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
         live_ones = [each for each in summaries if each["superseded_by"] is None]
-        assert {(each["prompt_name"], each["prompt_version"]) for each in live_ones} == {("extract", 1)}
+        assert {(each["prompt_name"], each["prompt_version"]) for each in live_ones} == {
+            ("extract", EXTRACT_VERSION)
+        }
         assert "needs water" in live_ones[0]["text"]
     good = f"Trees that need water: {' '.join(str(number + 10) for number in range(30))}."
     async with (
@@ -273,6 +278,48 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
         good = ""
         rolled = await client.post(f"/v1/conversations/{name}/rollover")
         assert rolled.status_code == 201, rolled.text
+
+
+async def test_a_rejected_summary_is_not_tried_again_in_the_same_run(
+    settings: Settings, inference: Patient
+) -> None:
+    inference.script = lambda call: [""] if summarizing(call) else ["So be it."]
+    inference.may_go_on.set()
+    small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
+    async with (
+        live(small, inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client)
+        async with listening(client, name) as news:
+            for number in range(12):  # messages without a reply stop no compaction
+                text = f"Tree {number + 10} needs water and some care again. " * 4
+                await client.post(f"/v1/conversations/{name}/messages", json={"text": text, "reply": False})
+            await until(news, "compacted")
+            await say(client, name, "And then?")
+            await until(news, "compacted")
+            asked = Counter(text_of(call) for call in inference.calls if summarizing(call))
+            assert max(asked.values()) == 1  # the second attempt asks for fewer words
+
+
+async def test_a_model_that_repeats_what_it_reads_repeats_no_heading(
+    settings: Settings, inference: Patient
+) -> None:
+    inference.script = lambda call: ["Trees need water."] if summarizing(call) else ["So be it."]
+    inference.may_go_on.set()
+    async with (
+        live(changed(settings, "memory", window_messages=6, window_summarized=4), inference) as server,
+        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        name = await start(client, policy="window")
+        async with listening(client, name) as news:
+            for number in range(10):
+                await say(client, name, f"The tree in the yard needs water again, number {number} of ours.")
+                if number % 3 == 2:
+                    await until(news, "compacted")
+        read = [text_of(call) for call in inference.calls if text_of(call).startswith("Summarize the conv")]
+        assert any("Trees need water." in text for text in read), "the rolling summary goes on"
+        assert not [text for text in read for heading in HEADINGS.values() if heading in text]
 
 
 @pytest.mark.parametrize("first", ["revoked", "made"])

@@ -205,6 +205,7 @@ async def test_summaries_of_a_month_are_in_the_prompt_when_it_is_mentioned(
     ) as client:
         name = await start(client)
         with closing(apsw.Connection(str(settings.data_dir / "hearth.db"))) as database:
+            database.set_busy_timeout(5000)
             for day in ("2024-03-01", "2024-03-09", "2024-05-02", "2024-07-02"):
                 for _ in range(5):
                     await say(client, name, LINE.format(n=day[5:7]), reply=False)

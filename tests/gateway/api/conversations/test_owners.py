@@ -66,6 +66,9 @@ class Owners:
         await self.make("/v1/facts", key="pet", text=f"Has a {SECRET}.")
         ended = await self.make("/v1/facts", key="food", text=f"Eats a {SECRET}.")
         assert (await self.ask("ann", "DELETE", f"/v1/facts/{ended}")).status_code == 200
+        said = {"model": "default", "input": SECRET}
+        reply = await self.ask("ann", "POST", "/v1/responses", json=said)
+        self.ids["/v1/responses"] = [reply.json()["id"]]
         objective = await self.make("/v1/tasks", title=SECRET, level="objective", day="2026-11-20")
         task = await self.make("/v1/tasks", title=SECRET, parent=objective, day="2026-11-20")
         await self.make("/v1/tasks", title=SECRET, level="checklist", parent=task)
@@ -172,6 +175,10 @@ async def test_ids_in_bodies_are_checked_too(owners: Owners) -> None:
             reply = await owners.ask("bob", "POST", "/v1/tasks", json=body)
             assert reply.status_code in (400, 404), reply.text
             assert SECRET not in reply.text
+    for name in (*owners.ids["/v1/responses"], "resp_none"):
+        body = {"model": "default", "input": "x", "previous_response_id": name}
+        reply = await owners.ask("bob", "POST", "/v1/responses", json=body)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (400, "previous_response_not_found")
     assert await owners.everything() == before
 
 
@@ -183,12 +190,16 @@ async def test_equal_ids_are_different_things(owners: Owners, inference: Scripte
     assert task in owners.ids["/v1/tasks"]
     assert (await owners.ask("bob", "PATCH", f"/v1/tasks/{task}", json={"state": "done"})).status_code == 200
     assert (await owners.ask("bob", "DELETE", f"/v1/tasks/{task}")).status_code == 200
+    said = {"model": "default", "input": "Bob's"}
+    response = (await owners.ask("bob", "POST", "/v1/responses", json=said)).json()["id"]
+    assert response in owners.ids["/v1/responses"]
+    assert (await owners.ask("bob", "DELETE", f"/v1/responses/{response}")).status_code == 200
     talk = (await owners.ask("bob", "POST", "/v1/conversations", json={})).json()["id"]
-    said = await owners.ask(
+    answer = await owners.ask(
         "bob", "POST", f"/v1/conversations/{talk}/messages", json={"text": "Hi", "id": "m-1"}
     )
-    assert said.status_code == 200
-    assert json.dumps(said.json()).count(SECRET) == 0
+    assert answer.status_code == 200
+    assert json.dumps(answer.json()).count(SECRET) == 0
     assert await owners.everything() == before
 
 

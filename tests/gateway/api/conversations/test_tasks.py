@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
-from gateway.memory.learning.changes import Change, accept, mentions
+from gateway.memory.learning.asked import Change
+from gateway.memory.learning.changes import accept, mentions
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference

@@ -30,7 +30,7 @@ async def post(client: Client, path: str = CHAT, **fields: Any) -> Any:
         (CHAT, {"messages": [{**HI[0], "name": "al"}, {**HI[0], "name": "bo"}]}, "messages[].name"),
         (CHAT, {"messages": HI, "service_tier": "auto", "metadata": None}, None),
         ("/v1/completions", {"prompt": "Hi", "cache_prompt": False, "id_slot": 3}, "cache_prompt, id_slot"),
-        ("/v1/responses", {"input": "Hi", "reasoning": {"effort": "low"}, "store": True}, "reasoning, store"),
+        ("/v1/responses", {"input": "Hi", "reasoning": {"effort": "low"}, "store": True}, "reasoning"),
         ("/v1/responses", {"input": "Hi", "text": {"verbosity": "low"}}, "text.verbosity"),
         ("/v1/responses", {"input": "Hi", "truncation": "auto"}, "truncation"),
         (

@@ -212,6 +212,7 @@ RESULT = {"type": "function_call_output", "call_id": "c", "output": "x"}
     ("fields", "param"),
     [
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"previous_response_id": ""}, "previous_response_id"),
         ({"background": True}, "background"),
         ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
         ({"conversation": "c"}, "conversation"),

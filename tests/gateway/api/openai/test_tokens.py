@@ -17,6 +17,11 @@ async def test_there_and_back(client: Client) -> None:
     assert back.json() == {"content": "hé"}
 
 
+async def test_special_tokens_around_a_text(client: Client) -> None:
+    reply = await client.post("/tokenize", json={"content": "h", "add_special": True})
+    assert reply.json() == {"tokens": [60, 104]}
+
+
 async def test_pieces_that_are_no_characters_are_bytes(client: Client) -> None:
     body = {"content": "hé", "with_pieces": True, "add_special": False, "parse_special": None}
     reply = await client.post("/tokenize", json=body)
@@ -33,7 +38,7 @@ async def test_pieces_that_are_no_characters_are_bytes(client: Client) -> None:
         ("/tokenize", {}, "content"),
         ("/tokenize", {"content": "a", "text": "b"}, "content"),
         ("/tokenize", {"content": 5}, "content"),
-        ("/tokenize", {"content": "a", "add_special": True}, "add_special"),
+        ("/tokenize", {"content": "a", "add_special": 1}, "add_special"),
         ("/tokenize", {"content": "a", "parse_special": True}, "parse_special"),
         ("/tokenize", {"content": "a", "model": "x"}, "model"),
         ("/detokenize", {}, "tokens"),

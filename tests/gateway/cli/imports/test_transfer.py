@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -131,30 +130,6 @@ def test_export_and_import_lose_nothing(source: Path, tmp_path: Path) -> None:
     again = run(target, "import", str(file))
     assert again.exit_code == 0 and "0 added" in again.output
     assert content(target) == content(source)
-
-
-def test_an_export_of_version_1_keeps_its_persona_and_its_reflection(source: Path, tmp_path: Path) -> None:
-    file, target = tmp_path / "all.jsonl", tmp_path / "two"
-    assert run(source, "export", str(file), "--owner", "ann").exit_code == 0
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    lines[0]["version"] = 1
-    lines = [line for line in lines if line["type"] != "assistant"]
-    one = next(line for line in lines if line["type"] == "conversation")
-    for name in ("assistant", "time_zone"):
-        one["conversation"].pop(name)
-    one.pop("reflected")
-    one["conversation"]["persona"] = "A bard."
-    one["summaries"][-1]["level"] = "reflection"
-    file.write_text("\n".join(map(json.dumps, lines)))
-    done = run(target, "import", str(file))
-    assert done.exit_code == 0, done.output
-    with closing(apsw.Connection(str(target / "hearth.db"))) as connection:
-        found = connection.execute(
-            "SELECT name, biography FROM assistants JOIN conversations ON assistant = assistants.id"
-        ).fetchall()
-        levels = connection.execute("SELECT level FROM summaries WHERE conversation = 'c1'").fetchall()
-    assert found == [("", "A bard.")]
-    assert ("conversation",) in levels and ("reflection",) not in levels
 
 
 def test_a_name_that_is_taken_is_told(source: Path, tmp_path: Path) -> None:

@@ -1,0 +1,210 @@
+"""Tasks and their changes that users state plainly, found by code with any model. Pure, for English and Vietnamese."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from gateway.base.stems import stem
+from gateway.memory.learning.entailment import content
+from gateway.memory.learning.plain import plain_clauses
+from gateway.memory.learning.statements import NEGATION, stems
+from gateway.memory.learning.wordings import SUBJECT_VI
+from gateway.store.memory.tasks import Task
+
+_MOST_WORDS = 20
+_LEADING = (
+    r"\W*(?:(?:hi|hey|hello|ok|okay|so|well|and|also|oh|btw|great|cool|thanks|please|pls|plz|actually|(?:can|could|"
+    r"would|will) (?:you|u)(?: please)?|you can|(?:note|remember) that|mai|ngày mai|tối nay|chiều nay|"
+    r"lát nữa|à|ừ|dạ|vâng|ê|này|nhớ|hãy|bạn|làm ơn|giúp)\W+)*"
+)
+_DATED = (
+    r"\b(?:(?:by|on|before|until|till|this|next)(?: (?:the|end of))*(?: (?:mon|tues|wednes|thurs|fri|satur|sun)day| "
+    r"week| weekend| month| noon| tonight| tomorrow| eod| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*| \d)|"
+    r"tomorrow|tonight|today|trước|ngày mai|chiều nay|tối nay|hôm nay|tuần (?:này|sau)|thứ \w+|chủ nhật)\b"
+)
+_ADDED = tuple(
+    re.compile(_LEADING + pattern, re.I)
+    for pattern in (
+        r"remind me (?:to|2|about) (?P<what>.+)",
+        r"don['’]?t let me forget (?:to |about )?(?P<what>.+)",
+        r"(?:i|we) (?:must(?:n['’]?t| not)|can(?:['’]?t|not)) forget to (?P<what>.+)",
+        r"(?:add|put) (?P<what>.+?) (?:to|on|onto|in) (?:my|the|our) (?:(?:to-?do|task|shopping)s? ?)?(?:list|tasks)",
+        r"add(?: (?:an?|this|another))?(?: new)? (?:task|todo|to-do|item|reminder)(?: to (?:my|the) (?:to-?do )?list)?"
+        r"(?::| to|,)? (?P<what>.+)",
+        r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list:? (?P<what>.+)",
+        r"(?:new )?(?:todo|to-do|to do|task)(?: for (?:me|today|tomorrow))?\s*[:\-–]\s*(?P<what>.+)",
+        rf"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must|should) "
+        rf"(?P<what>.*{_DATED}.*)",
+        rf"nhắc {SUBJECT_VI} (?:(?:là|phải|nhớ|việc) )*(?P<what>(?!lại|đến|tới).+)",
+        rf"đừng để {SUBJECT_VI} quên (?P<what>.+)",
+        r"(?:thêm việc|việc cần làm|thêm vào danh sách)\s*:?\s*(?P<what>.+)",
+        rf"{SUBJECT_VI} (?:phải|cần) (?P<what>.*{_DATED}.*)",
+    )
+)
+_DUTY = re.compile(
+    _LEADING
+    + r"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must) (?P<what>.+)",
+    re.I,
+)
+_LISTS = re.compile(
+    _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b", re.I
+)
+_NO_TASK = re.compile(
+    r"^(?:me|you|it|that|this|them|him|her|what|who|how|why|when|where|which|if|know|say|admit|think|"
+    r"sleep|gì|ai|sao|nó|\W*)(?:$|\s)|\b(?:you|your)\b",
+    re.I,
+)
+_TRAILING = re.compile(
+    r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|today|hôm nay|"
+    r"will you|would you|can you|for me|again|too|nhé|nhe|nha|ạ|á|đó|nè|"
+    r"với|giùm|giúp|dùm|đi))+\W*$|[\s.,!;?…]+$",
+    re.I,
+)
+# The change may be to come, or depends on something.
+_NOT_YET = re.compile(
+    r"\b(?:when|once|until|till|before|after|as soon as|will|shall|should|must|need|needs|want|going to|almost|nearly|"
+    r"half|soon|next|tomorrow|later|you|he|she|they|khi|sẽ|sắp|gần|chưa|phải|cần|muốn|định|mai|hãy|nhắc|bạn)\b",
+    re.I,
+)
+# Not yet either, if somebody cancels it.
+_FOR_NOW = re.compile(r"\b(?:yet|today|now|tomorrow|tonight|until|this)\b", re.I)
+_GENERIC = ("done", "did", "finished", "completed", "complete", "sorted", "handled", "over", "xong")
+# The first one of a title's verbs that a past form stands for.
+_PAST = {
+    "bought": "buy", "paid": "pay", "sent": "send", "wrote": "write", "written": "write", "made": "make",
+    "took": "take", "taken": "take", "brought": "bring", "got": "get", "sold": "sell", "met": "meet",
+    "gave": "give", "told": "tell", "found": "find", "built": "build", "fed": "feed", "rang": "ring", "ran": "run",
+}  # fmt: skip
+_OBJECT = r"(?: with| off)? (?!from |to |at |in |on |for |about |after |before )(?P<what>.+)"
+_WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...]] = {
+    "cancelled": (
+        r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|(?:i|we) (?:don['’]?t|do not|"
+        r"no longer) (?:need|have|want) to|(?:i|we)(?:['’]?ve| have)? (?:cancell?ed|dropped))(?: about)? (?P<what>.+)",
+        rf"(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: việc)? (?P<what>.+)",
+    ),
+    "waiting": (r"(?:(?:i['’]?m|i am|we['’]?re) )?(?:still )?waiting (?:for|on) (?P<what>.+)",),
+    "doing": (
+        r"(?:i['’]?m|i am|we['’]?re)(?: now| currently| already| just)? (?:working on|doing|busy with) (?P<what>.+)",
+        r"(?:(?:i|we)(?:['’]?ve| have)? )?(?:just )?(?:started|begun|began)(?: with| on)? (?P<what>.+)",
+        rf"{SUBJECT_VI} (?:đang|bắt đầu)(?: làm)? (?P<what>.+)",
+    ),
+    "done": (
+        rf"(?:(?:i|we)(?:['’]?ve| have|['’]?m| am)? ?)?(?:(?:just|already|finally) )*(?P<verb>\w+){_OBJECT}",
+        rf"(?P<verb>done|finished){_OBJECT}",
+        r"(?:mark|tick off|check off) (?P<what>.+?)(?: as (?P<verb>done)| off)?",
+        r"(?P<what>.+?)(?: is| are|['’]s|['’]re| was| has been| have been|:)?(?: now| already| finally| all)* "
+        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?: .*)?",
+        r"(?P<what>.+?) (?P<verb>xong)(?: rồi| xuôi)?",
+        r"(?P<what>.+) rồi",
+    ),
+}
+_STATES = [
+    (state, [re.compile(_LEADING + pattern, re.I) for pattern in patterns])
+    for state, patterns in _WORDINGS.items()
+]
+_THINGS = content("task tasks todo reminder thing item one list việc")
+
+
+class Change(Struct, frozen=True):
+    """A task to add, or a known one's new state; ``prompts/tasks.md`` constrains a model's proposals to this shape."""
+
+    op: Literal["add", "add_item", "doing", "waiting", "done", "cancelled"]
+    id: str
+    title: str
+    quote: str
+
+
+def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
+    """The changes that a user's message states, to new tasks and to ``tasks``."""
+    found: list[Change] = []
+    duty = ""  # "I have to renew my passport. Put it on the list."
+    for clause in plain_clauses(text, tasks=True):
+        match = _DUTY.fullmatch(_TRAILING.sub("", clause.text))
+        title = _added(clause.text) or (duty if _LISTS.match(clause.text) else "")
+        duty = _title(match["what"]) if match else ""
+        if title:
+            found.append(Change("add", "", title, clause.text))
+            continue
+        change = None if clause.polite else _changed(clause.text, tasks)
+        if change is not None:
+            found.append(change)
+    return found
+
+
+def is_task(title: str) -> bool:
+    """Whether a title names something to do."""
+    return bool(content(title)) and not _NO_TASK.search(title)
+
+
+def is_asked(quote: str, texts: Sequence[str]) -> bool:
+    """Whether code has added the task of a model's quote from one of the users' texts."""
+    wanted = " ".join(quote.split()).casefold()
+    asked = (each.quote.casefold() for text in texts for each in stated_changes(text, []))
+    return any(wanted in each or each in wanted for each in asked)
+
+
+def _added(said: str) -> str:
+    for pattern in _ADDED:
+        match = pattern.fullmatch(_TRAILING.sub("", said))
+        if match:
+            title = _title(match["what"])
+            if title:
+                return title
+    return ""
+
+
+def _title(what: str) -> str:
+    what = _TRAILING.sub("", what.partition(": ")[0])
+    return what[:1].upper() + what[1:] if is_task(what) and len(what.split()) <= _MOST_WORDS else ""
+
+
+def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
+    plain = _TRAILING.sub("", said)
+    for state, patterns in _STATES:
+        for pattern in patterns:
+            match = pattern.fullmatch(plain)
+            if match is None or not content(match["what"]):
+                continue
+            refused = _FOR_NOW if state == "cancelled" else _NOT_YET
+            if refused.search(plain) or (state != "cancelled" and NEGATION.search(plain)):
+                return None
+            task = _named(plain, match["what"], tasks)
+            if task is None:
+                continue
+            if state == "cancelled" and len(content(match["what"]) - content(task.title) - _THINGS) > 1:
+                continue
+            if state == "done" and not _fits(match.groupdict().get("verb"), task.title, plain):
+                continue
+            return Change(state, task.id, task.title, said) if task.state != state else None
+    return None
+
+
+def _fits(verb: str | None, title: str, said: str) -> bool:
+    """Whether a past form says that the title's verb has been done; without one, the clause must have that verb."""
+    words = list(stems(title))
+    if verb is None:
+        return words[0] in stems(said)
+    verb = verb.lower()
+    past = verb in _PAST or verb.endswith("ed")
+    return verb in _GENERIC or (past and stem(_PAST.get(verb, verb)) in words)
+
+
+def _named(said: str, what: str, tasks: Sequence[Task]) -> Task | None:
+    """The unfinished task that a clause names best: by its id, most of its words, one of two, or only by its words."""
+    spoken, told = frozenset(stems(said)), content(what) - _THINGS
+    best: list[tuple[float, Task]] = []
+    for task in tasks:
+        if task.state in ("done", "cancelled"):
+            continue
+        if task.id.casefold() in said.casefold():
+            return task
+        words = content(task.title)
+        shared = len(words & spoken)
+        if shared and (shared * 2 > len(words) or len(words) == 2 or (told and told <= words)):
+            best.append((shared / len(words), task))
+    best.sort(key=lambda each: -each[0])
+    return None if not best or (len(best) > 1 and best[0][0] == best[1][0]) else best[0][1]

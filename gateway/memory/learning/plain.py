@@ -1,0 +1,138 @@
+"""Clauses in which a message states something plainly. Pure, for English and Vietnamese.
+
+Code takes facts and tasks from them without a model, so they are judged more strictly than a model's quotes: text that
+somebody works on, role play, verse and whatever follows a colon state nothing. When in doubt, there is no clause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+from gateway.memory.learning.statements import (
+    CLAUSE,
+    CODE,
+    HYPOTHETICAL,
+    PASSAGE,
+    REPORTED,
+    SENTENCE,
+    UPPER,
+    WRITER,
+)
+
+_EDGES = " ,;:–—.!?…"
+# A longer message was pasted, and is about something else.
+_MOST_CHARACTERS = 4_000
+# Longer clauses and sentences state nothing plainly.
+_MOST_CLAUSE = 240
+_MOST_CLAUSES = 30
+# Text that somebody works on or plays with. A letter may be a task, but facts in it are not the writer's.
+_OTHERS_TEXT = re.compile(
+    r"\b(?:translat(?:e|ed|es|ing|ions?)|proofread\w*|rephrase|paraphrase|rewrite|role-?play\w*|pretend\w*|imagine|"
+    r"suppose|act as|let['’]?s (?:say|play|pretend)|just kidding|jk|"
+    r"(?:correct|fix|check|edit) (?:my|this|the|these) (?:grammar|spelling|sentences?|text|english|email)|"
+    r"dịch|viết lại|sửa (?:câu|lỗi chính tả)|đóng vai|tưởng tượng|giả sử|giả vờ|đùa)\b|"
+    rf"\byou(?:['’]re| are| play) (?:an? |the )?(?-i:[{UPPER}])|"
+    r"(?<![\w*])\*(?!\*)[^*\n]+\s[^*\n]+\*(?![\w*])",
+    re.I,
+)
+_FICTION = re.compile(
+    r"\b(?:grammar|lyrics|songs?|poem|verse|chorus|character|story|novel|letter|essay|"
+    r"dialogue|monologue|scene|scenario|persona|fictional|avatar|example|e\.g|"
+    r"bài hát|lời bài|câu chuyện|truyện|ví dụ|đoạn văn|bài văn)\b",
+    re.I,
+)
+# Tasks name several things, and stand behind a colon.
+_TASK_CUT = re.compile(
+    r"[;–—]\s|,\s(?!(?:[\w-]+ ){0,2}[\w-]+(?:,| and\b| và\b))|\s(?:but|while|because|so|nhưng|vì|nên)\s|"
+    r"\s(?:and|và)\s(?=(?:i|we|my|then|mình|tôi|\w+ed|sent|paid|bought|made)\b)",
+    re.I,
+)
+_QUOTED = re.compile(r"(?<!\w)['‘][^'’\n]+\s[^\n]*?['’](?!\w)")
+_OPENING = re.compile(r"^(\W*(?:hi|hello|hey|hallo|xin chào|chào)(?: \w+)?)\s*[.!]+\s+", re.I)
+_TITLE = re.compile(r"\b(add|put) ['‘\"“]([^'’\"”\n]+)['’\"”]", re.I)
+# "Which one" begins the question behind a statement.
+_ASKS = re.compile(
+    r"^\W*(?:(?:so|and|but|then|vậy|thì)\s+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
+    r"should|would|will|any|có|nên|làm sao|tại sao|sao|bạn|gợi ý|nấu|ăn)\b",
+    re.I,
+)
+_ASKS_ANYWHERE = re.compile(
+    r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|(?:ở|đi) đâu|là ai|nhỉ|hả|hở|"
+    r"(?:phải|đúng) (?:không|ko|hông))\b|\s(?:à|không|ko|hông|right|no)\W*$",
+    re.I,
+)
+_REQUESTS = re.compile(
+    r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) (?:you|u)\b", re.I
+)
+_JOKE = re.compile(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rofl|hehe|hihi)\b", re.I)
+_INTRODUCING = re.compile(
+    r"^\W*(?:(?:hi|ok|so|well|sorry)\W+)*(?:fyi|ps|note|typo|correction|update|info|"
+    r"intro|context|btw|for context|quick intro)\W*$",
+    re.I,
+)
+
+
+class PlainClause(Struct, frozen=True):
+    """``polite`` is set in a request that is put as a question; ``follows`` when it goes on with its sentence."""
+
+    text: str
+    polite: bool
+    follows: bool
+
+
+def plain_clauses(text: str, *, tasks: bool = False) -> Iterator[PlainClause]:
+    """The clauses of a user's message that state something, with ``tasks`` those that may ask for it, in order."""
+    if len(text) > _MOST_CHARACTERS or _OTHERS_TEXT.search(text) or (not tasks and _FICTION.search(text)):
+        return
+    text = _TITLE.sub(r"\1 \2", text) if tasks else text
+    shown = _QUOTED.sub(" … ", PASSAGE.sub(" … ", CODE.sub("\n", text)))
+    if _is_verse(shown):
+        return
+    for found in SENTENCE.findall(_OPENING.sub(r"\1, ", shown)):
+        sentence = " ".join(found.split())
+        if not sentence:
+            continue
+        yield from _clauses(sentence, _TASK_CUT if tasks else CLAUSE)
+        if sentence.endswith(":") and not _introduces(sentence):
+            return
+
+
+def is_plain(clause: str, text: str) -> bool:
+    """Whether a clause of the text is among its plain ones."""
+    wanted = clause.strip(_EDGES)
+    return any(wanted in each.text or each.text in wanted for each in plain_clauses(text))
+
+
+def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
+    asks, polite = sentence.rstrip("\"'”)").endswith("?"), bool(_REQUESTS.search(sentence))
+    cuts = [0, *(match.start() for match in cut.finditer(sentence)), len(sentence)]
+    clauses = [sentence[begin:end] for begin, end in pairwise(cuts)]
+    if asks and not polite:
+        first = next((at for at, clause in enumerate(clauses) if at and _ASKS.search(clause)), 0)
+        clauses = clauses[:first]
+    if len(clauses) > _MOST_CLAUSES or REPORTED.search("".join(clauses)):
+        return
+    for at, clause in enumerate(clauses):
+        before = "".join(clauses[:at])
+        judged = _REQUESTS.sub(" ", clause) if polite else clause
+        introduced = clause.lstrip().startswith(":") and not _introduces(before)
+        if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
+            return
+        said = clause.strip(_EDGES)
+        if 0 < len(said) <= _MOST_CLAUSE and not _ASKS_ANYWHERE.search(clause):
+            yield PlainClause(said, polite, at > 0)
+
+
+def _introduces(head: str) -> bool:
+    """Whether what follows the colon behind ``head`` is the writer's own."""
+    own = WRITER.search(head) and not REPORTED.search(head)
+    return bool(own or _INTRODUCING.search(head))
+
+
+def _is_verse(text: str) -> bool:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return len(lines) > 2 and all(len(line) < 70 and line[-1] not in ".!?;" for line in lines)

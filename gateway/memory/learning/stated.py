@@ -1,0 +1,219 @@
+"""Facts that users state plainly about themselves, found by code with any model. Pure.
+
+The clause is the evidence (:mod:`gateway.memory.learning.wordings`), and in the third person it is the fact's text.
+Keys with a value ("allergy: peanuts") hold several facts, others the last one that was said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from gateway.memory.learning.plain import PlainClause, plain_clauses
+from gateway.memory.learning.statements import UPPER
+from gateway.memory.learning.wordings import SUBJECT_VI, UNCLEAR, WORDINGS
+
+_MOST_WORDS = 24
+_MOST_SLUG = 40
+_MOST_KEY = 60
+_LEADING = re.compile(
+    r"^(?:\W|(?:hi|hello|hey|there|ok|okay|so|well|btw|fyi|ps|also|actually|oh|ah|yes|no|nah|yeah|yep|right|and|but|because|since|sorry|"
+    r"i mean|by the way|for context|just so you know|note that|remember that|honestly|tbh|as you know|thanks|great|"
+    r"cool|hm+|um+|anyway|in fact|à|ừ|ờ|dạ|vâng|ê|ơ|chào|này|thật ra|thực ra|nhân tiện|mà|và|thì|còn|hiện tại|hiện|"
+    r"bây giờ|giờ|năm nay)\b)*",
+    re.I,
+)
+_TRAILING = re.compile(
+    r"(?:[\s,]+(?:please|pls|plz|thanks|thx|lol|haha+|btw|tho|though|too|as well|by the way|fyi|ok|okay|rn|now|"
+    r"right now|in case .*|of course|nhé|nhe|nha|ạ|á|đó|nè|nhen|thôi|được rồi|rồi|đấy|cơ|ha))+\W*$|[\s.,!;…)(]+$",
+    re.I,
+)
+# Who the next clause is about if it has no subject: "I live in Huế and work as a nurse".
+_OTHER = r"(?! (?:gái|trai|chó|mèo))"
+_SUBJECT = re.compile(rf"^(?:i(?:['’]?m|['’]?ve)?\b|my name\b|(?P<vi>{SUBJECT_VI})\b{_OTHER})", re.I)
+_DENIALS = (
+    re.compile(
+        r"^(i['’]?m|i am|we['’]?re|we are) (?:no longer|not)\b|^(my name)(?: is not| isn['’]?t)\b", re.I
+    ),
+    re.compile(r"^(i|we) (?:no longer|don['’]?t|do not)\b", re.I),
+    re.compile(rf"^({SUBJECT_VI}) (?:không còn|không|ko|hết)\b", re.I),
+)
+_ANY_MORE = re.compile(r"\s+(?:any ?more|any longer|after all|at all|nữa)\W*$", re.I)
+_GREETING = re.compile(r"^\W*(?:hi|hello|hey|hallo)\b", re.I)
+# "I'm Nora, I teach", but not "I'm German, I live in Bonn".
+_INTRODUCED = re.compile(
+    rf"(?:i['’]m|i am|im) (?-i:[{UPPER}][^\W\d_A-Z]+)(?<!an)(?<!ese)(?<!ish)(?<!ch)(?<!sh)(?<!ss)(?<!i)(?<!eek)",
+    re.I,
+)
+_GOES_ON = re.compile(r"(?:and )?(?:i\b|from |an? )", re.I)
+# What follows in a list: "… and shellfish".
+_ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
+_LISTED = ("allergy", "diet", "preference", "speaks")
+_HEAD = re.compile(
+    r"\s+(?:over|to|than|rather|more|better|most|best|very|a lot|in|on|at|with|for|when|because|since|every|especially|"
+    r"hơn|nhất|lắm|quá|từ|ở)\b.*$|\s+(?:any ?more|any longer|nữa)$",
+    re.I,
+)
+# The writer in a text, for which a name is put at last: in English, and in Vietnamese.
+_EN, _VI = "\ue000", "\ue001"
+_THIRD = (
+    (re.compile(r"^(?:i['’]?m|i am|we['’]?re|we are)\b", re.I), f"{_EN} is"),
+    (re.compile(r"^(?:i['’]?ve been)\b", re.I), f"{_EN} has been"),
+    (re.compile(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b", re.I), f"{_EN} has"),
+    (re.compile(r"^(?:i|we)(?:['’]?ve)?(?=\s)", re.I), _EN),
+    (re.compile(r"^(?:my|our)\b", re.I), f"{_EN}'s"),
+    (re.compile(r"\b(?:my|our)\b", re.I), "their"),
+    (re.compile(r"\bme\b", re.I), _EN),
+    (re.compile(r"\b(?:don['’]?t|do not)\b", re.I), "does not"),
+    (re.compile(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), rf"\1{_VI}"),
+    (re.compile(r"\b(?:mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), _VI),
+)
+_INFLECTED = re.compile(
+    rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|"
+    r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|"
+    r"dislike|despise|detest|loathe|eat|drink|come|have)\b",
+    re.I,
+)
+
+
+class StatedFact(Struct, frozen=True):
+    """The fact of a ``quote``; ``denied``, it ends the known fact of the key that has ``value``."""
+
+    key: str
+    text: str
+    value: str
+    quote: str
+    denied: bool = False
+
+
+def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
+    """What a user's message states about its writer; with several speakers, facts name theirs."""
+    found: list[StatedFact] = []
+    greeted = False
+    subject, last = "", None  # of the sentence, and its last fact of a kind that may go on as a list
+    clauses = list(plain_clauses(text))
+    for at, clause in enumerate(clauses):
+        said = _LEADING.sub("", _TRAILING.sub("", clause.text))
+        if not clause.follows:
+            subject, last = "", None
+        fact = None if clause.polite else _read(said, clause.text)
+        greets = bool(_GREETING.match(clause.text))
+        if fact is None and (greets or (greeted and clause.follows)):
+            fact = _match(f"hi {said}", clause.text)
+        greeted = greets
+        if fact is None and _INTRODUCED.fullmatch(said) and _goes_on(clauses, at + 1):
+            fact = _match(f"hi {said}", clause.text)
+        if fact is None and subject:
+            item = _item(clauses, at) if last is not None else ""
+            if last is not None and item:
+                told = last.text.replace(last.value, item)
+                fact = StatedFact(_key(last.key.partition(":")[0], item), told, item, clause.text)
+            else:
+                fact = _read(f"{subject} {said}", clause.text)
+        if fact is None:
+            continue
+        begins = _SUBJECT.match(said)
+        if begins and not subject:
+            subject = begins["vi"] or "I"
+        last = fact if fact.key.partition(":")[0] in _LISTED and not fact.denied else None
+        found.append(fact)
+    return [_named(fact, speaker) for fact in found if fact.key]
+
+
+def is_stated(quote: str, texts: Sequence[str]) -> bool:
+    """Whether code has read the words of a model's quote in one of the users' texts."""
+    wanted = " ".join(quote.split()).casefold()
+    stated = (" ".join(fact.quote.split()).casefold() for text in texts for fact in stated_facts(text))
+    return any(wanted in each or each in wanted for each in stated)
+
+
+def _goes_on(clauses: Sequence[PlainClause], at: int) -> bool:
+    """Whether the sentence goes on about its writer."""
+    return at < len(clauses) and clauses[at].follows and bool(_GOES_ON.match(clauses[at].text))
+
+
+def _item(clauses: Sequence[PlainClause], at: int) -> str:
+    """The list item that a clause is, if a conjunction stands before it or before the next one."""
+    items = [_ITEM.match(each.text) for each in clauses[at : at + 3] if each.follows]
+    for item in items:
+        if item is None or UNCLEAR.search(item["item"]):
+            return ""
+        if item["joined"]:
+            return str(items[0]["item"]) if items[0] else ""
+    return ""
+
+
+def _read(said: str, quote: str) -> StatedFact | None:
+    """The fact that a clause states or denies."""
+    fact = _match(said, quote)
+    if fact is not None:
+        return fact
+    for denial in _DENIALS:
+        found = denial.match(said)
+        if found:
+            subject = next(filter(None, found.groups()))
+            affirmed = f"{subject}{' is' if subject.lower().endswith('name') else ''}{said[found.end() :]}"
+            fact = _match(_ANY_MORE.sub("", affirmed), quote)
+            return msgspec.structs.replace(fact, denied=True) if fact is not None else None
+    return None
+
+
+def _match(said: str, quote: str) -> StatedFact | None:
+    if len(said.split()) > _MOST_WORDS:
+        return None
+    for wording in WORDINGS:
+        for pattern in wording.patterns:
+            found = pattern.fullmatch(said)
+            if found is None:
+                continue
+            value = found["what"].strip()
+            if wording.refused.search(value):
+                continue
+            name = wording.key or _slug(found["who"])
+            key = _key(name, value) if wording.several else name
+            if key:
+                return StatedFact(key, _third_person(said), value, quote)
+    return None
+
+
+def _key(name: str, value: str) -> str:
+    """A key with its value, "" when that has no Latin letters: "has: dog" for one dog and several."""
+    slug = value.removesuffix("s") if name == "has" and value.isascii() else _slug(_HEAD.sub("", value))
+    return f"{name}: {slug}" if slug else ""
+
+
+def _slug(text: str) -> str:
+    """Latin letters and digits, without marks and articles."""
+    plain = (
+        unicodedata.normalize("NFKD", text.casefold().replace("đ", "d")).encode("ascii", "ignore").decode()
+    )
+    words = re.findall(r"[a-z0-9]+", plain)
+    telling = [word for word in words if word not in ("a", "an", "the", "my", "our")]
+    return "_".join(telling or words)[:_MOST_SLUG].strip("_")
+
+
+def _third_person(said: str) -> str:
+    """The clause with a place for the writer's name as its subject."""
+    text = _LEADING.sub("", said)
+    for pattern, told in _THIRD:
+        text = pattern.sub(told, text)
+    return _INFLECTED.sub(lambda found: found[1] + _inflected(found[2]), text) + "."
+
+
+def _inflected(verb: str) -> str:
+    return {"have": "has", "study": "studies", "teach": "teaches"}.get(verb.lower(), f"{verb}s")
+
+
+def _named(fact: StatedFact, speaker: str) -> StatedFact:
+    text = fact.text.replace(_EN, speaker or "the user").replace(_VI, speaker or "người dùng")
+    text = text[:1].upper() + text[1:]
+    if not speaker:
+        return msgspec.structs.replace(fact, text=text)
+    name, _, value = fact.key.partition(": ")
+    value = "_".join(filter(None, (_slug(speaker), value)))[:_MOST_KEY]
+    text = text if text.startswith(speaker) else f"{speaker}: {text}"
+    return msgspec.structs.replace(fact, key=f"{name}: {value}", text=text)

@@ -1,0 +1,114 @@
+"""What code finds in a message without a model, and what it leaves alone."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.memory.learning.asked import stated_changes
+from gateway.memory.learning.facts import Operation
+from gateway.memory.learning.stated import stated_facts
+from gateway.store.memory.tasks import Task
+
+STATED = [
+    (
+        "My name is Linh, I live in Huế and I'm allergic to peanuts",
+        [
+            "name: The user's name is Linh.",
+            "home_city: The user lives in Huế.",
+            "allergy: peanuts: The user is allergic to peanuts.",
+        ],
+    ),
+    ("I live in Leeds and work as a nurse", ["home_city: The user lives in Leeds.", "job: The user works as a nurse."]),
+    ("im allergic 2 peanuts, shrimp and milk", [
+        "allergy: peanuts: The user is allergic 2 peanuts.", "allergy: shrimp: The user is allergic 2 shrimp.",
+        "allergy: milk: The user is allergic 2 milk.",
+    ]),
+    ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
+    ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
+    ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
+    ("I'm German, I live in Bonn", ["home_city: The user lives in Bonn."]),
+    ("I live in Huế, don't I?", []),
+    ("I live in Rome.\nMy boss wrote:\nI live in Zurich.", ["home_city: The user lives in Rome."]),
+    ("Let's pretend. I am a pilot and live in Tokyo.", []),
+    ("*draws her sword* I live in Whiterun.", []),
+    ("I live in a dream\nI love the rain\nI hate the sun", []),  # verse
+    ('She typed "I hate rain. I love Bob." again', []),
+]  # fmt: skip
+DENIED = [
+    ("I don't live in Paris any more.", ("home_city", "Paris")),
+    ("I'm no longer vegetarian", ("diet", "vegetarian")),
+    ("my name is not Robert", ("name", "Robert")),
+    ("tôi không còn sống ở Huế nữa", ("home_city", "Huế")),
+]
+
+
+@pytest.mark.parametrize(("text", "facts"), STATED)
+def test_plain_statements_are_facts(text: str, facts: list[str]) -> None:
+    assert [f"{fact.key}: {fact.text}" for fact in stated_facts(text)] == facts
+
+
+@pytest.mark.parametrize(("text", "denied"), DENIED)
+def test_a_denial_names_the_fact_that_it_ends(text: str, denied: tuple[str, str]) -> None:
+    [fact] = stated_facts(text)
+    assert fact.denied and (fact.key, fact.value) == denied
+
+
+def test_facts_of_several_speakers_are_apart() -> None:
+    [ann], [bob] = stated_facts("I live in Huế", "Ann"), stated_facts("I live in Rome", "Bob")
+    assert (ann.key, ann.text) == ("home_city: ann", "Ann lives in Huế.")
+    assert bob.key == "home_city: bob"
+
+
+def task(number: int, title: str) -> Task:
+    return Task(
+        owner="ann", level="task", parent=None, archetype="user", title=title, day="2026-11-20", created_at=0.0,
+        id=f"T-20261120-{number:02}", state="open", updated_at=0.0,
+    )  # fmt: skip
+
+
+OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo cáo thuế")]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("Can you remind me to call mom and dad tomorrow?", ["add Call mom and dad tomorrow"]),
+        ("I have to hand in the essay by Friday", ["add Hand in the essay by Friday"]),
+        ("ok I have to renew my passport. put it on the list", ["add Renew my passport"]),
+        ("I have to admit I was wrong on Monday", []),
+        ("Remind me how to boil an egg", []),
+        ("I've mowed the lawn and I bought the tickets", ["done 2", "done 1"]),
+        ("I printed the tickets", []),
+        ("I'll buy the tickets", []),
+        ("When the lawn is mowed, we can go", []),
+        ("T-20261120-02 is done", ["done 2"]),
+        ("forget about the tickets", ["cancelled 1"]),
+        ("I don't need to buy the tickets yet", []),
+        ("skip the tickets part of the speech in the hall", []),
+        ("báo cáo thuế xong rồi nha", ["done 3"]),
+    ],
+)
+def test_tasks_change_by_plain_words(text: str, changes: list[str]) -> None:
+    found = stated_changes(text, OPEN)
+    assert [f"{each.op} {each.title if each.op == 'add' else int(each.id[-2:])}" for each in found] == changes
+
+
+@pytest.mark.parametrize("piece", ["ok ", "and ", "a: ", "i like tea, ", "i have to go on ", "* x ", "' x "])
+def test_a_long_message_is_read_in_time(piece: str) -> None:
+    begun = time.process_time()
+    stated_facts(piece * 2000)
+    stated_facts((piece * 2000)[:4000])
+    stated_changes((piece * 2000)[:4000], OPEN)
+    assert time.process_time() - begun < 1.0  # 9 s without limits
+
+
+@given(st.text(alphabet=st.sampled_from("Ii'mỞ ởâđaelivns.,?!:;\n\"*&đ01xượ"), max_size=80))
+def test_any_text_is_read(text: str) -> None:
+    for fact in stated_facts(text):
+        assert " ".join(fact.quote.split()) in " ".join(text.split())
+        assert Operation("add", fact.key, fact.text, fact.quote, "")
+    stated_changes(text, OPEN)
