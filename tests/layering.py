@@ -26,6 +26,7 @@ HEIGHTS: dict[str, int] = {
     "ask": 40,
     "memory": 40,
     "wiki": 40,
+    "code": 40,
     "telemetry": 30,
     "vectors": 25,
     "inference": 20,
@@ -38,6 +39,7 @@ HEIGHTS: dict[str, int] = {
 VALUES = {
     ("ask", "gateway.wiki.source"),
     ("ask", "gateway.wiki.sketch"),
+    ("code", "gateway.wiki.source"),
 }
 MODEL_CODE = {
     "model_host.engine.load",

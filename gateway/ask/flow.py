@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from msgspec.structs import replace
+
 from gateway.ask.journal import Journal
 from gateway.ask.run import FlowParts, QuestionRun
 from gateway.ask.types import AnswerDone, AskCall, AskEvent
 from gateway.base.aio import finish, stop
 from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.store.request_log import RequestRecord
+from gateway.wiki.source import WikiSource
 
 
 class AskFlow:
@@ -26,6 +29,10 @@ class AskFlow:
     ) -> None:
         self._parts = parts
         self._record = record
+
+    def over(self, wiki: WikiSource) -> AskFlow:
+        """The same flow with the pages of another source."""
+        return AskFlow(replace(self._parts, wiki=wiki), self._record)
 
     async def run(self, call: AskCall) -> AsyncIterator[AskEvent]:
         """Yield stages, the checked text as it comes, and last ``AnswerDone``; the deltas joined are its answer.

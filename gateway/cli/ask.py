@@ -18,9 +18,12 @@ from gateway.cli.common.text import say
 @click.command()
 @click.argument("question", nargs=-1)
 @click.option("--style", help="Answer style, such as plain or irc. Default: the server's setting.")
+@click.option("--project", help="Ask the documents and code of this project instead of the wiki.")
 @json_option
 @with_server
-def ask(question: tuple[str, ...], style: str | None, as_json: bool, server: ServerOptions) -> None:
+def ask(
+    question: tuple[str, ...], style: str | None, project: str | None, as_json: bool, server: ServerOptions
+) -> None:
     """Ask the wiki a question and print the answer with its sources.
 
     Without QUESTION, the question is read from standard input. Progress is printed to standard error.
@@ -28,7 +31,9 @@ def ask(question: tuple[str, ...], style: str | None, as_json: bool, server: Ser
     text = " ".join(question) or sys.stdin.read().strip()
     if not text:
         raise click.UsageError("the question is empty: pass it as an argument or on standard input")
-    body = {"question": text} | ({"style": style} if style else {})
+    body = (
+        {"question": text} | ({"style": style} if style else {}) | ({"project": project} if project else {})
+    )
     client = server.connect()
     stages = StageLine()
     with client.stream("/ask", body) as events:

@@ -41,6 +41,7 @@ from gateway.api.openai import (
     stored_responses,
     tokens,
 )
+from gateway.api.projects import routes as projects
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -49,6 +50,7 @@ from gateway.ask.flow import AskFlow
 from gateway.ask.run import FlowParts
 from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
+from gateway.code.watch import ProjectWatcher
 from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder, OptionalHost
 from gateway.inference.host import HostInference
@@ -103,6 +105,7 @@ ENDPOINTS = (
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *tasks.ENDPOINTS,
+    *projects.ENDPOINTS,
     *mcp.ENDPOINTS,
     *page.ENDPOINTS,
 )
@@ -182,6 +185,9 @@ async def open_services(
         queries=search.queries if search is not None else None,
     )
     conversations = await open_memory(memory, stack, app.state.supervision)
+    watcher = ProjectWatcher(database, settings.data_dir)
+    stack.push_async_callback(watcher.close)
+    watcher.start(app.state.supervision)
     wiki = await open_wiki(settings, database, stack, search)
     if isinstance(wiki, MediaWiki):
         metrics.registry.register(wiki.collector())

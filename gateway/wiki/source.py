@@ -36,7 +36,7 @@ class Section(Struct, frozen=True):
     """One section as plain text. The lead has heading and anchor ``""`` and level 1."""
 
     heading: str
-    anchor: str  # fragment of the page URL
+    anchor: str  # fragment of the page URL; `:line` in a file
     level: int
     text: str  # paragraphs separated by blank lines; lists, tables (" | " rows) and code kept line by line
 

@@ -16,6 +16,7 @@ from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Citation, Stage
 from gateway.base.errors import InvalidRequestError, TooLargeError
+from gateway.code.pages import project_pages
 from model_host.protocol import Lane
 
 _EXAMPLES = 4
@@ -24,6 +25,7 @@ _EXAMPLES = 4
 class AskRequest(Body, frozen=True):
     question: str
     style: Annotated[str, Meta(max_length=64)] | None = None
+    project: Annotated[str, Meta(min_length=1, max_length=400)] | None = None
     priority: Lane | None = None
     keep_alive: float | str | None = None
     user: User | None = None
@@ -102,9 +104,10 @@ async def ask(request: ApiRequest) -> object:
         user=asked.user or "",
         store=asked.store is not False,
     )
-    relay: Relay[AskEvent] = Relay(
-        services.ask.run(call), services.drain, services.settings.ask.deadline_seconds
-    )
+    flow = services.ask
+    if asked.project is not None:
+        flow = flow.over(await project_pages(services.database, asked.project))
+    relay: Relay[AskEvent] = Relay(flow.run(call), services.drain, services.settings.ask.deadline_seconds)
     kind = reply_kind(request.headers.get("accept", ""), content_type)
     if kind == SSE:
         return StreamReply(

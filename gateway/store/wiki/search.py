@@ -31,12 +31,12 @@ class TextHit(Struct, frozen=True):
 
 def text_words(connection: apsw.Connection, words: list[str]) -> list[str]:
     """The words rare enough to rank by, rarest first; none when all are frequent."""
-    return _rarest(connection, "wiki_text", words, _TEXT_ROWS)
+    return rarest(connection, "wiki_text", words, _TEXT_ROWS)
 
 
 def name_trigrams(connection: apsw.Connection, trigrams: list[str]) -> list[str]:
     """The trigrams rare enough to rank by, rarest first."""
-    return _rarest(connection, "wiki_name_trigrams", trigrams, _NAME_ROWS)
+    return rarest(connection, "wiki_name_trigrams", trigrams, _NAME_ROWS)
 
 
 def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
@@ -101,7 +101,7 @@ def _pages(connection: apsw.Connection, found: str, order: str, match: str, limi
     return load_all(TextHit, connection.execute(query, (match, limit)))
 
 
-def _rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:
+def rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:
     """The rarest items whose rows together stay within the budget."""
     counted = []
     for item in items:

@@ -1,0 +1,167 @@
+"""How fast a codebase is indexed, a change is seen and a question is answered, on Django's source distribution.
+
+`pip download` fetches it, unless ``--at`` names a folder (which is changed and restored).
+
+    python benchmarks/code_index.py [--at FOLDER] [--changes 20] [--questions 400]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from gateway.base.supervised import Supervision
+from gateway.code import queries
+from gateway.code.outline import outline
+from gateway.code.watch import ProjectWatcher
+from gateway.store.code.projects import list_projects
+from gateway.store.db import Database
+
+_VERSION = "5.2.19"
+
+
+def fetched(scratch: Path) -> Path:
+    fetch = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "-d",
+        str(scratch),
+    ]
+    subprocess.run([*fetch, f"django=={_VERSION}"], check=True)
+    with tarfile.open(next(scratch.glob("*.tar.gz"))) as archive:
+        archive.extractall(scratch, filter="data")
+    return next(scratch.glob("django-*/"))
+
+
+def first_index(data: Path, folder: Path) -> tuple[float, float, str]:
+    """Seconds, peak megabytes and the summary of `hearth context add`."""
+    command = [
+        sys.executable,
+        "-m",
+        "gateway.cli.main",
+        "context",
+        "add",
+        str(folder),
+        "--data-dir",
+        str(data),
+    ]
+    begun = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return time.perf_counter() - begun, peak, done.stdout.strip()
+
+
+async def changes(database: Database, data: Path, files: list[Path]) -> tuple[list[float], float]:
+    """Seconds from a write to the answer of a query with a watcher running, and CPU seconds of 10 idle ones."""
+    project = database.read_sync(list_projects)[0].id
+    watcher = ProjectWatcher(database, data)
+    watcher.start(Supervision())
+    while not (data / "projects").is_dir():
+        await asyncio.sleep(0.05)
+
+    async def visible(name: str) -> None:
+        """Wait for the definition and for the call in it."""
+        while not await database.read(lambda c: queries.graph.places_named(c, project, name)):
+            await asyncio.sleep(0.005)
+        while not (await database.read(lambda c: queries.callers(c, project, name))).confirmed:
+            await asyncio.sleep(0.005)
+
+    async def change(file: Path, name: str) -> float:
+        before = file.read_text()
+        begun = time.perf_counter()
+        file.write_text(f"{before}\n\ndef {name}():\n    return {name}()\n")
+        await visible(name)
+        seconds = time.perf_counter() - begun
+        file.write_text(before)
+        while await database.read(lambda c: queries.graph.places_named(c, project, name)):
+            await asyncio.sleep(0.005)
+        return seconds
+
+    await change(files[0], "before_the_first")  # once the watcher runs
+    seconds = [await change(file, f"added_{index}") for index, file in enumerate(files)]
+    await asyncio.sleep(5)
+    begun = sum(os.times()[:2])
+    await asyncio.sleep(10)
+    idle = sum(os.times()[:2]) - begun
+    await watcher.close()
+    return seconds, idle
+
+
+def questions(database: Database, count: int) -> dict[str, list[float]]:
+    """Seconds of each query, over random definitions."""
+    project = database.read_sync(list_projects)[0].id
+    names = database.read_sync(
+        lambda c: [
+            str(name)
+            for (name,) in c.execute(
+                "SELECT qualified FROM code_definitions WHERE kind IN ('function', 'method', 'class') ORDER BY id"
+            )
+        ]
+    )
+    asked = {
+        **{
+            each.__name__: each
+            for each in (queries.callers, queries.callees, queries.references, queries.find)
+        },
+        **{each.__name__: each for each in (queries.subclasses, queries.imports, queries.impact)},
+        "search": lambda c, project, name: queries.search(c, project, name.replace(".", " "), 20),
+    }
+    seconds: dict[str, list[float]] = {}
+    for name in random.Random(1).sample(names, count // len(asked)):
+        for kind, ask in asked.items():
+            begun = time.perf_counter()
+            database.read_sync(lambda c, ask=ask, name=name: ask(c, project, name))  # type: ignore[misc]
+            seconds.setdefault(kind, []).append(time.perf_counter() - begun)
+    begun = time.perf_counter()
+    database.read_sync(lambda c: outline(c, project, 1000))
+    seconds["map"] = [time.perf_counter() - begun]
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--at", type=Path)
+    parser.add_argument("--changes", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=800)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, data = options.at or fetched(Path(scratch)), Path(scratch) / "data"
+        seconds, peak, summary = first_index(data, folder)
+        print(summary)
+        print(f"first index: {seconds:.1f} s, {peak:.0f} MB resident at most, load {os.getloadavg()[0]:.1f}")
+        database = Database(data / "hearth.db")
+        database.open()
+        print(f"database: {database.health().size_bytes / 1e6:.0f} MB")
+        files = random.Random(1).sample(sorted((folder / "django").rglob("*.py")), options.changes)
+        seen, idle = asyncio.run(changes(database, data, files))
+        print(
+            f"a change is visible after {statistics.median(seen):.2f} s in the median, {max(seen):.2f} s at most"
+        )
+        print(f"an idle watcher: {idle:.2f} s of CPU in 10 s")
+        times = questions(database, options.questions)
+        every = sorted(each for kind, found in times.items() if kind != "map" for each in found)
+        median, slowest = every[len(every) // 2] * 1e3, every[int(len(every) * 0.99)] * 1e3
+        print(f"a query: {median:.1f} ms in the median, {slowest:.1f} ms in the 99th percentile")
+        for kind, found in times.items():
+            print(f"  {kind}: {statistics.median(found) * 1e3:.1f} ms, at most {max(found) * 1e3:.1f} ms")
+        database.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""/v1/projects: the registered projects, and questions about their code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import apsw
+from msgspec import Meta, Struct
+
+from gateway.api.http.endpoint import Endpoint, Handler
+from gateway.api.parsing.paging import query_of
+from gateway.api.services import ApiRequest
+from gateway.base.ranking import K_SEARCH, fuse
+from gateway.code import queries
+from gateway.code.outline import Outline, outline
+from gateway.code.source import lines_of
+from gateway.store.code import projects
+from gateway.store.code.graph import Place
+from gateway.store.memory.facts import search_facts
+
+_SHOWN_LINES = 40  # of a hit
+
+Text = Annotated[str, Meta(min_length=1, max_length=400)]
+
+
+class ProjectRow(Struct, frozen=True, kw_only=True):
+    """A project without its folder, which is the administrator's affair."""
+
+    id: str
+    name: str
+    docs: bool
+    created_at: float
+    used_at: float
+    indexed_at: float | None
+    files: int
+    definitions: int
+    size: int
+    problem: str | None
+
+
+class ProjectList(Struct, frozen=True):
+    data: list[ProjectRow]
+
+
+class Named(Struct, frozen=True, kw_only=True):
+    """``name``: a qualified name, the end of one, or ``path:line``."""
+
+    name: Text
+
+
+class Depth(Named, frozen=True, kw_only=True):
+    depth: Annotated[int, Meta(ge=1, le=10)] = 3
+
+
+class Ends(Struct, frozen=True, kw_only=True):
+    start: Text
+    end: Text
+
+
+class WordsQuery(Struct, frozen=True, kw_only=True):
+    q: Annotated[str, Meta(min_length=1, max_length=2000)]
+    limit: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
+class MapQuery(Struct, frozen=True, kw_only=True):
+    tokens: Annotated[int, Meta(ge=50, le=100_000)] = 1000
+    about: Annotated[str, Meta(max_length=2000)] = ""
+
+
+class PlaceList(Struct, frozen=True):
+    data: list[Place]
+
+
+class FoundPart(Struct, frozen=True, kw_only=True):
+    """A part of a file, or a fact about the caller; ``path`` of a fact is its key."""
+
+    kind: Literal["code", "document", "fact"]
+    path: str
+    line: int
+    end_line: int
+    text: str
+
+
+class FoundParts(Struct, frozen=True):
+    """Best first: both rankings fused."""
+
+    data: list[FoundPart]
+
+
+async def list_all(request: ApiRequest) -> ProjectList:
+    """The registered projects, by name."""
+    return ProjectList([_row(each) for each in await request.read(projects.list_projects)])
+
+
+async def show(request: ApiRequest) -> ProjectRow:
+    """One project; `{id}` is its id or its name."""
+    return _row(await _project(request))
+
+
+def _row(project: projects.CodeProject) -> ProjectRow:
+    return ProjectRow(**{name: getattr(project, name) for name in ProjectRow.__struct_fields__})
+
+
+async def _project(request: ApiRequest) -> projects.CodeProject:
+    return await request.read(lambda c: projects.project_of(c, request.path_id))
+
+
+def _query(kind: type[Struct], ask: Callable[[apsw.Connection, str, Any], Any], doc: str) -> Handler:
+    async def handler(request: ApiRequest) -> object:
+        asked, project = query_of(request, kind), await _project(request)
+        found = await request.read(lambda c: ask(c, project.id, asked))
+        return PlaceList(found) if isinstance(found, list) else found
+
+    handler.__doc__ = doc
+    return handler
+
+
+async def search(request: ApiRequest) -> FoundParts:
+    """Code, documents and the caller's facts by words, side by side."""
+    asked, project, owner = query_of(request, WordsQuery), await _project(request), request.owner
+    hits = await request.read(lambda c: queries.search(c, project.id, asked.q, asked.limit))
+    scopes = [("owner", ""), ("project", project.id), ("project", project.name)]
+    facts = await request.read(lambda c: search_facts(c, owner, scopes, asked.q, asked.limit))  # type: ignore[arg-type]
+    root = Path(project.path)
+
+    def shown() -> dict[tuple[str, int], FoundPart]:
+        parts = {}
+        for hit in hits:
+            text = "\n".join(lines_of(root, hit.path, hit.line, min(hit.end_line, hit.line + _SHOWN_LINES)))
+            parts[hit.path, hit.line] = FoundPart(
+                kind=hit.kind, path=hit.path, line=hit.line, end_line=hit.end_line, text=text
+            )
+        return parts
+
+    parts = await asyncio.to_thread(shown)
+    for fact in facts:
+        parts[fact.key, 0] = FoundPart(kind="fact", path=fact.key, line=0, end_line=0, text=fact.text)
+    rankings = [[(hit.path, hit.line) for hit in hits], [(fact.key, 0) for fact in facts]]
+    return FoundParts([parts[key] for key, _ in fuse(rankings, K_SEARCH)][: asked.limit])
+
+
+_BASE = "/v1/projects/{id}"
+
+
+def _endpoint(name: str, ask: Any, reply: Any, doc: str, query: type[Struct] = Named) -> Endpoint:
+    return Endpoint("GET", f"{_BASE}/{name}", _query(query, ask, doc), "user", reply=reply, query=query)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/v1/projects", list_all, "user", reply=ProjectList),
+    Endpoint("GET", _BASE, show, "user", reply=ProjectRow),
+    _endpoint(
+        "callers",
+        lambda c, project, asked: queries.callers(c, project, asked.name),
+        queries.Callers,
+        "Who calls a definition: confirmed, possible, and calls that could not be resolved.",
+    ),
+    _endpoint(
+        "callees",
+        lambda c, project, asked: queries.callees(c, project, asked.name),
+        queries.Callees,
+        "What a definition calls.",
+    ),
+    _endpoint(
+        "references",
+        lambda c, project, asked: queries.references(c, project, asked.name),
+        queries.Callers,
+        "Every use of a definition.",
+    ),
+    _endpoint(
+        "definition",
+        lambda c, project, asked: queries.find(c, project, asked.name),
+        PlaceList,
+        "Where a name is defined.",
+    ),
+    _endpoint(
+        "subclasses",
+        lambda c, project, asked: queries.subclasses(c, project, asked.name),
+        PlaceList,
+        "All classes below a class.",
+    ),
+    _endpoint(
+        "imports",
+        lambda c, project, asked: queries.imports(c, project, asked.name),
+        queries.Imports,
+        "What a module imports, and who imports it.",
+    ),
+    _endpoint(
+        "impact",
+        lambda c, project, asked: queries.impact(c, project, asked.name, asked.depth),
+        queries.Impact,
+        "What depends on a definition, nearest first.",
+        Depth,
+    ),
+    _endpoint(
+        "path",
+        lambda c, project, asked: queries.route(c, project, asked.start, asked.end),
+        queries.Route,
+        "A shortest chain of calls between two definitions.",
+        Ends,
+    ),
+    _endpoint(
+        "map",
+        lambda c, project, asked: outline(c, project, asked.tokens, asked.about),
+        Outline,
+        "The outline of the most important definitions that fits into a number of tokens.",
+        MapQuery,
+    ),
+    Endpoint("GET", f"{_BASE}/search", search, "user", reply=FoundParts, query=WordsQuery),
+)

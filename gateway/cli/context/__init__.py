@@ -1,0 +1,1 @@
+"""`hearth context`: projects, and questions about their code. They need no running server."""

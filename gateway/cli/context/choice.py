@@ -1,0 +1,29 @@
+"""Which project a command means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gateway.base.errors import InvalidRequestError
+from gateway.store.code.projects import CodeProject
+
+
+def chosen(found: list[CodeProject], which: str | None) -> CodeProject:
+    """The project with this name, id or path; without one that around the working directory, or the only one.
+
+    Raises InvalidRequestError.
+    """
+    if which is not None:
+        path = str(Path(which).expanduser().resolve())
+        for each in found:
+            if which in (each.id, each.name) or each.path == path:
+                return each
+        raise InvalidRequestError(
+            f"there is no project `{which}`; `hearth context list` shows them", param="project"
+        )
+    here = Path.cwd()
+    around = [each for each in found if here.is_relative_to(each.path)]
+    if around or len(found) == 1:
+        return max(around or found, key=lambda each: len(each.path))
+    problem = "no project contains this folder" if found else "there are no projects"
+    raise InvalidRequestError(f"{problem}; `hearth context add PATH` registers one", param="project")

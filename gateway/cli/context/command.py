@@ -1,0 +1,161 @@
+"""The registry: add, list, index again, show and remove projects."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from gateway.base.errors import InvalidRequestError
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import LocalOptions, PathType, json_option, with_local
+from gateway.cli.common.text import say, size_text, table
+from gateway.cli.context.choice import chosen
+from gateway.cli.context.queries import COMMANDS
+from gateway.code.index import Indexed, ProjectIndexer
+from gateway.code.walk import exclusion
+from gateway.code.watch import touch_registry
+from gateway.store.code import projects
+from gateway.store.code.projects import CodeProject
+from gateway.store.db import Database
+
+_GARBAGE_THRESHOLD = 100_000
+_NAME = re.compile(r"[\w][\w .+-]{0,63}")
+
+
+@click.group()
+def context() -> None:
+    """Understand a codebase: who calls what, and what a change concerns. Nothing is written into a project."""
+
+
+for command in COMMANDS:
+    context.add_command(command)
+
+
+@context.command()
+@click.argument("path", type=PathType())
+@click.option("--name", help="Name of the project. Default: that of the folder.")
+@click.option(
+    "--exclude", "excludes", metavar="GLOB", multiple=True, help="Files to leave out, as in .gitignore."
+)
+@click.option("--docs", is_flag=True, help="A folder of notes: index documents alone.")
+@json_option
+@with_local
+def add(
+    path: Path, name: str | None, excludes: tuple[str, ...], docs: bool, as_json: bool, local: LocalOptions
+) -> None:
+    """Register the folder PATH and index it. A registered one gets the new name, globs and kind."""
+    folder = path.expanduser().resolve()
+    if not folder.is_dir():
+        raise InvalidRequestError(f"{path} is not a folder", param="path")
+    name = name if name is not None else folder.name or "root"
+    if not _NAME.fullmatch(name):
+        raise InvalidRequestError(f"`{name}` is not a project's name: give another with --name", param="name")
+    exclusion(excludes)
+    with opened_database(local.settings.database_path) as database:
+        project = database.write_sync(
+            lambda c: projects.add_project(c, str(folder), name, list(excludes), docs=docs)
+        )
+        _index(database, project, as_json)
+    touch_registry(local.settings.data_dir)
+
+
+@context.command()
+@click.argument("project", required=False)
+@json_option
+@with_local
+def refresh(project: str | None, as_json: bool, local: LocalOptions) -> None:
+    """Index what has changed in PROJECT. A running server does so by itself."""
+    with opened_database(local.settings.database_path) as database:
+        _index(database, database.read_sync(lambda c: chosen(projects.list_projects(c), project)), as_json)
+
+
+@context.command(name="list")
+@json_option
+@with_local
+def list_(as_json: bool, local: LocalOptions) -> None:
+    """List the projects."""
+    with opened_database(local.settings.database_path) as database:
+        found = database.read_sync(projects.list_projects)
+    if as_json:
+        say(msgspec.json.encode({"projects": found}))
+    elif found:
+        head = ["NAME", "FILES", "DEFINITIONS", "SIZE", "INDEXED", "PATH"]
+        say(table([head, *map(_row, found)]))
+    else:
+        say("there are no projects; `hearth context add PATH` registers one", err=True)
+
+
+@context.command()
+@click.argument("project", required=False)
+@json_option
+@with_local
+def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
+    """Show one project: counts, globs, and what keeps it from being up to date."""
+    with opened_database(local.settings.database_path) as database:
+        found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
+    if as_json:
+        say(msgspec.json.encode(found))
+        return
+    say(f"{found.name}  {found.path}")
+    say(
+        f"{found.files} files, {found.definitions} definitions, {size_text(found.size)}, "
+        f"indexed {_day(found.indexed_at)}"
+    )
+    if found.excludes:
+        say(f"without {', '.join(found.excludes)}")
+    if found.problem:
+        say(f"problem: {found.problem}")
+
+
+@context.command()
+@click.argument("project")
+@with_local
+def remove(project: str, local: LocalOptions) -> None:
+    """Forget PROJECT: a name, a path or an id. Its files stay as they are."""
+    with opened_database(local.settings.database_path) as database:
+        found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
+        database.write_sync(lambda c: projects.remove_project(c, found.id))
+    touch_registry(local.settings.data_dir)
+    say(f"removed {found.name} ({found.path})")
+
+
+def _index(database: Database, project: CodeProject, as_json: bool) -> None:
+    shown = sys.stderr.isatty() and not as_json
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if shown:
+            say(f"{stage} {done} of {total} files", err=True, over=True, nl=False)
+
+    # The default searches for garbage so often that it takes a third of the time; there is hardly any.
+    gc.set_threshold(_GARBAGE_THRESHOLD, 20, 50)
+    done = ProjectIndexer(database, project, progress).run()
+    if shown:
+        say("", err=True, over=True, nl=False)
+    after = database.read_sync(lambda c: projects.project_of(c, project.id))
+    if as_json:
+        counts = {"parsed": done.parsed, "resolved": done.resolved, "removed": done.removed}
+        say(msgspec.json.encode({**msgspec.to_builtins(after), **counts, "left_out": done.walk.left_out}))
+        return
+    say(_summary(after, done))
+
+
+def _summary(project: CodeProject, done: Indexed) -> str:
+    left = ", ".join(f"{count} {reason}" for reason, count in sorted(done.walk.left_out.items()))
+    counts = f"{project.files} files, {project.definitions} definitions"
+    text = f"{project.name}: {counts}; {done.parsed} files were new or changed"
+    return f"{text}; left out: {left}" if left else text
+
+
+def _row(project: CodeProject) -> list[str]:
+    counts = [str(project.files), str(project.definitions), size_text(project.size)]
+    return [project.name, *counts, project.problem or _day(project.indexed_at), project.path]
+
+
+def _day(seconds: float | None) -> str:
+    return "never" if seconds is None else f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,199 @@
+"""Questions about a project's code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import click
+import msgspec
+
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import LocalOptions, json_option, with_local
+from gateway.cli.common.text import say
+from gateway.cli.context.choice import chosen
+from gateway.code import queries
+from gateway.code.outline import outline
+from gateway.code.source import lines_of
+from gateway.store.code import projects
+from gateway.store.code.graph import CodeUse, Place
+
+Ask = Callable[[apsw.Connection, str], Any]
+
+
+def _answer(
+    project: str | None, local: LocalOptions, as_json: bool, ask: Ask, show: Callable[[Any, Path], None]
+) -> None:
+    with opened_database(local.settings.database_path) as database:
+        found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
+        answer = database.read_sync(lambda c: ask(c, found.id))
+    if as_json:
+        say(msgspec.json.encode(answer if not isinstance(answer, list) else {"data": answer}))
+    else:
+        show(answer, Path(found.path))
+
+
+def _project(command: Callable[..., None]) -> Callable[..., None]:
+    return click.option(
+        "--project", help="Name, id or path. Default: the project around the working directory."
+    )(command)
+
+
+def _query(
+    name: str,
+    help_text: str,
+    ask: Callable[[apsw.Connection, str, str], Any],
+    show: Callable[[Any, Path], None],
+) -> click.Command:
+    @click.command(name, help=help_text)
+    @click.argument("name")
+    @_project
+    @json_option
+    @with_local
+    def run(name: str, project: str | None, as_json: bool, local: LocalOptions) -> None:
+        _answer(project, local, as_json, lambda c, found: ask(c, found, name), show)
+
+    return run
+
+
+def _groups(*names: str) -> Callable[[Any, Path], None]:
+    def show(answer: Any, root: Path) -> None:
+        for place in answer.of:
+            say(_place(place))
+        for name in names:
+            rows: Sequence[CodeUse] = getattr(answer, name)
+            if rows:
+                say(f"\n{name.replace('_', ' ')}{' (the first of more)' if name in answer.cut else ''}:")
+                _uses(
+                    rows,
+                    root,
+                    target=name in ("confirmed", "possible") and isinstance(answer, queries.Callees),
+                )
+        if not any(getattr(answer, name) for name in names):
+            say("nothing found", err=True)
+
+    return show
+
+
+def _uses(rows: Sequence[CodeUse], root: Path, *, target: bool) -> None:
+    for use in rows:
+        line = next(iter(lines_of(root, use.path, use.line, use.line)), "").strip()
+        how = (
+            f"  [{use.origin} {use.confidence:.2f}]"
+            if use.origin is not None and use.confidence is not None
+            else ""
+        )
+        name = use.target if target else use.external or use.caller
+        say(f"  {use.path}:{use.line}  {name}  {line[:100]}{how}")
+
+
+def _place(place: Place) -> str:
+    return f"{place.path}:{place.line}  {place.kind} {place.name}"
+
+
+def _places(answer: list[Place], _root: Path) -> None:
+    for place in answer:
+        say(_place(place))
+        if place.signature:
+            say(f"    {place.signature}")
+    if not answer:
+        say("nothing found", err=True)
+
+
+def _impact(answer: queries.Impact, _root: Path) -> None:
+    for each in answer.reached:
+        say(f"{each.distance}  {_place(each.place)}")
+    say(
+        f"{len(answer.reached)} definitions in {len(answer.files)} files; "
+        f"{len(answer.unresolved)} calls of that name are unresolved",
+        err=True,
+    )
+
+
+@click.command("path")
+@click.argument("start")
+@click.argument("end")
+@_project
+@json_option
+@with_local
+def route(start: str, end: str, project: str | None, as_json: bool, local: LocalOptions) -> None:
+    """A shortest chain of calls from START to END."""
+
+    def show(answer: queries.Route, root: Path) -> None:
+        _places(answer.path, root)
+
+    _answer(project, local, as_json, lambda c, found: queries.route(c, found, start, end), show)
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@_project
+@json_option
+@with_local
+def search(
+    words: tuple[str, ...], limit: int, project: str | None, as_json: bool, local: LocalOptions
+) -> None:
+    """Find code and documents by words."""
+
+    def show(answer: list[Any], root: Path) -> None:
+        for hit in answer:
+            lines = lines_of(root, hit.path, hit.line, hit.end_line)
+            say(f"{hit.path}:{hit.line}  {next((line.strip() for line in lines if line.strip()), '')[:100]}")
+        if not answer:
+            say("nothing found", err=True)
+
+    _answer(project, local, as_json, lambda c, found: queries.search(c, found, " ".join(words), limit), show)
+
+
+@click.command("map")
+@click.option("--tokens", type=click.IntRange(50, 100_000), default=1000, show_default=True)
+@click.option("--about", default="", help="What the outline is for: its names and files count more.")
+@_project
+@json_option
+@with_local
+def map_(tokens: int, about: str, project: str | None, as_json: bool, local: LocalOptions) -> None:
+    """The outline of a project's most used definitions that fits into a number of tokens."""
+    _answer(
+        project,
+        local,
+        as_json,
+        lambda c, found: outline(c, found, tokens, about),
+        lambda answer, _root: say(answer.text),
+    )
+
+
+COMMANDS = (
+    _query(
+        "callers",
+        "Who calls NAME: confirmed, possible, and calls that could not be resolved.",
+        queries.callers,
+        _groups("confirmed", "possible", "unresolved"),
+    ),
+    _query(
+        "callees",
+        "What NAME calls.",
+        queries.callees,
+        _groups("confirmed", "possible", "external", "unresolved"),
+    ),
+    _query(
+        "references",
+        "Every use of NAME: calls, imports, bases, and places that hand it on.",
+        queries.references,
+        _groups("confirmed", "possible", "unresolved"),
+    ),
+    _query("definition", "Where NAME is defined.", queries.find, _places),
+    _query("subclasses", "All classes below NAME.", queries.subclasses, _places),
+    _query(
+        "imports",
+        "What a module imports, and who imports it.",
+        queries.imports,
+        _groups("imports", "imported_by"),
+    ),
+    _query("impact", "What depends on NAME, directly and over others.", queries.impact, _impact),
+    route,
+    search,
+    map_,
+)

@@ -1,0 +1,1 @@
+"""Projects of source code and notes: a registry, a graph of definitions and calls, and the queries over it."""

@@ -1,0 +1,1 @@
+"""Pass 1: what a syntax tree says about one file, by language. Knows nothing of other files."""

@@ -1,0 +1,130 @@
+"""What the extractors of all languages share: an iterative walk, scopes, and sites that are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tree_sitter import Node
+
+from gateway.base.redact import MARK
+from gateway.code.languages.facts import (
+    Binding,
+    CodeSite,
+    Definition,
+    DefinitionKind,
+    Expr,
+    FileFacts,
+    Param,
+    SiteKind,
+)
+
+# Expressions nested deeper are unknown; calls in them are found by the walk all the same.
+DEPTH = 12
+_RECEIVER = 120
+_SIGNATURE = 160
+_DOC = 120
+_KEY = 60
+
+Pending = tuple[Node, int, bool]  # a node, its scope, whether it is in a branch or a loop
+
+
+class Extractor:
+    """Walks a syntax tree without recursion; subclasses say what the nodes of a language mean."""
+
+    def __init__(self, name: str, root: Node, secrets: Sequence[str] = ()) -> None:
+        self._secrets = secrets
+        self.facts = FileFacts([Definition(name, "module", -1, 1, root.end_point.row + 1)])
+        self._sites: dict[int, int] = {}  # by node
+        self._definitions: dict[int, int] = {}
+        self._stack: list[Pending] = [(root, 0, False)]
+
+    def run(self) -> FileFacts:
+        while self._stack:
+            node, scope, sometimes = self._stack.pop()
+            self.visit(node, scope, sometimes)
+        return self.facts
+
+    def visit(self, node: Node, scope: int, sometimes: bool) -> None:
+        raise NotImplementedError
+
+    def expr(self, node: Node | None, scope: int, depth: int = 0) -> Expr:
+        raise NotImplementedError
+
+    def push(self, nodes: list[Node], scope: int, sometimes: bool) -> None:
+        """Visit these nodes next, in their order."""
+        self._stack.extend((node, scope, sometimes) for node in reversed(nodes))
+
+    def define(
+        self, node: Node, kind: DefinitionKind, name: str, scope: int, text: Node | None = None
+    ) -> int:
+        """The index of the definition at this node, made if it is new; ``text`` is where its body begins."""
+        known = self._definitions.get(node.id)
+        if known is not None:
+            return known
+        index = self._definitions[node.id] = len(self.facts.definitions)
+        head = node.text or b""
+        if text is not None:
+            head = head[: text.start_byte - node.start_byte]
+        self.facts.definitions.append(
+            Definition(
+                name,
+                kind,
+                scope,
+                node.start_point.row + 1,
+                node.end_point.row + 1,
+                self.clean(" ".join(head[:1000].decode("utf-8", "replace").split()))[:_SIGNATURE],
+            )
+        )
+        return index
+
+    def site(
+        self, node: Node, kind: SiteKind, callee: Node | None, scope: int, expr: Expr
+    ) -> tuple[int, bool]:
+        """The index of the site at this node, and whether it is new."""
+        known = self._sites.get(node.id)
+        if known is not None:
+            return known, False
+        index = self._sites[node.id] = len(self.facts.sites)
+        name, receiver = self.named(callee)
+        row, column = node.start_point
+        self.facts.sites.append(CodeSite(kind, scope, name, receiver, expr, row + 1, column))
+        return index, True
+
+    def named(self, callee: Node | None) -> tuple[str, str]:
+        """The last name of an expression and the text before it."""
+        if callee is None:
+            return "", ""
+        base = callee.child_by_field_name("object")
+        last = callee.child_by_field_name("attribute") or callee.child_by_field_name("property")
+        if base is not None and last is not None:
+            return text(last), self.clean(text(base, _RECEIVER))
+        return (text(callee), "") if callee.child_count == 0 else ("", self.clean(text(callee, _RECEIVER)))
+
+    def bind(self, scope: int, name: str, value: Expr, node: Node, sometimes: bool, **rest: Expr) -> None:
+        self.facts.bindings.append(
+            Binding(scope, name, value, node.start_point.row + 1, sometimes=sometimes, **rest)
+        )
+
+    def constant(self, value: str) -> Expr:
+        """A string that may be a key, unless it is a secret or too long for one."""
+        return ["k", value] if len(value) <= _KEY and not self._secrets else ["t", "str"]
+
+    def clean(self, shown: str) -> str:
+        """The text without the secrets of the file."""
+        for secret in self._secrets:
+            shown = shown.replace(secret, MARK)
+        return shown
+
+    def describe(self, index: int, doc: str) -> None:
+        self.facts.definitions[index].doc = self.clean(" ".join(doc.split()))[:_DOC]
+
+    def parameter(self, index: int, param: Param) -> None:
+        self.facts.definitions[index].params.append(param)
+
+
+def text(node: Node | None, limit: int | None = None) -> str:
+    """The source of a node; bytes that are not UTF-8 are replaced."""
+    raw = (node.text or b"") if node is not None else b""
+    shown = raw if limit is None else raw[: limit * 4]
+    decoded = shown.decode("utf-8", "replace")
+    return decoded if limit is None else " ".join(decoded.split())[:limit]

@@ -1,0 +1,106 @@
+"""The facts of one source file. They depend on its content alone, and are stored by its hash.
+
+An expression is a list that begins with its kind; None is an expression that nothing is known about:
+
+- ``["n", name]``, ``["a", base, attribute]``, ``["s", base, key]``: a name, an attribute, a subscript
+- ``["c", site]``, ``["f", definition]``: the result of a call, and a function or class in the middle of an expression
+- ``["l", item…]``, ``["d", [key, value]…]``, ``["k", value]``, ``["t", type]``: a sequence, a mapping, a constant that
+  may be a key, a literal of a built-in type
+- ``["|", choice…]``, ``["*", iterable]``: one of several, and an element of an iterable
+- ``["u", base, from]``: the items of a sequence from an index on
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+Expr = list[Any] | None
+DefinitionKind = Literal["module", "class", "function", "lambda"]
+# An implicit call is made by a statement, such as that of `__iter__` by a loop.
+SiteKind = Literal["call", "implicit", "base", "import", "use"]
+
+# Raised when the facts of the same text change, so that stored ones are made again.
+VERSION = 1
+
+
+class Param(Struct, array_like=True):
+    """``star`` is ``*`` or ``**`` for one that takes the rest."""
+
+    name: str
+    annotation: Expr = None
+    default: Expr = None
+    star: str = ""
+
+
+class Definition(Struct, array_like=True):
+    """``parent`` is the index of the definition around it; the first definition is the file itself.
+
+    ``decorators`` are indexes of the sites that call them, ``marks`` their last names.
+    """
+
+    name: str
+    kind: DefinitionKind
+    parent: int
+    line: int
+    end_line: int
+    signature: str = ""
+    doc: str = ""
+    params: list[Param] = field(default_factory=list)
+    bases: list[Expr] = field(default_factory=list)
+    returns: list[Expr] = field(default_factory=list)
+    yields: list[Expr] = field(default_factory=list)
+    result: Expr = None  # annotation
+    decorators: list[int] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+
+
+class CodeSite(Struct, array_like=True):
+    """A place that names something: ``callee`` is the expression, ``receiver`` the text before the last name."""
+
+    kind: SiteKind
+    scope: int
+    name: str
+    receiver: str
+    callee: Expr
+    line: int
+    column: int
+    args: list[Expr] = field(default_factory=list)
+    keywords: dict[str, Expr] = field(default_factory=dict)
+
+
+class Binding(Struct, array_like=True):
+    """``name = value`` in a scope, or ``base.name = value``. ``sometimes``: in a branch or a loop."""
+
+    scope: int
+    name: str
+    value: Expr
+    line: int
+    base: Expr = None
+    annotation: Expr = None
+    sometimes: bool = False
+
+
+class Import(Struct, array_like=True):
+    """``name`` of ``module`` becomes ``alias``; an empty name is the module itself, ``*`` all of its names."""
+
+    scope: int
+    module: str
+    name: str
+    alias: str
+    level: int  # leading dots
+    line: int
+
+
+class FileFacts(Struct, array_like=True):
+    definitions: list[Definition] = field(default_factory=list)
+    sites: list[CodeSite] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+
+
+# Built at import because threads use them (docs/decisions/0010-first-conversion.md).
+ENCODER = msgspec.msgpack.Encoder()
+DECODER = msgspec.msgpack.Decoder(FileFacts)

@@ -1,0 +1,226 @@
+"""Questions about a project: who calls, what is called, what a change concerns. Answers say how sure they are."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import apsw
+from msgspec import Struct
+
+from gateway.base.errors import NotFoundError
+from gateway.base.ranking import K_SEARCH, fuse
+from gateway.code.parts import spelled
+from gateway.code.resolving.values import CONFIRMED
+from gateway.store import fts
+from gateway.store.code import graph
+from gateway.store.code.graph import CodeUse, Hit, Place
+
+LIMIT = 500  # rows of a group
+_PLACE = re.compile(r"(.+?):(\d+)")
+
+
+class Callers(Struct, frozen=True, kw_only=True):
+    """Who uses the definitions ``of`` a name.
+
+    ``confirmed`` uses are facts of the text; ``possible`` ones depend on what flows through parameters and containers,
+    or on a unique name, or may reach an overriding method; ``unresolved`` ones have that name, and nothing is known of
+    their receivers. ``cut`` names groups of which only the first rows are shown.
+    """
+
+    of: list[Place]
+    confirmed: list[CodeUse]
+    possible: list[CodeUse]
+    unresolved: list[CodeUse]
+    cut: list[str]
+
+
+class Callees(Struct, frozen=True, kw_only=True):
+    of: list[Place]
+    confirmed: list[CodeUse]
+    possible: list[CodeUse]
+    external: list[CodeUse]  # of other packages
+    unresolved: list[CodeUse]
+    cut: list[str]
+
+
+class Imports(Struct, frozen=True, kw_only=True):
+    of: list[Place]
+    imports: list[CodeUse]
+    imported_by: list[CodeUse]
+    cut: list[str]
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """A shortest chain of calls; empty when there is none."""
+
+    path: list[Place]
+
+
+class Reached(Struct, frozen=True, kw_only=True):
+    """A definition that a change may concern, ``distance`` calls away."""
+
+    distance: int
+    place: Place
+
+
+class Impact(Struct, frozen=True, kw_only=True):
+    """What depends on a definition, nearest first. ``unresolved`` calls of its name may as well."""
+
+    of: list[Place]
+    reached: list[Reached]
+    files: list[str]
+    unresolved: list[CodeUse]
+    cut: list[str]
+
+
+def find(connection: apsw.Connection, project: str, name: str) -> list[Place]:
+    """The definitions that a name means: a qualified name, the end of one, or ``path:line``. Raises NotFoundError."""
+    match = _PLACE.fullmatch(name)
+    found = graph.place_at(connection, project, match[1], int(match[2])) if match else []
+    found = found or graph.places_named(connection, project, name)
+    if not found:
+        raise NotFoundError(
+            f"nothing in this project is called `{name}`; `hearth context search` finds words"
+        )
+    return found
+
+
+def callers(connection: apsw.Connection, project: str, name: str) -> Callers:
+    return _uses(connection, project, name, graph.CALLS)
+
+
+def references(connection: apsw.Connection, project: str, name: str) -> Callers:
+    """Calls, imports, bases, and places that hand the definition on."""
+    return _uses(connection, project, name, graph.ALL_KINDS)
+
+
+def _uses(connection: apsw.Connection, project: str, name: str, kinds: tuple[str, ...]) -> Callers:
+    found = find(connection, project, name)
+    ids = [place.id for place in found]
+    uses = graph.uses_of(connection, ids, kinds, 2 * LIMIT + 1)
+    above = {
+        base for place in found if place.kind == "method" for base in graph.overridden(connection, place.id)
+    }
+    inherited = [
+        use for use in graph.uses_of(connection, sorted(above), kinds, LIMIT + 1) if use.target_id not in ids
+    ]
+    confirmed = [use for use in uses if (use.confidence or 0) >= CONFIRMED]
+    possible = [use for use in uses if (use.confidence or 0) < CONFIRMED] + inherited
+    loose = graph.unresolved(connection, project, found[0].name.rpartition(".")[2], LIMIT + 1)
+    groups = {"confirmed": confirmed, "possible": possible, "unresolved": loose}
+    return Callers(of=found, **{group: rows[:LIMIT] for group, rows in groups.items()}, cut=_cut(groups))
+
+
+def callees(connection: apsw.Connection, project: str, name: str) -> Callees:
+    found = find(connection, project, name)
+    scopes = sorted(
+        {each for place in found if place.kind != "module" for each in graph.inner(connection, place.id)}
+    )
+    uses = graph.uses_in(connection, scopes or [place.id for place in found], graph.CALLS, 4 * LIMIT)
+    groups: defaultdict[str, list[CodeUse]] = defaultdict(list)
+    for use in uses:
+        if use.target_id is not None:
+            groups["confirmed" if (use.confidence or 0) >= CONFIRMED else "possible"].append(use)
+        else:
+            groups["external" if use.external is not None else "unresolved"].append(use)
+    names = ("confirmed", "possible", "external", "unresolved")
+    return Callees(of=found, **{each: groups[each][:LIMIT] for each in names}, cut=_cut(groups))
+
+
+def subclasses(connection: apsw.Connection, project: str, name: str) -> list[Place]:
+    """All classes below one, nearest first."""
+    ids = [
+        each for place in find(connection, project, name) for each in graph.subclasses(connection, place.id)
+    ]
+    by_id = {place.id: place for place in graph.places(connection, ids)}
+    return [by_id[each] for each in dict.fromkeys(ids)]
+
+
+def imports(connection: apsw.Connection, project: str, name: str) -> Imports:
+    """What a module imports, and who imports it; ``name`` is a module, or a path with any line."""
+    found = find(connection, project, name)
+    modules = [place.id for place in found if place.kind == "module"] or [
+        module.id for place in found for module in _module(connection, project, place)
+    ]
+    out = graph.uses_in(connection, modules, ("import",), LIMIT + 1)
+    inside = [each for place in found for each in graph.inner(connection, place.id)]
+    into = graph.uses_of(connection, inside, ("import",), LIMIT + 1)
+    cut = _cut({"imports": out, "imported_by": into})
+    return Imports(of=found, imports=out[:LIMIT], imported_by=into[:LIMIT], cut=cut)
+
+
+def _module(connection: apsw.Connection, project: str, place: Place) -> list[Place]:
+    return [each for each in graph.place_at(connection, project, place.path, 1) if each.kind == "module"]
+
+
+def route(connection: apsw.Connection, project: str, start: str, end: str) -> Route:
+    """A shortest chain of calls from one definition to another, confirmed or possible ones."""
+    ends = {place.id for place in find(connection, project, end)}
+    level = {each for place in find(connection, project, start) for each in graph.inner(connection, place.id)}
+    came = dict.fromkeys(level, 0)
+    while level and not level & ends:
+        following = set()
+        for caller, target in graph.neighbours(connection, sorted(level), backwards=False):
+            if target not in came:
+                came[target] = caller
+                following.add(target)
+        level = following
+    if not level:
+        return Route(path=[])
+    chain = [min(level & ends)]
+    while came[chain[-1]]:
+        chain.append(came[chain[-1]])
+    by_id = {place.id: place for place in graph.places(connection, chain)}
+    return Route(path=[by_id[each] for each in reversed(chain)])
+
+
+def impact(connection: apsw.Connection, project: str, name: str, depth: int = 3) -> Impact:
+    """Definitions that call a definition, or inherit from it, directly and over others."""
+    found = find(connection, project, name)
+    start = {each for place in found for each in graph.inner(connection, place.id)}
+    seen, level, distances = set(start), start, dict[int, int]()
+    for distance in range(1, depth + 1):
+        level = {caller for caller, _ in graph.neighbours(connection, sorted(level), backwards=True)} - seen
+        seen |= level
+        distances |= dict.fromkeys(level, distance)
+    reached = [
+        Reached(distance=distances[each.id], place=each) for each in graph.places(connection, list(distances))
+    ]
+    reached.sort(key=lambda each: each.distance)
+    loose = graph.unresolved(connection, project, found[0].name.rpartition(".")[2], LIMIT + 1)
+    return Impact(
+        of=found,
+        reached=reached[:LIMIT],
+        files=sorted({each.place.path for each in reached}),
+        unresolved=loose[:LIMIT],
+        cut=_cut({"reached": reached, "unresolved": loose}),
+    )
+
+
+def search(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
+    """Parts of code and documents by their words, and definitions by their names, fused."""
+    worded, by_name = by_words(connection, project, query, limit), named(connection, project, query)[:limit]
+    keys = {(hit.path, hit.line): hit for hit in [*by_name, *worded]}
+    rankings = [[(hit.path, hit.line) for hit in each] for each in (worded, by_name)]
+    return [keys[key] for key, _ in fuse(rankings, K_SEARCH)][:limit]
+
+
+def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
+    return graph.found_by_text(connection, project, fts.words(spelled(query)), limit)
+
+
+def named(connection: apsw.Connection, project: str, query: str) -> list[Hit]:
+    """Definitions whose names are words of the query."""
+    found = [
+        place
+        for word in dict.fromkeys(re.findall(r"[\w.]*\w", query))
+        for place in graph.places_named(connection, project, word)
+        if place.kind not in ("module", "lambda")
+    ]
+    return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for place in found]
+
+
+def _cut(groups: Mapping[str, Sequence[object]]) -> list[str]:
+    return [name for name, rows in groups.items() if len(rows) > LIMIT]

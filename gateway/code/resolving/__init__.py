@@ -1,0 +1,1 @@
+"""Pass 2: what the names in a file mean, with the facts of all files of its project."""

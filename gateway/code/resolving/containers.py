@@ -1,0 +1,122 @@
+"""What is in containers: sequences and mappings by their literals, and by the types of their items."""
+
+from __future__ import annotations
+
+from gateway.code.languages.facts import Binding, Expr, Import
+from gateway.code.resolving.evaluation import Evaluation
+from gateway.code.resolving.values import Value, Values, merge, through
+from gateway.code.resolving.view import NEVER, View
+
+
+class Containers(Evaluation):
+    """Evaluation of what is put into containers and taken out of them."""
+
+    def box(
+        self, view: View, scope: int, expr: list[object], *, typed: bool = False, keep: object = None
+    ) -> Value:
+        key = keep if keep is not None else expr
+        if id(key) in self._known_boxes:
+            return self._known_boxes[id(key)][1]
+        self._boxes.append((view.id, scope, expr, typed))
+        made = Value("box", view.id, len(self._boxes) - 1)
+        self._known_boxes[id(key)] = key, made
+        return made
+
+    def opened(self, box: Value) -> tuple[View, int, Expr, bool]:
+        file, scope, expr, typed = self._boxes[box.at]
+        return self.modules.view(file), scope, expr, typed
+
+    def elements(self, value: Value) -> Values:
+        """What iterating over a value gives."""
+        found: Values = {}
+        if value.kind == "box":
+            view, scope, expr, typed = self.opened(value)
+            assert expr is not None
+            if expr[0] == "u":
+                for base in self.evaluate(view, scope, expr[1], NEVER):
+                    merge(found, self._from(base, int(expr[2])))
+                return found
+            items = [pair[0] for pair in expr[1:]] if expr[0] == "d" else expr[1:]
+            for each in items:
+                merge(found, self._content(view, scope, each, typed))
+            return found if len(found) == 1 else through(found, "flow")
+        if value.kind == "instance":
+            for each in self.attribute(value, "__next__") or self.attribute(value, "__iter__"):
+                results = self.returned(each)
+                for result in results:
+                    merge(found, self.elements(result) if result.kind == "box" else {result: "flow"})
+        return found
+
+    def _from(self, value: Value, start: int) -> Values:
+        if value.kind != "box":
+            return self.elements(value)
+        view, scope, expr, typed = self.opened(value)
+        found: Values = {}
+        if expr is not None and expr[0] == "l":
+            for each in expr[1 + start :]:
+                merge(found, self._content(view, scope, each, typed))
+        return found
+
+    def _content(self, view: View, scope: int, expr: Expr, typed: bool) -> Values:
+        if typed:
+            return self.annotated(view, scope, expr, NEVER)
+        return self.evaluate(view, scope, expr, NEVER)
+
+    def item(self, view: View, scope: int, value: Value, key: Expr, line: int) -> Values:
+        """What ``value[key]`` may be."""
+        if value.kind == "instance":
+            found: Values = {}
+            for each in self.attribute(value, "__getitem__"):
+                merge(found, self.returned(each))
+            return found
+        if value.kind != "box":
+            return {}
+        home, home_scope, expr, typed = self.opened(value)
+        assert expr is not None
+        wanted = self._constant(view, scope, key, line)
+        if expr[0] == "u":
+            if not isinstance(wanted, int) or wanted < 0:
+                return self.elements(value)
+            found = {}
+            for base in self.evaluate(home, home_scope, expr[1], NEVER):
+                merge(found, self.item(home, home_scope, base, ["k", wanted + int(expr[2])], NEVER))
+            return found
+        if expr[0] == "d":
+            pairs = [
+                (self._constant(home, home_scope, pair[0], NEVER) if not typed else None, pair[1])
+                for pair in expr[1:]
+            ]
+            chosen = [item for each, item in pairs if each is None or wanted is None or each == wanted]
+        elif isinstance(wanted, int) and len(expr) > 2:
+            chosen = [expr[1:][wanted]] if -len(expr) + 1 <= wanted < len(expr) - 1 else []
+        else:
+            chosen = expr[1:]
+        found = {}
+        for each in chosen:
+            merge(found, self._content(home, home_scope, each, typed))
+        return found if len(found) == 1 else through(found, "flow")
+
+    def _constant(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> str | int | None:
+        """The constant that an expression is; names are followed to theirs."""
+        if expr is None or depth > 4:
+            return None
+        if expr[0] == "k":
+            return expr[1]  # type: ignore[no-any-return]
+        if expr[0] != "n":
+            return None
+        at = scope
+        while at >= 0:
+            candidates = view.candidates(at, expr[1], line if at == scope else NEVER)
+            if candidates:
+                what = candidates[-1].what
+                if isinstance(what, Binding):
+                    return self._constant(view, at, what.value, what.line, depth + 1)
+                if isinstance(what, Import) and (file := self.file_of(view, what)) is not None:
+                    return self._constant(self.modules.view(file), 0, ["n", what.name], NEVER, depth + 1)
+                return None
+            at = view.definitions[at].parent
+        return None
+
+    def annotated(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> Values:
+        """Instances of what an annotation names."""
+        raise NotImplementedError

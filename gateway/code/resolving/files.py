@@ -1,0 +1,156 @@
+"""Resolve the sites of a file: each to its targets, to something outside of the project, or to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.code.languages.facts import CodeSite, Definition
+from gateway.code.resolving.resolver import Resolver
+from gateway.code.resolving.values import COMMON, CONFIDENCE, Value, Values
+from gateway.code.resolving.view import View
+from gateway.store.code.files import Argument, NewSite
+
+_MOST_ARGUMENTS = 6  # of one site: more values say too little
+_MOST_TARGETS = 8
+
+Ids = Mapping[tuple[int, int], int]  # of definitions, by file and ordinal
+
+
+class Namesakes:
+    """The functions and methods of a project by name."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, list[tuple[int, int]]] = {}
+
+    def only(self, name: str) -> tuple[int, int] | None:
+        """The one definition of that name, unless objects of every kind have something of that name."""
+        found = self.by_name.get(name, ())
+        return found[0] if len(found) == 1 and name not in COMMON and not name.startswith("__") else None
+
+
+def resolve_file(
+    resolver: Resolver, view: View, ids: Ids, namesakes: Namesakes
+) -> tuple[list[NewSite], set[Argument]]:
+    """The sites of a file with their edges, and what its calls pass to parameters."""
+    sites: list[NewSite] = []
+    arguments: set[Argument] = set()
+    for site in view.sites:
+        resolver.begin()
+        values = resolver.evaluate(view, site.scope, site.callee, site.line)
+        if len(values) > _MOST_TARGETS:
+            values = {}
+        edges = _edges(resolver, site, values, ids)
+        if site.kind == "call":
+            arguments |= _arguments(resolver, view, site, values, ids)
+        outside = next((value.text for value in values if value.kind == "external"), None)
+        if not edges and outside is None and site.kind == "call" and site.receiver:
+            resolver.lookups.add(site.name)
+            only = namesakes.only(site.name)
+            if only is not None and only in ids:
+                edges = {ids[only]: "unique name"}
+            elif site.receiver in ("self", "this"):
+                edges = _below(resolver, view, site, ids, namesakes)
+        if not edges and site.kind in ("use", "implicit"):
+            continue  # a value that is no definition
+        sites.append(
+            NewSite(
+                scope=site.scope,
+                kind=site.kind,
+                name=site.name,
+                receiver=site.receiver,
+                line=site.line,
+                column=site.column,
+                external=outside if not edges else None,
+                edges=[(target, origin, CONFIDENCE[origin]) for target, origin in edges.items()],
+            )
+        )
+    return sites, arguments
+
+
+def _edges(resolver: Resolver, site: CodeSite, values: Values, ids: Ids) -> dict[int, str]:
+    edges: dict[int, str] = {}
+    several = len([value for value in values if value.kind not in ("external", "box")]) > 1
+    for value, origin in values.items():
+        for target, found in _targets(resolver, site, value, origin):
+            number = ids.get((target.file, target.at))
+            if number is not None:
+                weak = several and CONFIDENCE[found] > CONFIDENCE["flow"]
+                edges[number] = "flow" if weak else found
+    return edges
+
+
+def _below(resolver: Resolver, view: View, site: CodeSite, ids: Ids, namesakes: Namesakes) -> dict[int, str]:
+    """Methods that only subclasses of the class around a site have."""
+    owner = view.enclosing_class(site.scope)
+    places = namesakes.by_name.get(site.name, ())
+    if owner is None or len(places) > _MOST_TARGETS:
+        return {}
+    base = Value("definition", view.id, owner)
+    return {
+        ids[file, index]: "flow"
+        for file, index in places
+        if base
+        in resolver.order(Value("definition", file, resolver.modules.view(file).definitions[index].parent))
+    }
+
+
+def _targets(resolver: Resolver, site: CodeSite, value: Value, origin: str) -> list[tuple[Value, str]]:
+    if value.kind not in ("definition", "bound", "instance"):
+        return []
+    if site.kind not in ("call", "implicit"):
+        return [(value, origin)] if value.kind != "instance" else []
+    if value.kind == "instance":
+        return [(each, origin) for each in resolver.attribute(value, "__call__") if each.kind == "bound"]
+    if value.kind == "definition" and resolver.definition(value).kind == "class":
+        made = [(each, origin) for each in constructor(resolver, value)]
+        return [(value, origin), *made]
+    return [(value, origin)]
+
+
+def constructor(resolver: Resolver, value: Value) -> list[Value]:
+    """The method of the project that runs when this class is called."""
+    name = "__init__" if resolver.modules.view(value.file).python else "constructor"
+    found = resolver.attribute(Value("instance", value.file, value.at), name)
+    return [each for each in found if each.kind == "bound"]
+
+
+def _arguments(resolver: Resolver, view: View, site: CodeSite, values: Values, ids: Ids) -> set[Argument]:
+    found: set[Argument] = set()
+    if not site.args and not site.keywords:
+        return found
+    for value in values:
+        for callee in _callees(resolver, value):
+            definition = resolver.definition(callee)
+            roots = resolver.modules.view(callee.file).roots
+            for name, expr in _pairs(definition, callee, site):
+                if name not in roots:
+                    continue  # the function does nothing with it that matters here
+                passed = [
+                    each
+                    for each in resolver.evaluate(view, site.scope, expr, site.line)
+                    if each.kind in ("definition", "bound", "instance")
+                ]
+                if len(passed) <= _MOST_ARGUMENTS:
+                    found |= {
+                        Argument(ids[callee.file, callee.at], name, ids[each.file, each.at], each.kind)
+                        for each in passed
+                        if (each.file, each.at) in ids and (callee.file, callee.at) in ids
+                    }
+    return found
+
+
+def _callees(resolver: Resolver, value: Value) -> list[Value]:
+    if value.kind == "definition" and resolver.definition(value).kind == "class":
+        return constructor(resolver, value)
+    if value.kind == "instance":
+        return [each for each in resolver.attribute(value, "__call__") if each.kind == "bound"]
+    return [value] if value.kind in ("definition", "bound") else []
+
+
+def _pairs(definition: Definition, callee: Value, site: CodeSite) -> list[tuple[str, list[object] | None]]:
+    params = [param for param in definition.params if not param.star]
+    names = [param.name for param in params]
+    bound = callee.kind == "bound" and site is not None and names[:1] and names[0] in ("self", "cls")
+    positional = names[1:] if bound else names
+    pairs = [*zip(positional, site.args, strict=False)]
+    return pairs + [(name, expr) for name, expr in site.keywords.items() if name in names]

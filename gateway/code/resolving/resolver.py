@@ -1,0 +1,347 @@
+"""What expressions are: names by scope, attributes by class and module, results of calls.
+
+The evaluation is demand-driven: it follows a name to its bindings, those to other names, over all files. What is
+not known when it stops, at a circle or far from its start, is unresolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.code.languages.facts import Binding, Definition, Import, Param
+from gateway.code.resolving.annotations import Annotations
+from gateway.code.resolving.classes import linearize
+from gateway.code.resolving.values import (
+    BUILTINS,
+    SCRIPT_GLOBALS,
+    Value,
+    Values,
+    external,
+    merge,
+    through,
+)
+from gateway.code.resolving.view import NEVER, Candidate, Modules, View
+
+_PROPERTIES = {"property", "cached_property", "classproperty", "get"}
+_SAME_ITEMS = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
+
+Incoming = Mapping[tuple[int, int], Mapping[str, set[Value]]]  # by file and definition: parameter to values
+
+
+class Resolver(Annotations):
+    """Evaluates names, attributes and calls. ``incoming`` is what goes to parameters."""
+
+    def __init__(self, modules: Modules, incoming: Incoming) -> None:
+        super().__init__(modules)
+        self._incoming = incoming
+        self._orders: dict[Value, list[Value]] = {}
+
+    def begin_file(self) -> None:
+        super().begin_file()
+        self._orders.clear()
+
+    # Names
+
+    def name(self, view: View, scope: int, name: str, line: int) -> Values:
+        """What a name means in a scope, by the rules of the language."""
+        if not view.python and name in ("this", "super"):
+            owner = view.enclosing_class(scope)
+            kind = "instance" if name == "this" else "super"
+            return {Value(kind, view.id, owner): "self"} if owner is not None else {}  # type: ignore[arg-type]
+        at, start = scope, scope
+        while at >= 0:
+            if at == start or view.definitions[at].kind != "class":
+                # What an outer scope holds when an inner one runs is what it holds in the end.
+                candidates = view.candidates(at, name, line if at == start else NEVER)
+                if candidates:
+                    return self._candidates(view, at, candidates)
+            at = view.definitions[at].parent
+        for star in view.stars:
+            file = self.file_of(view, star)
+            if file is not None and (found := self.member(file, name)):
+                return through(found, "import")
+        if name in (BUILTINS if view.python else SCRIPT_GLOBALS):
+            return {external(f"<builtin>.{name}"): "same file"}
+        return {}
+
+    def _candidates(self, view: View, scope: int, candidates: list[Candidate]) -> Values:
+        found: Values = {}
+        for _, _, what in candidates:
+            if isinstance(what, int):
+                merge(found, self._defined(view, what))
+            elif isinstance(what, Param):
+                merge(found, self.parameter(view, scope, what))
+            elif isinstance(what, Import):
+                merge(found, self.imported(view, what))
+            else:
+                merge(found, self._bound(view, what))
+        return found if len(candidates) == 1 or len(found) == 1 else through(found, "flow")
+
+    def _defined(self, view: View, index: int) -> Values:
+        found: Values = {Value("definition", view.id, index): "same file"}
+        for site in view.definitions[index].decorators:  # what the name is after decoration
+            for value in self.result(view, site):
+                if value.kind == "definition":
+                    merge(found, {value: "flow"})
+        return found
+
+    def _bound(self, view: View, binding: Binding) -> Values:
+        found = self.annotated(view, binding.scope, binding.annotation, binding.line)
+        if not found:
+            value = self.evaluate(view, binding.scope, binding.value, binding.line)
+            found = value if _is_alias(value) else through(value, "assignment")
+        return found
+
+    def parameter(self, view: View, scope: int, param: Param) -> Values:
+        """What a parameter may be: ``self``, its annotation, its default, and what the project passes."""
+        definition = view.definitions[scope]
+        parent = view.definitions[definition.parent]
+        if (
+            view.python
+            and parent.kind == "class"
+            and param is definition.params[0]
+            and definition.kind == "function"
+            and "staticmethod" not in definition.marks
+        ):
+            of_class = "classmethod" in definition.marks or definition.name in (
+                "__new__",
+                "__init_subclass__",
+                "__class_getitem__",
+            )
+            return {Value("definition" if of_class else "instance", view.id, definition.parent): "self"}
+        if param.star:
+            return {}
+        found = self.annotated(view, definition.parent, param.annotation, definition.line)
+        if found:
+            return found
+        for value in self._incoming.get((view.id, scope), {}).get(param.name, ()):
+            found[value] = "flow"
+        merge(found, through(self.evaluate(view, definition.parent, param.default, definition.line), "flow"))
+        return found
+
+    # Modules
+
+    def imported(self, view: View, each: Import, *, whole: bool = False) -> Values:
+        """What an import binds; with ``whole`` the module that `import a.b` names, and not `a`."""
+        if each.name in ("", "*"):
+            module = each.module
+            if not whole and view.python and each.name == "" and each.alias == module.partition(".")[0]:
+                module = each.alias
+            file = self.file_of(view, Import(0, module, "", "", each.level, 0))
+            return {Value("definition", file): "import"} if file is not None else {external(module): "import"}
+        file = self.file_of(view, each)
+        if file is not None and (found := self.member(file, each.name)):
+            return through(found, "import")
+        if view.python:
+            self.lookups.add(each.name)
+            submodule = f"{each.module}.{each.name}" if each.module else each.name
+            inner = self.modules.python(view, submodule, each.level)
+            if inner is not None:
+                return {Value("definition", inner): "import"}
+        if file is not None or each.level or each.module.startswith("."):
+            return {}  # of the project, but not found there
+        return {external(f"{each.module}.{each.name}"): "import"}
+
+    def member(self, file: int, name: str) -> Values:
+        """What a name means in the outermost scope of a file."""
+        self.lookups.add(name)
+        view = self.modules.view(file)
+        if candidates := view.candidates(0, name):
+            key = (file, hash(("member", name)))
+            if key in self._active:
+                self._cuts += 1
+                return {}
+            self._active.add(key)
+            try:
+                return self._candidates(view, 0, candidates)
+            finally:
+                self._active.discard(key)
+        for star in view.stars:
+            key = (file, hash(("star", star.module, name)))
+            inner = self.file_of(view, star)
+            if inner is None or inner == file or key in self._active:
+                continue
+            self._active.add(key)
+            try:
+                found = self.member(inner, name)
+            finally:
+                self._active.discard(key)
+            if found:
+                return found
+        if view.python and view.path.endswith("__init__.py"):
+            inner = self.modules.python(view, name, 1)
+            if inner is not None:
+                return {Value("definition", inner): "import"}
+        return {}
+
+    # Attributes
+
+    def attribute(self, value: Value, name: str) -> Values:
+        """What ``value.name`` may be."""
+        if value.kind == "external":
+            return {external(f"{value.text}.{name}"): "import"}
+        if value.kind == "box":
+            view, scope, expr, _ = self.opened(value)
+            if not view.python and expr is not None and expr[0] == "d":
+                return self.item(view, scope, value, ["k", name], NEVER)
+            shown = "dict" if expr is not None and expr[0] == "d" else "list"
+            return {external(f"<{shown}>.{name}"): "same file"}
+        if value.kind == "bound":
+            return {}
+        definition = self.definition(value)
+        if definition.kind == "module":
+            return self.member(value.file, name)
+        if definition.kind == "class":
+            if name == "__class__" and value.kind == "instance":
+                return {Value("definition", value.file, value.at): "type"}
+            return self._class_attribute(value, name)
+        return {}
+
+    def definition(self, value: Value) -> Definition:
+        return self.modules.view(value.file).definitions[value.at]
+
+    def order(self, value: Value) -> list[Value]:
+        """The class of a value and its bases in the order in which they are searched."""
+        owner = Value("definition", value.file, value.at)
+        line = self._orders.get(owner)
+        if line is None:
+            cuts = self._cuts
+            line = linearize(owner, self.bases)
+            if cuts == self._cuts:
+                self._orders[owner] = line
+        return line[1:] if value.kind == "super" else line
+
+    def bases(self, value: Value) -> list[Value]:
+        if value.kind == "external":
+            return []
+        view, definition = self.modules.view(value.file), self.definition(value)
+        found = []
+        for base in definition.bases:
+            values = self.evaluate(view, definition.parent, base, definition.line)
+            classes = [each for each in values if each.kind == "external" or self.is_class(each)]
+            found.append(classes[0] if classes else external("?"))
+        return found
+
+    def is_class(self, value: Value) -> bool:
+        return value.kind == "definition" and self.definition(value).kind == "class"
+
+    def _class_attribute(self, value: Value, name: str) -> Values:
+        self.lookups.add(name)
+        origin = "type" if value.kind == "instance" else "import"
+        for each in self.order(value):
+            if each.kind == "external":
+                # Its members are not known: it may define the name.
+                return {external(f"{each.text}.{name}"): "import"} if each.text != "?" else {}
+            view = self.modules.view(each.file)
+            found = self._own_attribute(view, each.at, value, name)
+            if found:
+                return through(found, origin) if value.file != each.file else found
+        return {}
+
+    def _own_attribute(self, view: View, index: int, value: Value, name: str) -> Values:
+        found: Values = {}
+        for _, _, what in view.candidates(index, name):
+            if isinstance(what, int):
+                merge(found, self._method(view, what, value))
+            elif isinstance(what, Binding):
+                merge(found, self._bound(view, what))
+            elif isinstance(what, Import):
+                merge(found, self.imported(view, what))
+        for binding in view.attributes.get(name, ()):
+            owners = self.evaluate(view, binding.scope, binding.base, binding.line)
+            if any(each.file == view.id and each.at == index and each.kind != "external" for each in owners):
+                merge(found, self._bound(view, binding))
+        return found
+
+    def _method(self, view: View, index: int, value: Value) -> Values:
+        definition = view.definitions[index]
+        if definition.kind == "class" or "staticmethod" in definition.marks:
+            return {Value("definition", view.id, index): "self"}
+        if value.kind != "definition" and _PROPERTIES & {*definition.marks}:
+            return through(self.returned(Value("bound", view.id, index)), "return")
+        bound = value.kind != "definition" or "classmethod" in definition.marks
+        found: Values = {Value("bound" if bound else "definition", view.id, index): "self"}
+        if definition.marks:
+            merge(found, {each: "flow" for each in self._defined(view, index) if each.at != index})
+        return found
+
+    # Calls
+
+    def result(self, view: View, index: int) -> Values:
+        """What the call at a site returns."""
+        site = view.sites[index]
+        found: Values = {}
+        for value, origin in self.evaluate(view, site.scope, site.callee, site.line).items():
+            outside = value.kind == "external"
+            more = self._builtin(view, index, value.text) if outside else self.returned(value)
+            merge(found, through(more, origin))
+        return found
+
+    def returned(self, value: Value) -> Values:
+        """What calling a value returns."""
+        if value.kind == "instance":
+            name = "__call__"
+            found: Values = {}
+            for each in self._class_attribute(value, name):
+                if each.kind == "bound":
+                    merge(found, self.returned(each))
+            return found
+        if value.kind not in ("definition", "bound"):
+            return {}
+        view, definition = self.modules.view(value.file), self.definition(value)
+        if definition.kind == "class":
+            return {Value("instance", value.file, value.at): "assignment"}
+        if definition.kind == "module":
+            return {}
+        found = self.annotated(view, definition.parent, definition.result, definition.line)
+        if found:
+            return found
+        if definition.yields:
+            return {self.box(view, value.at, ["l", ["|", *definition.yields]], keep=definition): "return"}
+        for result in definition.returns:
+            merge(found, self.evaluate(view, value.at, result, NEVER))
+        return through(found, "return" if len(found) == 1 else "flow")
+
+    def _builtin(self, view: View, index: int, text: str) -> Values:
+        site = view.sites[index]
+        name = text.removeprefix("<builtin>.")
+        first = site.args[0] if site.args else None
+        if name == "super" and text != name:
+            owner = view.enclosing_class(site.scope)
+            return {Value("super", view.id, owner): "self"} if owner is not None else {}
+        if text == "functools.partial" or (name in _SAME_ITEMS and text != name):
+            return self.evaluate(view, site.scope, first, site.line)
+        values = self.evaluate(view, site.scope, first, site.line)
+        found: Values = {}
+        if name == "next" and text != name:
+            for value, origin in values.items():
+                merge(found, through(self.elements(value), origin))
+        elif name == "getattr" and text != name and len(site.args) > 1:
+            key = site.args[1]
+            if key is not None and key[0] == "k":
+                for value in values:
+                    merge(found, self.attribute(value, str(key[1])))
+        elif name == "type" and text != name and len(site.args) == 1:
+            found = {Value("definition", v.file, v.at): "type" for v in values if v.kind == "instance"}
+        elif name == "map" and text != name:
+            merge(found, {self.box(view, site.scope, ["l", ["c", index]]): "flow"})
+        else:
+            found = {external(f"{text}()"): "return"}
+        return found
+
+    def entered(self, value: Value) -> Values:
+        """What ``with value as x`` binds: the result of ``__enter__``, or what a decorated generator yields."""
+        if value.kind == "box":
+            return self.elements(value)
+        for name in ("__enter__", "__aenter__"):
+            if value.kind == "instance" and (found := self._class_attribute(value, name)):
+                results: Values = {}
+                for each in found:
+                    merge(results, self.returned(each))
+                return results or {value: "type"}
+        return {value: "return"}
+
+
+def _is_alias(values: Values) -> bool:
+    """Whether a name bound to these values is but another name of one definition."""
+    return len(values) == 1 and next(iter(values)).kind == "definition"

@@ -1,0 +1,188 @@
+"""What an expression may be, and how surely."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Literal, NamedTuple
+
+# How an edge was found, and how far to trust it. From `CONFIRMED` on it is a fact of the text.
+CONFIDENCE = {
+    "same file": 1.0,
+    "self": 0.98,
+    "import": 0.97,
+    "type": 0.92,
+    "assignment": 0.9,
+    "return": 0.85,
+    "flow": 0.6,  # through a parameter, a container or a decorator, or one of several values
+    "unique name": 0.5,
+}
+CONFIRMED = 0.8
+
+Origin = str
+
+
+class Value(NamedTuple):  # hashed and compared all the time
+    """A definition, an instance of a class, a method bound to one, the classes after a class, or a box.
+
+    ``text`` is the dotted name of something outside of the project; ``at`` is the index of a definition, or of a box.
+    """
+
+    kind: Literal["definition", "instance", "bound", "super", "external", "box"]
+    file: int = 0
+    at: int = 0
+    text: str = ""
+
+
+Values = dict[Value, Origin]
+
+
+def weaker(first: Origin, second: Origin) -> Origin:
+    return first if CONFIDENCE[first] <= CONFIDENCE[second] else second
+
+
+def through(values: Values, origin: Origin) -> Values:
+    """The values, no more certain than by ``origin``."""
+    return {value: weaker(known, origin) for value, known in values.items()}
+
+
+def merge(into: Values, more: Values) -> None:
+    """Add values; of two ways to one value, the surer stays."""
+    for value, origin in more.items():
+        known = into.get(value)
+        if known is None or CONFIDENCE[known] < CONFIDENCE[origin]:
+            into[value] = origin
+
+
+def external(text: str) -> Value:
+    return Value("external", text=text)
+
+
+BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
+SCRIPT_GLOBALS = frozenset(
+    [
+        "Array",
+        "Boolean",
+        "Date",
+        "Error",
+        "JSON",
+        "Map",
+        "Math",
+        "Number",
+        "Object",
+        "Promise",
+        "Proxy",
+        "Reflect",
+        "RegExp",
+        "Set",
+        "String",
+        "Symbol",
+        "TypeError",
+        "WeakMap",
+        "WeakSet",
+        "BigInt",
+        "Buffer",
+        "console",
+        "document",
+        "fetch",
+        "globalThis",
+        "isNaN",
+        "parseFloat",
+        "parseInt",
+        "process",
+        "queueMicrotask",
+        "require",
+        "setImmediate",
+        "setInterval",
+        "setTimeout",
+        "clearInterval",
+        "clearTimeout",
+        "structuredClone",
+        "window",
+        "URL",
+        "URLSearchParams",
+        "AbortController",
+        "TextDecoder",
+        "TextEncoder",
+        "Uint8Array",
+        "ArrayBuffer",
+        "RangeError",
+    ]
+)
+# A method of one of these names on something unknown says nothing about who defines it.
+COMMON = frozenset(
+    name
+    for kind in (str, bytes, list, dict, set, int, float, tuple, object, type(iter("")), type(open))
+    for name in dir(kind)
+) | frozenset(
+    [
+        "close",
+        "read",
+        "write",
+        "readline",
+        "readlines",
+        "flush",
+        "seek",
+        "send",
+        "recv",
+        "start",
+        "stop",
+        "run",
+        "main",
+        "map",
+        "filter",
+        "forEach",
+        "then",
+        "catch",
+        "push",
+        "slice",
+        "splice",
+        "concat",
+        "some",
+        "every",
+        "includes",
+        "indexOf",
+        "replace",
+        "test",
+        "exec",
+        "match",
+        "trim",
+        "toString",
+        "call",
+        "apply",
+        "bind",
+        "emit",
+        "on",
+        "off",
+        "once",
+        "has",
+        "delete",
+        "entries",
+        "log",
+        "error",
+        "warn",
+        "info",
+        "debug",
+        "exception",
+        "warning",
+        "group",
+        "groups",
+        "next",
+        "fetch",
+        "execute",
+        "commit",
+        "open",
+        "exists",
+        "mkdir",
+        "unlink",
+        "resolve",
+        "read_text",
+        "write_text",
+        "submit",
+        "result",
+        "cancel",
+        "done",
+        "wait",
+        "acquire",
+        "release",
+    ]
+)

@@ -1,0 +1,158 @@
+"""The facts of a file, indexed for look-ups, and the modules of a project."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from gateway.code.languages.facts import DECODER, Binding, Expr, FileFacts, Import, Param
+from gateway.store.code.files import FileRow
+
+_CACHED_VIEWS = 600
+_SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+NEVER = 1 << 30  # a line after every other
+
+
+class Candidate(NamedTuple):
+    """What a name may be in a scope, and from which line on."""
+
+    line: int
+    sometimes: bool
+    what: int | Binding | Import | Param
+
+
+class View:
+    """One file."""
+
+    def __init__(self, row: FileRow, facts: FileFacts) -> None:
+        self.id, self.path, self.module = row.id, row.path, row.module
+        self.python = row.language == "python"
+        self.definitions, self.sites, self.imports = facts.definitions, facts.sites, facts.imports
+        self.stars = [each for each in facts.imports if each.name == "*"]
+        self.attributes: defaultdict[str, list[Binding]] = defaultdict(list)
+        self._names: defaultdict[tuple[int, str], list[Candidate]] = defaultdict(list)
+        for index, definition in enumerate(facts.definitions[1:], 1):
+            # JavaScript's functions are known before their line.
+            line = definition.line if self.python else 0
+            self._names[definition.parent, definition.name].append(Candidate(line, False, index))
+            for param in definition.params:
+                self._names[index, param.name].append(Candidate(0, False, param))
+        for binding in facts.bindings:
+            if binding.base is not None:
+                self.attributes[binding.name].append(binding)
+            else:
+                place = Candidate(binding.line, binding.sometimes, binding)
+                self._names[binding.scope, binding.name].append(place)
+        for each in facts.imports:
+            self._names[each.scope, each.alias].append(Candidate(each.line, False, each))
+        for found in self._names.values():
+            found.sort(key=lambda candidate: candidate.line)
+        self.roots = set(_roots(site.callee for site in facts.sites)) | set(
+            _roots(arg for site in facts.sites for arg in [*site.args, *site.keywords.values()])
+        )
+
+    def candidates(self, scope: int, name: str, line: int = NEVER) -> list[Candidate]:
+        """What ``name`` may be in this scope alone when ``line`` runs: its last sure value and later ones."""
+        found = self._names.get((scope, name), [])
+        if len(found) < 2:
+            return found
+        before = [each for each in found if each.line <= line] or found
+        sure = max((i for i, each in enumerate(before) if not each.sometimes), default=0)
+        return before[sure:]
+
+    def enclosing_class(self, scope: int) -> int | None:
+        """The class of the innermost method around a scope."""
+        while scope > 0:
+            parent = self.definitions[scope].parent
+            if self.definitions[parent].kind == "class" and self.definitions[scope].kind == "function":
+                return parent
+            scope = parent
+        return None
+
+
+class Modules:
+    """The files of a project, by the names under which they are imported."""
+
+    def __init__(self, rows: Iterable[FileRow], facts: Callable[[bytes], bytes | None]) -> None:
+        self.rows = {row.id: row for row in rows}
+        self._facts = facts
+        self._views: OrderedDict[int, View] = OrderedDict()
+        self._paths = {row.path: row.id for row in self.rows.values()}
+        self._names: defaultdict[str, list[int]] = defaultdict(list)
+        for row in self.rows.values():
+            for name in {row.module, dotted(row.path)} if row.language == "python" else ():
+                self._names[name].append(row.id)
+
+    def view(self, file: int) -> View:
+        found = self._views.get(file)
+        if found is None:
+            stored = self._facts(self.rows[file].hash)
+            facts = DECODER.decode(stored) if stored is not None else FileFacts([])
+            found = self._views[file] = View(self.rows[file], facts)
+            if len(self._views) > _CACHED_VIEWS:
+                self._views.popitem(last=False)
+        self._views.move_to_end(file)
+        return found
+
+    def python(self, view: View, module: str, level: int) -> int | None:
+        """The file that an import in ``view`` names."""
+        if level:
+            package = view.module.split(".")
+            if not view.path.endswith("/__init__.py") and view.path != "__init__.py":
+                package = package[:-1]
+            package = package[: len(package) - level + 1]
+            module = ".".join([*package, module] if module else package)
+        found = self._names.get(module, [])
+        if len(found) == 1:
+            return found[0]
+        if not found:  # beside the script
+            beside = posixpath.join(posixpath.dirname(view.path), module.replace(".", "/"))
+            return self._paths.get(f"{beside}.py", self._paths.get(f"{beside}/__init__.py"))
+        here = view.path.split("/")
+        return max(found, key=lambda file: (_shared(here, self.rows[file].path.split("/")), -file))
+
+    def script(self, view: View, module: str) -> int | None:
+        """The file that a relative import of JavaScript or TypeScript names."""
+        if not module.startswith("."):
+            return None
+        base = posixpath.normpath(posixpath.join(posixpath.dirname(view.path), module))
+        stems = [base, *([base[:-3]] if base.endswith(".js") else []), posixpath.join(base, "index")]
+        for stem in stems:
+            for suffix in _SCRIPT_SUFFIXES:
+                if (file := self._paths.get(stem + suffix)) is not None:
+                    return file
+        return None
+
+
+def dotted(path: str) -> str:
+    """The module name of a path."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def module_name(path: str, packages: set[str]) -> str:
+    """The module name of a Python file within its outermost package, or in the project if it is in none.
+
+    ``packages`` are the folders with an `__init__`.
+    """
+    folder = posixpath.dirname(path)
+    root = folder if folder in packages else ""
+    while folder and folder in packages:
+        root = folder = posixpath.dirname(folder)
+    return dotted(path[len(root) :].lstrip("/"))
+
+
+def _shared(first: list[str], second: list[str]) -> int:
+    """The number of leading folders that two paths share."""
+    return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+
+
+def _roots(exprs: Iterable[Expr]) -> Iterable[str]:
+    for expr in exprs:
+        while expr is not None and expr[0] in "as*uw":
+            expr = expr[1]
+        if expr is not None and expr[0] == "n":
+            yield expr[1]

@@ -1,0 +1,186 @@
+"""Watches all projects and indexes what changes: one watcher, with one inotify watch for each indexed folder.
+
+An idle watcher reads and writes nothing. Commands that change the registry touch a file that is watched as well. Many
+changes at once, such as a checkout, are indexed in a process of their own: they would slow the event loop down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import structlog
+from watchfiles._rust_notify import RustNotify
+
+from gateway.base.errors import HearthError
+from gateway.base.private import make_private
+from gateway.base.supervised import Supervised, Supervision
+from gateway.code.index import ProjectIndexer
+from gateway.code.languages.parse import language_of
+from gateway.code.walk import walk
+from gateway.store.code.projects import CodeProject, list_projects
+from gateway.store.db import Database
+
+_STEP_MS = 150  # between looks at collected events; events that follow each other closer are taken together
+_DEBOUNCE_MS = 1000  # at most
+_LONGEST_WAIT_MS = 600_000
+_MANY = 20  # changed paths
+
+log = structlog.get_logger(__name__)
+
+Changes = set[str]  # paths
+
+
+def touch_registry(data_dir: Path) -> None:
+    """Tell a running server that the registry has changed."""
+    make_private(data_dir / "projects")
+    (data_dir / "projects" / "changed").touch()
+
+
+class ProjectWatcher:
+    """Keeps the index of all registered projects up to date while the server runs."""
+
+    def __init__(self, database: Database, data_dir: Path) -> None:
+        self._database, self._data_dir = database, data_dir
+        self._task: Supervised | None = None
+
+    def start(self, supervision: Supervision) -> None:
+        self._task = supervision.start("project-watcher", self._run)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await self._task.close()
+
+    async def _run(self) -> None:
+        touched = self._data_dir / "projects"
+        await asyncio.to_thread(make_private, touched)
+        while True:
+            found = await self._database.read(list_projects)
+            folders = {project.id: await asyncio.to_thread(_folders, project) for project in found}
+            watched = {str(touched), *(folder for each in folders.values() for folder in each)}
+            async with _watching(watched) as events:
+                # What happens from here on is reported. What happened before is found by indexing everything once.
+                for project in found:
+                    await self._index(project, many=True)
+                if all([await asyncio.to_thread(_folders, each) == folders[each.id] for each in found]):
+                    await self._follow(events, found, folders, str(touched))
+
+    async def _follow(
+        self,
+        events: asyncio.Queue[Changes | Exception],
+        found: list[CodeProject],
+        folders: dict[str, set[str]],
+        touched: str,
+    ) -> None:
+        """Index changes until the folders to watch are others."""
+        while True:
+            paths = await events.get()
+            if isinstance(paths, Exception):
+                raise _explained(paths, sum(map(len, folders.values()))) from paths
+            if any(Path(path).parent == Path(touched) for path in paths):
+                return
+            for project in found:
+                inside = [path for path in paths if Path(path).is_relative_to(project.path)]
+                if inside or not await asyncio.to_thread(Path(project.path).is_dir):
+                    await self._index(project, many=len(inside) > _MANY)
+                    if await asyncio.to_thread(_folders, project) != folders[project.id]:
+                        return
+
+    async def _index(self, project: CodeProject, *, many: bool) -> None:
+        """Index one project. A folder that is gone or cannot be read is noted in the registry."""
+        try:
+            if many:
+                await self._refresh(project)
+            else:
+                await asyncio.to_thread(ProjectIndexer(self._database, project).run)
+        except HearthError as error:
+            log.warning("a project could not be indexed", project=project.name, problem=error.message)
+
+    async def _refresh(self, project: CodeProject) -> None:
+        command = [
+            "-m",
+            "gateway.cli.main",
+            "context",
+            "refresh",
+            project.id,
+            "--data-dir",
+            str(self._data_dir),
+        ]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
+        )
+        try:
+            _, output = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            lines = output.decode("utf-8", "replace").strip().splitlines()
+            raise HearthError(lines[-1] if lines else f"indexing ended with status {process.returncode}")
+
+
+def _folders(project: CodeProject) -> set[str]:
+    """The folders of a project to watch; of one that is gone, the nearest one above, where it may come back."""
+    root = Path(project.path)
+    try:
+        return {str(root / folder) for folder in walk(root, project.excludes, docs=project.docs).folders}
+    except HearthError:
+        return {str(next(parent for parent in root.parents if parent.is_dir()))}
+
+
+def _matters(path: str) -> bool:
+    """Whether a change may concern an index: files that are indexed, folders, and what decides about them."""
+    name = path.rpartition("/")[2]
+    return language_of(name) is not None or name == ".gitignore" or "." not in name or Path(path).is_dir()
+
+
+def _explained(error: Exception, folders: int) -> HearthError:
+    text = str(error)
+    if "limit" in text or "No space left" in text or "Too many open files" in text:
+        return HearthError(
+            f"the system's limit of inotify watches does not allow {folders} more: raise fs.inotify.max_user_watches "
+            "and fs.inotify.max_user_instances with sysctl, or run `hearth context refresh` after changes"
+        )
+    return HearthError(f"the projects' folders cannot be watched: {text}")
+
+
+@asynccontextmanager
+async def _watching(paths: Collection[str]) -> AsyncIterator[asyncio.Queue[Changes | Exception]]:
+    """Paths that change in these folders, from the moment of entering on; an error is the last item.
+
+    Raises HearthError.
+    """
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+    events: asyncio.Queue[Changes | Exception] = asyncio.Queue()
+    try:
+        notify = await asyncio.to_thread(RustNotify, sorted(paths), False, False, 0, False, True)
+    except OSError as error:
+        raise _explained(error, len(paths)) from error
+
+    def put(item: Changes | Exception) -> None:
+        if not stop.is_set():
+            loop.call_soon_threadsafe(events.put_nowait, item)
+
+    def follow() -> None:
+        try:
+            while not stop.is_set():
+                changes = notify.watch(_DEBOUNCE_MS, _STEP_MS, _LONGEST_WAIT_MS, stop)
+                if isinstance(changes, set) and (kept := {path for _, path in changes if _matters(path)}):
+                    put(kept)
+        except Exception as error:
+            put(error)
+
+    thread = threading.Thread(target=follow, name="project-watcher", daemon=True)
+    thread.start()
+    try:
+        yield events
+    finally:
+        stop.set()
+        await asyncio.to_thread(thread.join)
+        notify.close()

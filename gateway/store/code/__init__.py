@@ -1,0 +1,1 @@
+"""SQL of projects: their registry, files, definitions and edges."""

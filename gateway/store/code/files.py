@@ -1,0 +1,204 @@
+"""SQL of the files of projects, their definitions, and what is found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import apsw
+from msgspec import Struct
+
+from gateway.store.rows import as_json, insert, select, select_one
+
+
+class FileRow(Struct, frozen=True):
+    """An indexed file of a project."""
+
+    id: int
+    path: str
+    module: str
+    language: str
+    hash: bytes
+    size: int
+    mtime_ns: int
+
+
+class NewDefinition(Struct, frozen=True, kw_only=True):
+    ordinal: int
+    parent: int
+    name: str
+    qualified: str
+    kind: str
+    line: int
+    end_line: int
+    signature: str
+    doc: str
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A stretch of a file that full-text search finds."""
+
+    title: str
+    line: int
+    end_line: int
+    body: str
+
+
+class NewSite(Struct, frozen=True, kw_only=True):
+    """``edges`` are (target, origin, confidence)."""
+
+    scope: int
+    kind: str
+    name: str
+    receiver: str
+    line: int
+    column: int
+    external: str | None
+    edges: list[tuple[int, str, float]]
+
+
+class Argument(Struct, frozen=True):
+    """A definition, or what ``kind`` says of it, that goes to the parameter ``name`` of ``callee``; both are ids."""
+
+    callee: int
+    name: str
+    value: int
+    kind: str  # as in gateway.code.resolving.values.Value
+
+
+def files_of(connection: apsw.Connection, project: str) -> list[FileRow]:
+    return select(connection, FileRow, "code_files WHERE project = ? ORDER BY path", (project,))
+
+
+def file_at(connection: apsw.Connection, project: str, path: str) -> FileRow | None:
+    return select_one(connection, FileRow, "code_files WHERE project = ? AND path = ?", (project, path))
+
+
+def facts_of(connection: apsw.Connection, digest: bytes) -> bytes | None:
+    found = connection.execute("SELECT facts FROM code_facts WHERE hash = ?", (digest,)).get
+    return found if isinstance(found, bytes) else None
+
+
+def put_facts(connection: apsw.Connection, digest: bytes, facts: bytes) -> None:
+    connection.execute("INSERT OR IGNORE INTO code_facts VALUES (?, ?)", (digest, facts))
+
+
+def put_file(connection: apsw.Connection, project: str, row: FileRow) -> int:
+    """Insert or update the file at its path and return its id, which stays the same; ``row.id`` is ignored."""
+    return int(
+        connection.execute(
+            "INSERT INTO code_files (project, path, module, language, hash, size, mtime_ns) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, path) DO UPDATE SET module = excluded.module, "
+            "language = excluded.language, hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns "
+            "RETURNING id",
+            (project, row.path, row.module, row.language, row.hash, row.size, row.mtime_ns),
+        ).get
+    )
+
+
+def delete_files(connection: apsw.Connection, identities: Iterable[int]) -> None:
+    connection.executemany("DELETE FROM code_files WHERE id = ?", ((each,) for each in identities))
+
+
+def put_definitions(connection: apsw.Connection, file: int, rows: Sequence[NewDefinition]) -> None:
+    """Replace the definitions of a file. Those of the same qualified name keep their ids, and so edges to them."""
+    known: dict[str, list[int]] = {}
+    for number, qualified in connection.execute(
+        "SELECT id, qualified FROM code_definitions WHERE file = ? ORDER BY ordinal", (file,)
+    ):
+        known.setdefault(str(qualified), []).append(int(str(number)))
+    for row in rows:
+        values = (
+            row.ordinal,
+            row.parent,
+            row.name,
+            row.kind,
+            row.line,
+            row.end_line,
+            row.signature,
+            row.doc,
+            row.qualified,
+        )
+        if kept := known.get(row.qualified):
+            connection.execute(
+                "UPDATE code_definitions SET ordinal = ?, parent = ?, name = ?, kind = ?, line = ?, end_line = ?, "
+                "signature = ?, doc = ?, qualified = ? WHERE id = ?",
+                (*values, kept.pop(0)),
+            )
+        else:
+            connection.execute(
+                "INSERT INTO code_definitions (ordinal, parent, name, kind, line, end_line, signature, doc, qualified, "
+                "file) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*values, file),
+            )
+    gone = [(number,) for numbers in known.values() for number in numbers]
+    connection.executemany("DELETE FROM code_definitions WHERE id = ?", gone)
+
+
+def definition_names(connection: apsw.Connection, project: str) -> list[tuple[int, int, int, str]]:
+    """File, ordinal and id of each definition of a project; the name of functions and classes, else ""."""
+    rows = connection.execute(
+        "SELECT file, ordinal, code_definitions.id, iif(kind IN ('module', 'lambda'), '', name) FROM code_files "
+        "JOIN code_definitions ON file = code_files.id WHERE project = ?",
+        (project,),
+    )
+    return [(file, ordinal, number, name) for file, ordinal, number, name in rows]
+
+
+def put_parts(connection: apsw.Connection, file: int, parts: Iterable[Part]) -> None:
+    """Replace what full-text search finds in a file."""
+    connection.execute("DELETE FROM code_parts WHERE file = ?", (file,))
+    for part in parts:
+        row = {"file": file, "title": part.title, "line": part.line, "end_line": part.end_line}
+        number = insert(connection, "code_parts", row)
+        insert(connection, "code_text", {"rowid": number, "title": part.title, "body": part.body})
+
+
+def put_sites(
+    connection: apsw.Connection,
+    file: int,
+    sites: Iterable[NewSite],
+    lookups: Iterable[str],
+    arguments: set[Argument],
+) -> None:
+    """Replace what resolving a file has found."""
+    for table in ("code_sites", "code_lookups", "code_arguments"):
+        connection.execute(f"DELETE FROM {table} WHERE file = ?", (file,))
+    for site in sites:
+        connection.execute(
+            "INSERT INTO code_sites (file, scope, kind, name, receiver, line, column, external) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (file, site.scope, site.kind, site.name, site.receiver, site.line, site.column, site.external),
+        )
+        if site.edges:
+            number = connection.last_insert_rowid()
+            connection.executemany(
+                "INSERT OR IGNORE INTO code_edges VALUES (?, ?, ?, ?)",
+                ((number, *edge) for edge in site.edges),
+            )
+    connection.executemany("INSERT INTO code_lookups VALUES (?, ?)", ((name, file) for name in lookups))
+    connection.executemany(
+        "INSERT INTO code_arguments VALUES (?, ?, ?, ?, ?)",
+        ((file, each.callee, each.name, each.value, each.kind) for each in arguments),
+    )
+
+
+def files_that_looked_up(connection: apsw.Connection, project: str, names: Iterable[str]) -> set[int]:
+    rows = connection.execute(
+        "SELECT DISTINCT file FROM json_each(?) AS wanted CROSS JOIN code_lookups ON name = wanted.value "
+        "JOIN code_files ON code_files.id = file WHERE project = ?",
+        (as_json(list(names)), project),
+    )
+    return {int(str(file)) for (file,) in rows}
+
+
+def arguments_of(connection: apsw.Connection, project: str) -> dict[int, set[Argument]]:
+    """What each file passes to parameters."""
+    rows = connection.execute(
+        "SELECT file, callee, name, value, code_arguments.kind FROM code_files "
+        "JOIN code_arguments ON file = code_files.id WHERE project = ?",
+        (project,),
+    )
+    found: dict[int, set[Argument]] = {}
+    for file, callee, name, value, kind in rows:
+        found.setdefault(int(str(file)), set()).add(Argument(callee, name, value, kind))
+    return found

@@ -1,0 +1,244 @@
+"""SQL of the queries over definitions and edges. Lists are bounded; whoever asks is told of what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import apsw
+from msgspec import Struct
+
+from gateway.store import fts
+from gateway.store.rows import as_json, load_all
+from gateway.store.wiki.search import rarest
+
+# Rows that one search ranks at most, in a few milliseconds.
+_TEXT_ROWS = 6_000
+CALLS = ("call", "implicit")
+ALL_KINDS = ("call", "implicit", "base", "import", "use")
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A definition and where it is."""
+
+    id: int
+    name: str  # qualified
+    kind: str
+    path: str
+    line: int
+    end_line: int
+    signature: str
+    doc: str
+
+
+class CodeUse(Struct, frozen=True, kw_only=True):
+    """A site: ``caller`` is the definition around it, ``target`` what it leads to, if that is known."""
+
+    caller: str
+    caller_id: int
+    kind: str
+    path: str
+    line: int
+    column: int
+    name: str
+    receiver: str
+    target: str | None = None
+    target_id: int | None = None
+    external: str | None = None
+    origin: str | None = None
+    confidence: float | None = None
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A part of a file that a text search found."""
+
+    path: str
+    line: int
+    end_line: int
+    kind: Literal["code", "document"]
+
+
+class Link(Struct, frozen=True, array_like=True):
+    """Edges from one definition to another, weighted by their confidences."""
+
+    caller: int
+    target: int
+    weight: float
+
+
+_PLACE = (
+    "SELECT code_definitions.id, qualified, kind, path, line, end_line, signature, doc FROM code_definitions "
+    "JOIN code_files ON code_files.id = file"
+)
+_USE = (
+    "SELECT caller.qualified, caller.id, s.kind, f.path, s.line, s.column, s.name, s.receiver, {target} FROM {source} "
+    "JOIN code_files AS f ON f.id = s.file "
+    "JOIN code_definitions AS caller ON caller.file = s.file AND caller.ordinal = s.scope "
+)
+_TARGET = "target.qualified, target.id, s.external, e.origin, e.confidence"
+_KINDS = "s.kind IN (SELECT value FROM json_each(?))"
+
+
+def places_named(connection: apsw.Connection, project: str, name: str) -> list[Place]:
+    """Definitions whose qualified name is ``name`` or ends in it."""
+    last = name.rpartition(".")[2]
+    found = connection.execute(
+        f"{_PLACE} WHERE project = ?1 AND code_definitions.name = ?2 "
+        "AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) ORDER BY path, line",
+        (project, last, name),
+    )
+    return load_all(Place, found)
+
+
+def place_at(connection: apsw.Connection, project: str, path: str, line: int) -> list[Place]:
+    """The innermost definition around a line of a file."""
+    found = connection.execute(
+        f"{_PLACE} WHERE project = ? AND path = ? AND line <= ?3 AND end_line >= ?3 ORDER BY ordinal DESC LIMIT 1",
+        (project, path, line),
+    )
+    return load_all(Place, found)
+
+
+def places(connection: apsw.Connection, identities: Sequence[int]) -> list[Place]:
+    found = connection.execute(
+        f"{_PLACE} WHERE code_definitions.id IN (SELECT value FROM json_each(?)) ORDER BY path, line",
+        (as_json(list(identities)),),
+    )
+    return load_all(Place, found)
+
+
+def all_places(connection: apsw.Connection, project: str) -> list[Place]:
+    """Every definition of a project."""
+    return load_all(Place, connection.execute(f"{_PLACE} WHERE project = ?", (project,)))
+
+
+def places_in(connection: apsw.Connection, file: int) -> list[Place]:
+    """The definitions of a file by line."""
+    return load_all(Place, connection.execute(f"{_PLACE} WHERE file = ? ORDER BY line, ordinal", (file,)))
+
+
+def uses_of(
+    connection: apsw.Connection, targets: Sequence[int], kinds: Sequence[str], limit: int
+) -> list[CodeUse]:
+    """Sites that lead to these definitions, surest first."""
+    source = "json_each(?) AS w CROSS JOIN code_edges AS e ON e.target = w.value JOIN code_sites AS s ON s.id = e.site"
+    query = (
+        f"{_USE.format(source=source, target=_TARGET)} JOIN code_definitions AS target ON target.id = e.target "
+        f"WHERE {_KINDS} ORDER BY e.confidence DESC, f.path, s.line LIMIT ?"
+    )
+    values = (as_json(list(targets)), as_json(list(kinds)), limit)
+    return load_all(CodeUse, connection.execute(query, values))
+
+
+def uses_in(
+    connection: apsw.Connection, scopes: Sequence[int], kinds: Sequence[str], limit: int
+) -> list[CodeUse]:
+    """Sites in these definitions, resolved or not, in the order of the text."""
+    source = (
+        "json_each(?) AS w CROSS JOIN code_definitions AS home ON home.id = w.value "
+        "JOIN code_sites AS s ON s.file = home.file AND s.scope = home.ordinal"
+    )
+    query = (
+        f"{_USE.format(source=source, target=_TARGET)} LEFT JOIN code_edges AS e ON e.site = s.id "
+        f"LEFT JOIN code_definitions AS target ON target.id = e.target WHERE {_KINDS} "
+        "ORDER BY f.path, s.line, s.column LIMIT ?"
+    )
+    values = (as_json(list(scopes)), as_json(list(kinds)), limit)
+    return load_all(CodeUse, connection.execute(query, values))
+
+
+def unresolved(connection: apsw.Connection, project: str, name: str, limit: int) -> list[CodeUse]:
+    """Calls of something of that name of which nothing is known."""
+    query = (
+        _USE.format(source="code_sites AS s", target="NULL, NULL, NULL, NULL, NULL")
+        + "WHERE f.project = ? AND s.name = ? AND s.kind = 'call' AND s.external IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM code_edges WHERE site = s.id) ORDER BY f.path, s.line LIMIT ?"
+    )
+    return load_all(CodeUse, connection.execute(query, (project, name, limit)))
+
+
+def inner(connection: apsw.Connection, identity: int) -> list[int]:
+    """The definition with the functions and lambdas inside it; of a class its methods as well."""
+    rows = connection.execute(
+        "WITH RECURSIVE inside (file, ordinal, id) AS "
+        "(SELECT file, ordinal, id FROM code_definitions WHERE id = ? "
+        "UNION SELECT d.file, d.ordinal, d.id FROM inside JOIN code_definitions AS d "
+        "ON d.file = inside.file AND d.parent = inside.ordinal) SELECT id FROM inside",
+        (identity,),
+    )
+    return [int(str(number)) for (number,) in rows]
+
+
+def neighbours(
+    connection: apsw.Connection, identities: Sequence[int], *, backwards: bool
+) -> list[tuple[int, int]]:
+    """Edges but imports from (or, backwards, to) these definitions: (caller, target)."""
+    ids = as_json(list(identities))
+    if backwards:
+        query = (
+            "SELECT DISTINCT d.id, e.target FROM json_each(?) AS w CROSS JOIN code_edges AS e ON e.target = w.value "
+            "JOIN code_sites AS s ON s.id = e.site AND s.kind <> 'import' "
+            "JOIN code_definitions AS d ON d.file = s.file AND d.ordinal = s.scope"
+        )
+    else:
+        query = (
+            "SELECT DISTINCT d.id, e.target FROM json_each(?) AS w CROSS JOIN code_definitions AS d ON d.id = w.value "
+            "JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal AND s.kind <> 'import' "
+            "JOIN code_edges AS e ON e.site = s.id"
+        )
+    return [(int(str(a)), int(str(b))) for a, b in connection.execute(query, (ids,))]
+
+
+def overridden(connection: apsw.Connection, identity: int) -> list[int]:
+    """Methods of the same name in the bases of a method's class, direct and further ones."""
+    rows = connection.execute(
+        "WITH RECURSIVE bases (id) AS (SELECT c.id FROM code_definitions AS m JOIN code_definitions AS c "
+        "ON c.file = m.file AND c.ordinal = m.parent AND c.kind = 'class' WHERE m.id = ?1 UNION "
+        "SELECT e.target FROM bases JOIN code_definitions AS c ON c.id = bases.id "
+        "JOIN code_sites AS s ON s.file = c.file AND s.line BETWEEN c.line AND c.end_line AND s.kind = 'base' "
+        "AND s.scope = c.parent JOIN code_edges AS e ON e.site = s.id) "
+        "SELECT o.id FROM bases JOIN code_definitions AS c ON c.id = bases.id JOIN code_definitions AS o "
+        "ON o.file = c.file AND o.parent = c.ordinal WHERE o.id <> ?1 "
+        "AND o.name = (SELECT name FROM code_definitions WHERE id = ?1)",
+        (identity,),
+    )
+    return [int(str(number)) for (number,) in rows]
+
+
+def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
+    """All classes below a class, nearest first."""
+    rows = connection.execute(
+        "WITH RECURSIVE below (id, depth) AS (SELECT ?1, 0 UNION SELECT c.id, depth + 1 FROM below "
+        "JOIN code_edges AS e ON e.target = below.id JOIN code_sites AS s ON s.id = e.site AND s.kind = 'base' "
+        "JOIN code_definitions AS c ON c.file = s.file AND c.kind = 'class' AND c.parent = s.scope "
+        "AND s.line BETWEEN c.line AND c.end_line WHERE depth < 20) "
+        "SELECT id FROM below WHERE id <> ?1 GROUP BY id ORDER BY min(depth), id",
+        (identity,),
+    )
+    return [int(str(number)) for (number,) in rows]
+
+
+def links(connection: apsw.Connection, project: str) -> list[Link]:
+    """All edges of a project between definitions."""
+    rows = connection.execute(
+        "SELECT d.id, e.target, sum(e.confidence) FROM code_files AS f JOIN code_sites AS s ON s.file = f.id "
+        "JOIN code_edges AS e ON e.site = s.id JOIN code_definitions AS d ON d.file = s.file AND d.ordinal = s.scope "
+        "WHERE f.project = ? GROUP BY d.id, e.target",
+        (project,),
+    )
+    return [Link(*row) for row in rows]
+
+
+def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
+    """Parts of files that hold any of the words, best first; very frequent words do not count beside others."""
+    chosen = rarest(connection, "code_text", words, _TEXT_ROWS)
+    if not chosen:
+        return []
+    query = (
+        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM "
+        "(SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text "
+        "WHERE code_text MATCH ?1 ORDER BY score LIMIT ?2) AS found JOIN code_parts ON code_parts.id = found.id "
+        "JOIN code_files ON code_files.id = code_parts.file WHERE project = ?3 ORDER BY score LIMIT ?4"
+    )
+    # Other projects share the index: enough is ranked that theirs seldom crowd this one's out.
+    return load_all(Hit, connection.execute(query, (fts.any_of(chosen), limit * 20, project, limit)))

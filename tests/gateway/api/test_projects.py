@@ -1,0 +1,117 @@
+"""/v1/projects: what keys may read, and what they may not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.code.index import ProjectIndexer
+from gateway.config.settings import Settings
+from gateway.inference.interface import GenerateCall
+from gateway.store.code.projects import add_project
+from gateway.store.db import Database
+from tests.gateway.api.conftest import Client, in_process, make_key
+from tests.gateway.api.scripted import ScriptedInference
+
+FILES = {
+    "auth.py": "class Auth:\n    def login(self, user):\n        return check(user)\n\ndef check(user): ...\n",
+    "app.py": "from auth import Auth\n\ndef main(thing):\n    Auth().login('a')\n    thing.reset()\n",
+    "docs/guide.md": "# Guide\n\nIntroduction.\n\n## Signing in\n\nPress the turquoise button to sign in.\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    for path, text in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def register(settings: Settings, root: Path) -> None:
+    """As another process would with `hearth context add`."""
+    database = Database(settings.database_path)
+    database.open()
+    try:
+        project = database.write_sync(lambda c: add_project(c, str(root), root.name, [], docs=False))
+        ProjectIndexer(database, project).run()
+    finally:
+        database.close()
+
+
+@pytest.fixture
+async def client(settings: Settings, inference: ScriptedInference, root: Path) -> AsyncIterator[Client]:
+    register(settings, root)
+    async with in_process(settings, inference) as made:
+        yield made
+
+
+async def get(client: Client, path: str, **query: object) -> dict[str, object]:
+    reply = await client.get(f"/v1/projects{path}", params=query)
+    assert reply.status_code == 200, reply.text
+    return reply.json()  # type: ignore[no-any-return]
+
+
+async def test_questions_about_code(client: Client, root: Path) -> None:
+    [project] = (await get(client, ""))["data"]  # type: ignore[misc]
+    assert (project["name"], project["files"], project["definitions"]) == ("shop", 3, 4)  # type: ignore[index]
+    assert str(root) not in str(project), "the folder is the administrator's affair"
+    callers = await get(client, "/shop/callers", name="Auth.login")
+    assert [use["caller"] for use in callers["confirmed"]] == ["app.main"]  # type: ignore[attr-defined]
+    for name in ("callees", "references", "definition", "subclasses", "imports", "impact"):
+        await get(client, f"/shop/{name}", name="Auth")
+    assert len((await get(client, "/shop/path", start="main", end="check"))["path"]) == 3  # type: ignore[arg-type]
+    assert "class Auth:" in str(await get(client, "/shop/map", tokens=100, about="login"))
+
+
+async def test_search_shows_code_documents_and_facts_side_by_side(client: Client) -> None:
+    await client.post("/v1/facts", json={"key": "button_colour", "text": "Buttons are turquoise."})
+    found = (await get(client, "/shop/search", q="turquoise button"))["data"]
+    assert {(part["kind"], part["path"], part["line"]) for part in found} == {  # type: ignore[attr-defined,index]
+        ("document", "docs/guide.md", 5),
+        ("fact", "button_colour", 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "words"),
+    [
+        ("/shop/callers", {"name": "nobody"}, 404, "nothing in this project is called `nobody`"),
+        ("/missing/callers", {"name": "x"}, 404, "there is no project `missing`"),
+        ("/shop/callers", {}, 400, "name"),
+        ("/shop/map", {"tokens": "1"}, 400, "tokens"),
+    ],
+)
+async def test_mistakes(client: Client, path: str, query: dict[str, str], status: int, words: str) -> None:
+    reply = await client.get(f"/v1/projects{path}", params=query)
+    assert reply.status_code == status
+    assert words in reply.json()["error"]["message"]
+
+
+async def test_a_key_is_needed_once_there_is_one(client: Client, settings: Settings) -> None:
+    key = make_key(settings, "reader", "user")
+    assert (await client.get("/v1/projects")).status_code == 401
+    reply = await client.get("/v1/projects", headers={"Authorization": f"Bearer {key}"})
+    assert reply.status_code == 200
+
+
+def reader(call: GenerateCall) -> list[str]:
+    """A search term if the schema is a list, otherwise a cited sentence."""
+    if isinstance(call.json_schema, dict) and call.json_schema.get("type") == "array":
+        return ['["sign in"]']
+    return ["Press the turquoise button to sign in [1]."]
+
+
+async def test_a_question_about_a_project_is_answered_from_its_files_with_lines(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.script = reader
+    asked = {"question": "How do I sign in with the turquoise button?", "project": "shop"}
+    reply = (await client.post("/ask", json=asked)).json()
+    assert [source["url"] for source in reply["citations"]] == ["docs/guide.md:5"], reply
+    assert "turquoise button" in reply["answer"]
+    missing = await client.post("/ask", json={**asked, "project": "none"})
+    assert missing.status_code == 404

@@ -1,0 +1,125 @@
+"""`hearth context` and `ctx`: projects and questions about their code, without a server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.cli.conftest import Run
+
+FILES = {
+    "shop/__init__.py": "",
+    "shop/auth.py": """class AuthService:
+    def login(self, user: str) -> bool:
+        return check(user)
+
+def check(user): ...
+""",
+    "shop/app.py": """from shop.auth import AuthService
+
+def main(thing):
+    AuthService().login('a')
+    thing.login('b')
+""",
+    "shop/admin.py": """from .auth import AuthService
+
+class Admin(AuthService):
+    def reset(self):
+        self.login('root')
+""",
+    "README.md": "# Shop\n\nSign in with a passkey.\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    root = tmp_path / "shop-project"
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def test_a_project_from_its_registration_to_its_removal(hearth: Run, shop: Path) -> None:
+    before = sorted(path.name for path in shop.rglob("*"))
+    added = hearth("context", "add", str(shop), "--name", "shop", "--exclude", "shop/admin.py", "--json")
+    assert json.loads(added.stdout)["files"] == 4
+    again = hearth("context", "add", str(shop), "--name", "market")
+    assert again.stdout.startswith("market: 5 files, 6 definitions; 1 files were new or changed")
+    assert json.loads(hearth("context", "list", "--json").stdout)["projects"][0]["name"] == "market"
+    assert "5 files, 6 definitions" in hearth("context", "status").stdout
+    assert sorted(path.name for path in shop.rglob("*")) == before, "nothing is written into a project"
+    assert hearth("context", "remove", "market").stdout.startswith("removed market")
+    assert hearth("context", "list").stderr.startswith("there are no projects")
+
+
+def test_queries(hearth: Run, shop: Path) -> None:
+    hearth("context", "add", str(shop))
+
+    def ask(*arguments: str) -> dict[str, list[dict[str, object]]]:
+        found = hearth("context", *arguments, "--json")
+        assert found.returncode == 0, found.stderr
+        return json.loads(found.stdout)  # type: ignore[no-any-return]
+
+    callers = ask("callers", "AuthService.login")
+    assert [use["caller"] for use in callers["confirmed"]] == ["shop.admin.Admin.reset", "shop.app.main"]
+    assert [use["caller"] for use in callers["possible"]] == ["shop.app.main"], "a unique name"
+    assert [use["target"] for use in ask("callees", "AuthService.login")["confirmed"]] == ["shop.auth.check"]
+    assert [each["name"] for each in ask("subclasses", "AuthService")["data"]] == ["shop.admin.Admin"]
+    assert ask("definition", "login")["data"][0]["signature"] == "def login(self, user: str) -> bool:"
+    assert {use["path"] for use in ask("imports", "shop.auth")["imported_by"]} == {
+        "shop/app.py",
+        "shop/admin.py",
+    }
+    assert [each["name"] for each in ask("path", "Admin.reset", "check")["path"]] == [
+        "shop.admin.Admin.reset",
+        "shop.auth.AuthService.login",
+        "shop.auth.check",
+    ]
+    impact = ask("impact", "check")["reached"]
+    assert ("shop.admin.Admin.reset", 2) in {(each["place"]["name"], each["distance"]) for each in impact}  # type: ignore[index]
+    assert {use["kind"] for use in ask("references", "AuthService")["confirmed"]} == {
+        "base",
+        "call",
+        "import",
+    }
+    assert ask("search", "passkey")["data"][0]["path"] == "README.md"
+    assert ask("search", "auth", "service")["data"][0]["path"] == "shop/auth.py"
+    outline = ask("map", "--tokens", "60")
+    assert outline["tokens"] <= 60  # type: ignore[operator]
+    assert "class AuthService:" in outline["text"]
+    assert outline["left_out"] > 0  # type: ignore[operator]
+    shown = hearth("context", "callers", "AuthService.login").stdout
+    assert "shop/app.py:4  shop.app.main  AuthService().login('a')  [assignment 0.90]" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["add", "missing"], "missing is not a folder"),
+        (["callers", "f"], "there are no projects; `hearth context add PATH` registers one"),
+        (["remove", "nothing"], "there is no project `nothing`"),
+    ],
+)
+def test_mistakes_are_answered_with_a_remedy(hearth: Run, arguments: list[str], problem: str) -> None:
+    done = hearth("context", *arguments)
+    assert done.returncode != 0
+    assert problem in done.stderr
+
+
+def test_ctx_is_the_same_command(hearth: Run, shop: Path, environment: dict[str, str]) -> None:
+    hearth("context", "add", str(shop))
+    script = "from gateway.cli.context.entry import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "definition", "Nowhere"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "nothing in this project is called `Nowhere`" in done.stderr

@@ -1,0 +1,66 @@
+"""A database, and projects made of texts by path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.code.index import Indexed, ProjectIndexer
+from gateway.store.code.projects import CodeProject, add_project, project_of
+from gateway.store.db import Database
+
+
+class Indexable:
+    """A project on disk and its index."""
+
+    def __init__(self, database: Database, root: Path) -> None:
+        self.database, self.root = database, root
+        self.id = database.write_sync(lambda c: add_project(c, str(root), root.name, [], docs=False)).id
+
+    def write(self, files: dict[str, str | bytes]) -> None:
+        for path, text in files.items():
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def index(self) -> Indexed:
+        return ProjectIndexer(self.database, self.row).run()
+
+    @property
+    def row(self) -> CodeProject:
+        return self.database.read_sync(lambda c: project_of(c, self.id))
+
+    def edges(self, kind: str = "call") -> set[tuple[str, str, str]]:
+        """Caller, target and origin of each edge."""
+        rows = self.database.read_sync(
+            lambda c: c.execute(
+                "SELECT caller.qualified, callee.qualified, origin FROM code_sites AS s "
+                "JOIN code_definitions AS caller ON caller.file = s.file AND caller.ordinal = s.scope "
+                "JOIN code_edges ON site = s.id JOIN code_definitions AS callee ON callee.id = target WHERE s.kind = ?",
+                (kind,),
+            ).fetchall()
+        )
+        return {(str(a), str(b), str(c)) for a, b, c in rows}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(tmp_path / "data" / "hearth.db")
+    made.open()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def project(database: Database, tmp_path: Path) -> Callable[[dict[str, str | bytes]], Indexable]:
+    def make(files: dict[str, str | bytes], name: str = "shop") -> Indexable:
+        root = tmp_path / name
+        root.mkdir()
+        made = Indexable(database, root)
+        made.write(files)
+        made.index()
+        return made
+
+    return make

@@ -1,0 +1,120 @@
+"""Indexing again: only what changed is parsed, only what the change concerns is resolved, nothing else is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.base.errors import InvalidRequestError
+from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
+from gateway.store.db import Database
+from tests.gateway.code.conftest import Indexable
+
+Make = Callable[[dict[str, str | bytes]], Indexable]
+
+
+def test_an_unchanged_project_writes_nothing(project: Make) -> None:
+    made = project({"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n", "c.md": "# Notes\n"})
+    before = made.database.read_sync(lambda c: c.pragma("data_version"))
+    os.utime(made.root / "a.py")  # touched, not changed
+    done = made.index()
+    assert (done.parsed, done.resolved, done.removed) == (0, 0, 0)
+    assert made.database.read_sync(lambda c: c.pragma("data_version")) == before
+
+
+def test_a_new_body_resolves_its_own_file_alone(project: Make) -> None:
+    made = project({"a.py": "def f():\n    return 1\ndef g(): ...\n", "b.py": "from a import f\nf()\n"})
+    made.write({"a.py": "\n\ndef f():\n    g()\n    return 1\ndef g(): ...\n"})
+    done = made.index()
+    assert (done.parsed, done.resolved) == (1, 1)
+    assert {("b", "a.f", "import"), ("a.f", "a.g", "same file")} <= made.edges()
+
+
+def test_a_renamed_function_opens_the_calls_of_its_old_name_and_closes_those_of_its_new(
+    project: Make,
+) -> None:
+    made = project(
+        {
+            "a.py": "def f(): ...\n",
+            "b.py": "from a import f\nf()\n",
+            "c.py": "import a\na.h()\n",
+            "d.py": "x = 1\n",
+        }
+    )
+    assert {(a, b) for a, b, _ in made.edges()} == {("b", "a.f")}
+    made.write({"a.py": "def h(): ...\n"})
+    assert made.index().resolved == 3
+    assert {(a, b) for a, b, _ in made.edges()} == {("c", "a.h")}
+
+
+def test_a_changed_return_reaches_callers_over_another_file(project: Make) -> None:
+    files = {
+        "a.py": "class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\ndef make():\n    return A()\n",
+        "b.py": "from a import make\ndef again():\n    return make()\n",
+        "c.py": "from b import again\nagain().go()\n",
+    }
+    made = project(dict(files))
+    assert ("c", "a.A.go") in {(a, b) for a, b, _ in made.edges()}
+    made.write({"a.py": files["a.py"].replace("return A()", "return B()")})
+    made.index()
+    found = {(a, b) for a, b, _ in made.edges()}
+    assert ("c", "a.B.go") in found
+    assert ("c", "a.A.go") not in found
+
+
+def test_a_removed_and_a_moved_file(project: Make) -> None:
+    made = project({"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n"})
+    (made.root / "a.py").rename(made.root / "z.py")
+    assert made.index().removed == 1
+    assert made.edges() == set()
+    made.write({"a.py": "def f(): ...\n"})
+    made.index()
+    assert ("b", "a.f", "import") in made.edges()
+
+
+def test_a_deleted_project_is_reported_and_keeps_its_index(project: Make) -> None:
+    made = project({"a.py": "def f(): ...\n"})
+    made.root.rename(made.root.with_name("moved"))
+    with pytest.raises(InvalidRequestError, match="is not a folder"):
+        made.index()
+    assert "is not a folder" in str(made.row.problem)
+    assert made.row.files == 1
+    made.root.with_name("moved").rename(made.root)
+    made.index()
+    assert made.row.problem is None
+
+
+def test_a_file_that_vanishes_or_becomes_binary_leaves_the_index(project: Make) -> None:
+    made = project({"a.py": "def f(): ...\n", "b.py": "x = 1\n"})
+    made.write({"a.py": b"\0binary"})
+    done = made.index()
+    assert (done.removed, done.walk.left_out, made.row.files) == (1, {"binary": 1}, 1)
+
+
+def test_one_project_inside_another_are_two(database: Database, project: Make) -> None:
+    outer = project({"a.py": "def f(): ...\n", "inner/b.py": "def g(): ...\n"})
+    inner = Indexable(database, outer.root / "inner")
+    inner.index()
+    assert (outer.row.files, inner.row.files) == (2, 1)
+    database.write_sync(lambda c: remove_project(c, outer.id))
+    assert [each.name for each in database.read_sync(list_projects)] == ["inner"]
+    assert inner.row.definitions == 1
+
+
+def test_projects_are_found_by_id_path_and_name(database: Database, tmp_path: Path) -> None:
+    made = database.write_sync(lambda c: add_project(c, str(tmp_path), "x", ["a/**"], docs=True))
+    for which in (made.id, made.path, "x"):
+        assert database.read_sync(lambda c, which=which: project_of(c, which)) == made  # type: ignore[misc]
+    with pytest.raises(InvalidRequestError, match="choose another with --name"):
+        database.write_sync(lambda c: add_project(c, "/elsewhere", "x", [], docs=False))
+
+
+def test_a_thousand_changed_files_at_once(project: Make) -> None:
+    made = project({f"m{i}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(1000)})
+    made.write({f"m{i}.py": f"def g{i}(): ...\ng{i}()\n" for i in range(1000)})
+    done = made.index()
+    assert (done.parsed, done.resolved) == (1000, 1000)
+    assert len(made.edges()) == 1000
