@@ -27,7 +27,8 @@ BOOK = " ".join(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, demo_model: str) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("memory") / "data", demo_model)
+    alone = {"HEARTH_MEMORY__FRESH_SHARE": "0"}  # no summaries but those that the tests wait for
+    server = Server(tmp_path_factory.mktemp("memory") / "data", demo_model, env=alone)
     yield server
     assert server.stop() == 0
 
