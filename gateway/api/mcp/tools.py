@@ -11,6 +11,21 @@ from gateway.api.conversations.facts import FactQuery, NewFactBody
 from gateway.api.conversations.replies import FactPage, FactReply, TaskPage, TaskReply
 from gateway.api.conversations.search import SearchPage, SearchQuery
 from gateway.api.conversations.tasks import NewTaskBody, TaskQuery
+from gateway.api.mcp.code import (
+    CallersQuery,
+    CodeCallers,
+    CodeQuery,
+    DefinitionQuery,
+    Definitions,
+    OutlineQuery,
+    callers_of,
+    callers_text,
+    definition,
+    definitions_text,
+    outline,
+    outline_text,
+    search_code,
+)
 from gateway.api.mcp.tool import OfferedTool, Progress
 from gateway.api.mcp.wiki import (
     PagePart,
@@ -25,7 +40,9 @@ from gateway.api.mcp.wiki import (
     read_page,
     search_wiki,
 )
+from gateway.api.projects.routes import FoundParts
 from gateway.api.services import ApiRequest
+from gateway.code.outline import Outline
 
 
 async def facts(request: ApiRequest, asked: FactQuery, progress: Progress) -> Any:
@@ -63,6 +80,10 @@ TOOLS = (
     OfferedTool("Ask the wiki", WikiQuestion, WikiAnswer, ask_wiki, answer_text),
     OfferedTool("Search the wiki", WikiQuery, WikiHits, search_wiki),
     OfferedTool("Read a wiki page", PageQuery, PagePart, read_page, part_text),
+    OfferedTool("Search code", CodeQuery, FoundParts, search_code),
+    OfferedTool("Show a definition", DefinitionQuery, Definitions, definition, definitions_text),
+    OfferedTool("Callers of a definition", CallersQuery, CodeCallers, callers_of, callers_text),
+    OfferedTool("Outline of a project", OutlineQuery, Outline, outline, outline_text),
     OfferedTool("Facts about the user", FactQuery, FactPage, facts),
     OfferedTool("Tasks of the user", TaskQuery, TaskPage, tasks),
     OfferedTool("Search conversations", SearchQuery, SearchPage, conversations_search),

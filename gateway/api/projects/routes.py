@@ -120,11 +120,18 @@ def _query(kind: type[Struct], ask: Callable[[apsw.Connection, str, Any], Any], 
 
 async def search(request: ApiRequest) -> FoundParts:
     """Code, documents and the caller's facts by words, side by side."""
-    asked, project, owner = query_of(request, WordsQuery), await _project(request), request.owner
-    hits = await request.read(lambda c: queries.search(c, project.id, asked.q, asked.limit))
+    asked = query_of(request, WordsQuery)
+    return await found_parts(request, await _project(request), asked.q, asked.limit)
+
+
+async def found_parts(
+    request: ApiRequest, project: projects.CodeProject, query: str, limit: int
+) -> FoundParts:
+    """Parts of the project and facts about the caller, fused."""
+    owner, root = request.owner, Path(project.path)
+    hits = await request.read(lambda c: queries.search(c, project.id, query, limit))
     scopes = [("owner", ""), ("project", project.id), ("project", project.name)]
-    facts = await request.read(lambda c: search_facts(c, owner, scopes, asked.q, asked.limit))  # type: ignore[arg-type]
-    root = Path(project.path)
+    facts = await request.read(lambda c: search_facts(c, owner, scopes, query, limit))  # type: ignore[arg-type]
 
     def shown() -> dict[tuple[str, int], FoundPart]:
         parts = {}
@@ -139,7 +146,7 @@ async def search(request: ApiRequest) -> FoundParts:
     for fact in facts:
         parts[fact.key, 0] = FoundPart(kind="fact", path=fact.key, line=0, end_line=0, text=fact.text)
     rankings = [[(hit.path, hit.line) for hit in hits], [(fact.key, 0) for fact in facts]]
-    return FoundParts([parts[key] for key, _ in fuse(rankings, K_SEARCH)][: asked.limit])
+    return FoundParts([parts[key] for key, _ in fuse(rankings, K_SEARCH)][:limit])
 
 
 _BASE = "/v1/projects/{id}"

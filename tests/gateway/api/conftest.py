@@ -105,3 +105,20 @@ def make_key(settings: Settings, name: str, role: Role) -> str:
         return database.write_sync(lambda connection: create_key(connection, name, role))[1]
     finally:
         database.close()
+
+
+SHOP = {
+    "auth.py": "class Auth:\n    def login(self, user):\n        return check(user)\n\ndef check(user): ...\n",
+    "app.py": "from auth import Auth\n\ndef main(thing):\n    Auth().login('a')\n    thing.reset()\n",
+    "docs/guide.md": "# Guide\n\nIntroduction.\n\n## Signing in\n\nPress the turquoise button to sign in.\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder of a project."""
+    folder = tmp_path / "shop"
+    for path, text in SHOP.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder

@@ -15,21 +15,6 @@ from gateway.store.db import Database
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
-FILES = {
-    "auth.py": "class Auth:\n    def login(self, user):\n        return check(user)\n\ndef check(user): ...\n",
-    "app.py": "from auth import Auth\n\ndef main(thing):\n    Auth().login('a')\n    thing.reset()\n",
-    "docs/guide.md": "# Guide\n\nIntroduction.\n\n## Signing in\n\nPress the turquoise button to sign in.\n",
-}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "shop"
-    for path, text in FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return folder
-
 
 def register(settings: Settings, root: Path) -> None:
     """As another process would with `hearth context add`."""

@@ -22,7 +22,8 @@ from tests.waiting import PATIENCE
 
 Mode = Literal["auto", "legacy", "stdio"]
 EVERY = pytest.mark.parametrize("mode", ["auto", "legacy", "stdio"])
-READING = ["ask_wiki", "search_wiki", "read_page", "facts", "tasks", "conversations_search"]
+WIKI, MEMORY = ["ask_wiki", "search_wiki", "read_page"], ["facts", "tasks", "conversations_search"]
+READING = [*WIKI, "search_code", "definition", "callers_of", "outline", *MEMORY]
 
 
 @pytest.fixture

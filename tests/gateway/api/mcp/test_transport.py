@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from gateway.api.mcp.tools import offered
 from gateway.config.settings import Settings
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
@@ -52,7 +53,7 @@ async def test_older_clients_get_their_version(client: Client, version: str) -> 
     reply = await client.post("/mcp", json=message("notifications/initialized"), headers=headers)
     assert reply.status_code == 202
     reply = await client.post("/mcp", json=message("tools/list", id=1), headers=headers)
-    assert len(answer_of(reply)["result"]["tools"]) == 6
+    assert len(answer_of(reply)["result"]["tools"]) == len(offered(write=False))
 
 
 async def test_a_session_outlives_its_server(settings: Settings, inference: ScriptedInference) -> None:
@@ -227,4 +228,4 @@ async def test_hostile_messages_are_refused_and_hurt_nothing(
             assert answer_of(reply).get("error", {}).get("code") not in (0, -32603), (body[:300], reply.text)
     assert inference.running == 0
     reply = await client.post("/mcp", json=message("tools/list", id=1), headers=ACCEPT)
-    assert len(answer_of(reply)["result"]["tools"]) == 6
+    assert len(answer_of(reply)["result"]["tools"]) == len(offered(write=False))
