@@ -18,7 +18,7 @@ from gateway.ask.types import AnswerDone, AskCall, AskEvent
 from gateway.base.aio import finish, stop
 from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.store.request_log import RequestRecord
-from gateway.wiki.source import WikiSource
+from gateway.wiki.source import KnownAnswer, WikiSource
 
 
 class AskFlow:
@@ -30,9 +30,11 @@ class AskFlow:
         self._parts = parts
         self._record = record
 
-    def over(self, wiki: WikiSource) -> AskFlow:
-        """The same flow with the pages of another source."""
-        return AskFlow(replace(self._parts, wiki=wiki), self._record)
+    def over(
+        self, wiki: WikiSource, known: Callable[[str], Awaitable[KnownAnswer | None]] | None = None
+    ) -> AskFlow:
+        """The same flow with the pages of another source, and with the answers that it knows."""
+        return AskFlow(replace(self._parts, wiki=wiki, known=known), self._record)
 
     async def run(self, call: AskCall) -> AsyncIterator[AskEvent]:
         """Yield stages, the checked text as it comes, and last ``AnswerDone``; the deltas joined are its answer.

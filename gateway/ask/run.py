@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -18,12 +19,13 @@ from gateway.ask.budget import (
     PromptPlan,
     QuestionClock,
 )
+from gateway.ask.checking.clean import address, label
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Found, Retrieval
 from gateway.ask.terms import propose_terms
-from gateway.ask.types import AskResult, Budget, Skipped
+from gateway.ask.types import AnswerDelta, AskResult, Budget, Citation, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
 from gateway.base.visible import visible
@@ -33,14 +35,17 @@ from gateway.inference.reranker import Reranker
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.models.served import ServedModel
-from gateway.wiki.source import WikiSource
+from gateway.wiki.source import KnownAnswer, WikiSource
 
 _LOADING_POLL_SECONDS = 0.2
 _ANY_SUBJECT = "various subjects"  # of a wiki without a name
 
 
 class FlowParts(Struct, frozen=True, kw_only=True):
-    """What all questions share. ``fetch_timeout`` is in seconds, for each search and each page."""
+    """What all questions share. ``fetch_timeout`` is in seconds, for each search and each page.
+
+    ``known`` answers questions that need no model.
+    """
 
     settings: AskSettings
     inference: Inference
@@ -51,6 +56,7 @@ class FlowParts(Struct, frozen=True, kw_only=True):
     cache: CompactionCache | None = None
     reranker: Reranker = msgspec.field(default_factory=Reranker)
     answer_length: AnswerLength = msgspec.field(default_factory=AnswerLength)
+    known: Callable[[str], Awaitable[KnownAnswer | None]] | None = None
 
     @property
     def defaults(self) -> FlowDefaults:
@@ -81,6 +87,8 @@ class QuestionRun:
         style = journal.call.style or parts.settings.style
         prompt = parts.prompts.style(style)
         journal.details["style"] = style
+        if parts.known is not None and (known := await parts.known(journal.call.question)) is not None:
+            return self._known(known)
         waiting = parts.inference.health().waiting
         journal.stage("queued", **({"waiting": waiting} if waiting else {}))
         with journal.timed("loading"):
@@ -106,6 +114,19 @@ class QuestionRun:
             journal.skip("the rest of the answer", f"ask.target_seconds allows it {longest} tokens")
         await self._model.settle()
         return self._result(found.terms, background, answer, plan, longest)
+
+    def _known(self, known: KnownAnswer) -> AskResult:
+        """The result of an answer that needs no model."""
+        self._journal.stage("answer", note="the index answers this")
+        self._journal.emit(AnswerDelta(known.text))
+        citations = [
+            Citation(n, label(each.title), label(each.section), address(each.url), 0)
+            for n, each in enumerate(known.sources, 1)
+        ]
+        plan = PromptPlan(0, "the index answers this", 0.0)
+        return self._result(
+            [], Background([], "", 0, 0, doubtful=False), Answer(known.text, citations), plan, 0
+        )
 
     async def _load(self) -> ModelInfo:
         """Wait for the model, started if need be, and report its progress as stages."""

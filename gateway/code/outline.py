@@ -34,6 +34,11 @@ class Outline(Struct, frozen=True, kw_only=True):
     left_out: int
 
 
+def is_test(path: str) -> bool:
+    """Whether a file only shows or checks how others are used."""
+    return _TESTS.search(path) is not None
+
+
 def outline(connection: apsw.Connection, project: str, tokens: int, about: str = "") -> Outline:
     """The outline that fits, found by halving the number of definitions."""
     places = {place.id: place for place in graph.all_places(connection, project)}
@@ -58,7 +63,7 @@ def ranked(places: dict[int, Place], links: list[graph.Link], hits: set[tuple[st
     """Functions and classes, the most important first."""
     start: dict[int, float] = {}
     for place in places.values():
-        weight = 0.05 if _TESTS.search(place.path) else 1.0
+        weight = 0.05 if is_test(place.path) else 1.0
         start[place.id] = weight + (
             200.0 if (place.path, place.line) in hits and place.kind != "module" else 0.0
         )
@@ -85,7 +90,7 @@ def ranked(places: dict[int, Place], links: list[graph.Link], hits: set[tuple[st
     return sorted(
         shown,
         key=lambda place: (
-            -rank[place.id] * (0.05 if _TESTS.search(place.path) else 1.0),
+            -rank[place.id] * (0.05 if is_test(place.path) else 1.0),
             place.path,
             place.line,
         ),

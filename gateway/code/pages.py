@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,15 +12,19 @@ import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
+from gateway.code.asked import known_answer
+from gateway.code.outline import is_test
 from gateway.code.parts import headings
 from gateway.code.source import lines_of
 from gateway.store.code import graph, projects
 from gateway.store.code.files import FileRow, file_at
 from gateway.store.code.graph import Hit, Place
 from gateway.store.db import Database
-from gateway.wiki.source import Hits, Page, PageRef, Section, Site, WikiHealth
+from gateway.wiki.source import Hits, KnownAnswer, Page, PageRef, Section, Site, WikiHealth
 
 _LAST = 1 << 30
+_HITS_COMPARED = 200
+_LIKE_CODE = re.compile(r"\w[_.]\w|^_|[a-z][A-Z]|\(\)|`")
 
 
 async def project_pages(database: Database, which: str) -> ProjectPages:
@@ -35,16 +41,25 @@ class ProjectPages:
         self._database, self._project = database, project
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Files that define a name in the term."""
+        """Files that define a name in the term. Plain words of a question are no names."""
+        if " " in term.strip():
+            term = " ".join(word for word in term.split() if _LIKE_CODE.search(word))
         return _refs(await self._database.read(lambda c: queries.named(c, self._project.id, term)), limit)
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Files by their words."""
-        return Hits(
-            _refs(
-                await self._database.read(lambda c: queries.by_words(c, self._project.id, term, limit)), limit
-            )
+        """Files by their words. Documents are written for readers, so they come first; tests come last."""
+        found = await self._database.read(
+            lambda c: queries.by_words(c, self._project.id, term, _HITS_COMPARED)
         )
+        documents = [hit for hit in found if hit.kind == "document"]
+        code = [hit for hit in found if hit.kind == "code" and not is_test(hit.path)]
+        tests = [hit for hit in found if hit.kind == "code" and is_test(hit.path)]
+        pairs = itertools.zip_longest(documents, code)
+        return Hits(_refs([hit for pair in pairs for hit in pair if hit] + tests, limit))
+
+    async def known(self, question: str) -> KnownAnswer | None:
+        """The answer of the code graph, for questions about callers, definitions and the like."""
+        return await self._database.read(lambda c: known_answer(c, self._project.id, question))
 
     async def fetch(self, title: str) -> Page:
         """The file at that path. Raises NotFoundError, also when it has just vanished."""

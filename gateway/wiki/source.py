@@ -61,6 +61,21 @@ class Site(Struct, frozen=True):
     page_url: str = ""
 
 
+class KnownSource(Struct, frozen=True):
+    """Where a part of a known answer stands; ``url`` is the whole address."""
+
+    title: str
+    section: str
+    url: str
+
+
+class KnownAnswer(Struct, frozen=True):
+    """An answer that needs no model; ``[n]`` in the text is the n-th source."""
+
+    text: str
+    sources: list[KnownSource]
+
+
 class WikiHealth(Struct, frozen=True, kw_only=True):
     """The state of a wiki for operators. ``status`` is ``unused`` before the first request."""
 

@@ -108,7 +108,8 @@ def make_key(settings: Settings, name: str, role: Role) -> str:
 
 
 SHOP = {
-    "auth.py": "class Auth:\n    def login(self, user):\n        return check(user)\n\ndef check(user): ...\n",
+    "auth.py": "class Auth:\n    def login(self, user):\n        return check(user)\n\n"
+    'def check(user):\n    """Whether the user may."""\n',
     "app.py": "from auth import Auth\n\ndef main(thing):\n    Auth().login('a')\n    thing.reset()\n",
     "docs/guide.md": "# Guide\n\nIntroduction.\n\n## Signing in\n\nPress the turquoise button to sign in.\n",
 }

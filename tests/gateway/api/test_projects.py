@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -100,3 +101,49 @@ async def test_a_question_about_a_project_is_answered_from_its_files_with_lines(
     assert "turquoise button" in reply["answer"]
     missing = await client.post("/ask", json={**asked, "project": "none"})
     assert missing.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("question", "lines", "url"),
+    [
+        ("Who calls Auth.login?", ["Confirmed calls (1):", "- `app.main` in app.py, line 4 [2]"], "app.py:4"),
+        ("which functions call the function `check`", ["Confirmed calls (1):"], "auth.py:3"),
+        ("where is login() called from?", ["Confirmed calls (1):"], "app.py:4"),
+        ("hàm nào gọi hàm check", ["Confirmed calls (1):"], "auth.py:3"),
+        ("show me all usages of Auth", ["Confirmed uses (2):"], "app.py:1"),
+        (
+            "what does app.main call?",
+            ["It calls (2):", "- `auth.Auth.login` in app.py, line 4 [2]"],
+            "app.py:4",
+        ),
+        ("Where is the class Auth defined?", ["    class Auth:"], "auth.py:1"),
+        ("in which file is Auth", ["    class Auth:"], "auth.py:1"),
+        ("Auth được định nghĩa ở đâu?", ["    class Auth:"], "auth.py:1"),
+        ("what does `check` do?", ["    Whether the user may."], "auth.py:5"),
+        ("what classes inherit from Auth", ["No class of this project inherits from it."], "auth.py:1"),
+        ("who imports Auth", ["Imported by (1):"], "app.py:1"),
+        ("what breaks if I change check?", ["2 definitions in 2 files depend on it"], "auth.py:2"),
+    ],
+)
+async def test_the_graph_answers_what_it_knows_without_a_model(
+    client: Client, inference: ScriptedInference, root: Path, question: str, lines: list[str], url: str
+) -> None:
+    reply = await client.post("/ask", json={"question": question, "project": "shop"})
+    assert reply.status_code == 200, reply.text
+    answer = reply.json()
+    assert not inference.calls
+    for line in lines:
+        assert line in answer["answer"]
+    assert url in [each["url"] for each in answer["citations"]]
+    marks = {int(mark) for mark in re.findall(r"\[(\d+)\]", answer["answer"])}
+    assert marks == {each["n"] for each in answer["citations"]}
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the colour of the button?", "how do I sign in", "who calls", "who calls nothing"]
+)
+async def test_other_questions_go_to_the_model(
+    client: Client, inference: ScriptedInference, question: str
+) -> None:
+    assert (await client.post("/ask", json={"question": question, "project": "shop"})).status_code == 200
+    assert inference.calls
