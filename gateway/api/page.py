@@ -17,6 +17,7 @@ _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
 }
 # Resources and connections of this origin only, no inline code, and no text that becomes markup (trusted types).
 _POLICY = (

@@ -1,27 +1,26 @@
-// Entry point: the header, and the view that the address names: #/ask, #/chat or #/chat/ID.
+// Entry point: the header, and the view that the address names: #/ask, #/chat, #/chat/ID, #/code or #/code/PROJECT/NAME.
 
 import { focusAsk, setUpAsk } from "./ask.js";
 import { leave, openTalk, setUpChat } from "./chat.js";
 import { byId } from "./dom.js";
+import { openGraph, setUpGraph } from "./graph.js";
 import { setUpKey } from "./key.js";
 import { problem } from "./problem.js";
 import { look, setUpStatus, showModel } from "./status.js";
 
 function route() {
-  const [, view, id] = /^#\/(ask|chat)(?:\/(.+))?$/.exec(location.hash) ?? [];
+  const [, view, id, name] = /^#\/(ask|chat|code)(?:\/([^/]+))?(?:\/(.+))?$/.exec(location.hash) ?? [];
   if (view === undefined && location.hash.length > 1) return; // an anchor, such as a source
-  const chat = view === "chat";
-  byId("ask").hidden = chat;
-  byId("chat").hidden = !chat;
-  for (const [name, current] of [["to-ask", !chat], ["to-chat", chat]]) {
-    if (current) byId(name).setAttribute("aria-current", "page");
-    else byId(name).removeAttribute("aria-current");
+  for (const each of ["ask", "chat", "code"]) {
+    const current = each === (view ?? "ask");
+    byId(each).hidden = !current;
+    if (current) byId(`to-${each}`).setAttribute("aria-current", "page");
+    else byId(`to-${each}`).removeAttribute("aria-current");
   }
-  if (chat) openTalk(id === undefined ? null : decoded(id));
-  else {
-    leave();
-    focusAsk();
-  }
+  if (view === "chat") return openTalk(id === undefined ? null : decoded(id));
+  leave();
+  if (view === "code") openGraph(decoded(id ?? ""), decoded(name ?? ""));
+  else focusAsk();
 }
 
 function decoded(part) {
@@ -51,5 +50,6 @@ new ResizeObserver(() => document.documentElement.style.setProperty("--strip", `
 setUpKey();
 setUpAsk();
 setUpChat();
+setUpGraph();
 setUpStatus();
 begin();

@@ -16,7 +16,6 @@ from gateway.api.mcp.code import (
     CodeCallers,
     CodeQuery,
     DefinitionQuery,
-    Definitions,
     OutlineQuery,
     callers_of,
     callers_text,
@@ -40,7 +39,7 @@ from gateway.api.mcp.wiki import (
     read_page,
     search_wiki,
 )
-from gateway.api.projects.routes import FoundParts
+from gateway.api.projects.routes import FoundParts, ShownDefinitions
 from gateway.api.services import ApiRequest
 from gateway.code.outline import Outline
 
@@ -81,7 +80,7 @@ TOOLS = (
     OfferedTool("Search the wiki", WikiQuery, WikiHits, search_wiki),
     OfferedTool("Read a wiki page", PageQuery, PagePart, read_page, part_text),
     OfferedTool("Search code", CodeQuery, FoundParts, search_code),
-    OfferedTool("Show a definition", DefinitionQuery, Definitions, definition, definitions_text),
+    OfferedTool("Show a definition", DefinitionQuery, ShownDefinitions, definition, definitions_text),
     OfferedTool("Callers of a definition", CallersQuery, CodeCallers, callers_of, callers_text),
     OfferedTool("Outline of a project", OutlineQuery, Outline, outline, outline_text),
     OfferedTool("Facts about the user", FactQuery, FactPage, facts),

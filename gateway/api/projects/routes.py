@@ -15,6 +15,7 @@ from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.code import queries
+from gateway.code.neighbourhood import Level, Neighbourhood, neighbourhood
 from gateway.code.outline import Outline, outline
 from gateway.code.source import lines_of
 from gateway.store.code import projects
@@ -22,6 +23,8 @@ from gateway.store.code.graph import Place
 from gateway.store.memory.facts import search_facts
 
 _SHOWN_LINES = 40  # of a hit
+_DEFINITIONS = 5  # of one name that are shown with their code
+_DEFINITION_LINES = 120  # of each
 
 Text = Annotated[str, Meta(min_length=1, max_length=400)]
 
@@ -70,8 +73,36 @@ class MapQuery(Struct, frozen=True, kw_only=True):
     about: Annotated[str, Meta(max_length=2000)] = ""
 
 
+class GraphQuery(Struct, frozen=True, kw_only=True):
+    """``name`` is the centre; without it, the most important definitions are shown."""
+
+    name: Annotated[str, Meta(max_length=400)] = ""
+    level: Level = "function"
+    depth: Annotated[int, Meta(ge=1, le=5)] = 1
+    most: Annotated[int, Meta(ge=1, le=300)] = 100
+
+
 class PlaceList(Struct, frozen=True):
     data: list[Place]
+
+
+class ShownDefinition(Struct, frozen=True):
+    """Lines ``line`` to ``shown_to`` of a definition that ends at ``end_line``."""
+
+    name: str
+    kind: str
+    path: str
+    line: int
+    end_line: int
+    shown_to: int
+    code: str
+
+
+class ShownDefinitions(Struct, frozen=True):
+    """``left_out`` definitions have the name as well."""
+
+    definitions: list[ShownDefinition]
+    left_out: int
 
 
 class FoundPart(Struct, frozen=True, kw_only=True):
@@ -116,6 +147,27 @@ def _query(kind: type[Struct], ask: Callable[[apsw.Connection, str, Any], Any], 
 
     handler.__doc__ = doc
     return handler
+
+
+async def code(request: ApiRequest) -> ShownDefinitions:
+    """The code of a definition."""
+    asked = query_of(request, Named)
+    return await shown_definitions(request, await _project(request), asked.name)
+
+
+async def shown_definitions(
+    request: ApiRequest, project: projects.CodeProject, name: str
+) -> ShownDefinitions:
+    found = await request.read(lambda c: queries.find(c, project.id, name))
+
+    def shown(place: Place) -> ShownDefinition:
+        last = min(place.end_line, place.line + _DEFINITION_LINES - 1)
+        text = "\n".join(lines_of(Path(project.path), place.path, place.line, last))
+        return ShownDefinition(place.name, place.kind, place.path, place.line, place.end_line, last, text)
+
+    return await asyncio.to_thread(
+        lambda: ShownDefinitions([shown(each) for each in found[:_DEFINITIONS]], len(found[_DEFINITIONS:]))
+    )
 
 
 async def search(request: ApiRequest) -> FoundParts:
@@ -216,5 +268,13 @@ ENDPOINTS = (
         "The outline of the most important definitions that fits into a number of tokens.",
         MapQuery,
     ),
+    _endpoint(
+        "graph",
+        lambda c, project, asked: neighbourhood(c, project, asked.name, asked.level, asked.depth, asked.most),
+        Neighbourhood,
+        "The neighbourhood of a definition, to be drawn.",
+        GraphQuery,
+    ),
+    Endpoint("GET", f"{_BASE}/code", code, "user", reply=ShownDefinitions, query=Named),
     Endpoint("GET", f"{_BASE}/search", search, "user", reply=FoundParts, query=WordsQuery),
 )

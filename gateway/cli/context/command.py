@@ -17,6 +17,7 @@ from gateway.cli.common.options import LocalOptions, PathType, json_option, with
 from gateway.cli.common.text import say, size_text, table
 from gateway.cli.context.choice import chosen
 from gateway.cli.context.queries import COMMANDS
+from gateway.cli.context.visualize import visualize
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.code.walk import exclusion
 from gateway.code.watch import touch_registry
@@ -33,7 +34,7 @@ def context() -> None:
     """Understand a codebase: who calls what, and what a change concerns. Nothing is written into a project."""
 
 
-for command in COMMANDS:
+for command in (*COMMANDS, visualize):
     context.add_command(command)
 
 
