@@ -57,14 +57,15 @@ class Extractor:
     def define(
         self, node: Node, kind: DefinitionKind, name: str, scope: int, text: Node | None = None
     ) -> int:
-        """The index of the definition at this node, made if it is new; ``text`` is where its body begins."""
+        """The index of the definition at this node, made if it is new; ``text`` is its body."""
         known = self._definitions.get(node.id)
         if known is not None:
             return known
         index = self._definitions[node.id] = len(self.facts.definitions)
         head = node.text or b""
         if text is not None:
-            head = head[: text.start_byte - node.start_byte]
+            ends = [each.start_byte for each in node.children if each.type == "comment"] + [text.start_byte]
+            head = head[: min(ends) - node.start_byte]
         self.facts.definitions.append(
             Definition(
                 name,
@@ -86,7 +87,7 @@ class Extractor:
             return known, False
         index = self._sites[node.id] = len(self.facts.sites)
         name, receiver = self.named(callee)
-        row, column = node.start_point
+        row, column = (node if callee is None else last_name(callee)).start_point
         self.facts.sites.append(CodeSite(kind, scope, name, receiver, expr, row + 1, column))
         return index, True
 
@@ -94,9 +95,8 @@ class Extractor:
         """The last name of an expression and the text before it."""
         if callee is None:
             return "", ""
-        base = callee.child_by_field_name("object")
-        last = callee.child_by_field_name("attribute") or callee.child_by_field_name("property")
-        if base is not None and last is not None:
+        base, last = callee.child_by_field_name("object"), last_name(callee)
+        if base is not None and last is not callee:
             return text(last), self.clean(text(base, _RECEIVER))
         return (text(callee), "") if callee.child_count == 0 else ("", self.clean(text(callee, _RECEIVER)))
 
@@ -120,6 +120,11 @@ class Extractor:
 
     def parameter(self, index: int, param: Param) -> None:
         self.facts.definitions[index].params.append(param)
+
+
+def last_name(callee: Node) -> Node:
+    """The name after the last dot: in a chain of calls over several lines, each call has its own place."""
+    return callee.child_by_field_name("attribute") or callee.child_by_field_name("property") or callee
 
 
 def text(node: Node | None, limit: int | None = None) -> str:

@@ -23,7 +23,7 @@ DefinitionKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "implicit", "base", "import", "use"]
 
 # Raised when the facts of the same text change, so that stored ones are made again.
-VERSION = 1
+VERSION = 2
 
 
 class Param(Struct, array_like=True):
@@ -38,7 +38,9 @@ class Param(Struct, array_like=True):
 class Definition(Struct, array_like=True):
     """``parent`` is the index of the definition around it; the first definition is the file itself.
 
-    ``decorators`` are indexes of the sites that call them, ``marks`` their last names.
+    ``name`` is `owner.name` for a function that JavaScript assigns to an attribute, and `.name` for one in an object:
+    such names are not known in the scope around them. ``decorators`` are indexes of the sites that call them, ``marks``
+    their last names.
     """
 
     name: str
@@ -55,6 +57,11 @@ class Definition(Struct, array_like=True):
     result: Expr = None  # annotation
     decorators: list[int] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
+
+
+def last_part(name: str) -> str:
+    """The name of a definition without its owner; computed names such as `[Symbol.iterator]` are whole."""
+    return name if name.endswith(("]", '"', "'")) else name.rpartition(".")[2]
 
 
 class CodeSite(Struct, array_like=True):

@@ -63,6 +63,11 @@ class ScriptExpressions(Extractor):
             return ["s", generic, args[0] if len(args) == 1 else ["l", *args]]
         if kind == "array_type" and node.named_children:
             return ["s", ["n", "Array"], self.expr(node.named_children[0], scope, deeper)]
+        if kind == "function_type":  # as Python writes it
+            takes, gives = node.child_by_field_name("parameters"), node.child_by_field_name("return_type")
+            types = [each.child_by_field_name("type") for each in takes.named_children] if takes else []
+            taken = ["l", *(self.expr(each, scope, deeper) for each in types)]
+            return ["s", ["n", "Callable"], ["l", taken, self.expr(gives, scope, deeper)]]
         if kind in _TRANSPARENT and node.named_children:
             return self.expr(node.named_children[0], scope, deeper)
         return ["t", _LITERALS[kind]] if kind in _LITERALS else None
@@ -73,11 +78,11 @@ class ScriptExpressions(Extractor):
             return [["k", text(node)], ["n", text(node)]]
         if node.type == "method_definition":
             name = text(node.child_by_field_name("name"))
-            return [["k", name], ["f", self.make_function(node, scope, name)]]
+            return [["k", name], ["f", self.make_function(node, scope, f".{name}")]]
         if node.type == "pair":
             key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
             name = string_of(key) if key is not None and key.type == "string" else text(key)
-            self.named_by(value, scope, name)
+            self.named_by(value, scope, f".{name}")
             self.use(value, scope)
             return [["k", name], self.expr(value, scope, depth)]
         return None

@@ -80,6 +80,10 @@ class Evaluation:
             for each in expr[1:]:
                 merge(found, self.evaluate(view, scope, each, line))  # type: ignore[arg-type]
             return found if len(found) == 1 else through(found, "flow")
+        if kind == "a" and not view.python and isinstance(first, list) and first[0] == "n":
+            found = self.assigned(view, scope, str(first[1]), str(expr[2]))
+            if found:
+                return found
         bases = self.evaluate(view, scope, first, line)  # type: ignore[arg-type]
         for value, origin in bases.items():
             if kind == "a":
@@ -103,6 +107,10 @@ class Evaluation:
 
     def name(self, view: View, scope: int, name: str, line: int) -> Values:
         """What a name means in a scope, by the rules of the language."""
+        raise NotImplementedError
+
+    def assigned(self, view: View, scope: int, owner: str, name: str) -> Values:
+        """What a JavaScript file assigns to ``owner.name``."""
         raise NotImplementedError
 
     def imported(self, view: View, each: Import, *, whole: bool = False) -> Values:

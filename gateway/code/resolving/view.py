@@ -50,6 +50,20 @@ class View:
             self._names[each.scope, each.alias].append(Candidate(each.line, False, each))
         for found in self._names.values():
             found.sort(key=lambda candidate: candidate.line)
+        self.prototypes = {
+            binding.base[1][1]
+            for bindings in self.attributes.values()
+            for binding in bindings
+            if binding.base is not None and binding.base[0] == "a" and binding.base[2] == "prototype"
+            if binding.base[1] is not None and binding.base[1][0] == "n"
+        }
+        # Functions that are written as arguments, by the call that takes them.
+        self.taken_by = {
+            arg[1]: site
+            for site in facts.sites
+            for arg in [*site.args, *site.keywords.values()]
+            if arg is not None and arg[0] == "f" and site.kind == "call"
+        }
         self.roots = set(_roots(site.callee for site in facts.sites)) | set(
             _roots(arg for site in facts.sites for arg in [*site.args, *site.keywords.values()])
         )
@@ -62,6 +76,12 @@ class View:
         before = [each for each in found if each.line <= line] or found
         sure = max((i for i, each in enumerate(before) if not each.sometimes), default=0)
         return before[sure:]
+
+    def home(self, scope: int, name: str) -> int:
+        """The scope that binds a name for this one; -1 if none does."""
+        while scope >= 0 and (scope, name) not in self._names:
+            scope = self.definitions[scope].parent
+        return scope
 
     def enclosing_class(self, scope: int) -> int | None:
         """The class of the innermost method around a scope."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.base.errors import InvalidRequestError
+from gateway.code.languages.facts import VERSION
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
 from tests.gateway.code.conftest import Indexable
@@ -110,6 +114,57 @@ def test_projects_are_found_by_id_path_and_name(database: Database, tmp_path: Pa
         assert database.read_sync(lambda c, which=which: project_of(c, which)) == made  # type: ignore[misc]
     with pytest.raises(InvalidRequestError, match="choose another with --name"):
         database.write_sync(lambda c: add_project(c, "/elsewhere", "x", [], docs=False))
+
+
+@pytest.mark.parametrize("when", ["parsing", "resolving", "following arguments"])
+def test_killed_in_the_middle_it_goes_on_and_nothing_is_twice(
+    project: Make, database: Database, when: str
+) -> None:
+    files = {
+        f"m{i}.py": f"import m{(i + 1) % 90} as other\ndef f{i}(then):\n    then()\ndef g{i}(): ...\n"
+        f"other.f{(i + 1) % 90}(g{i})\n"
+        for i in range(90)
+    }
+    made = project({})
+    made.write(dict(files))
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom gateway.code.index import ProjectIndexer\n"
+        "from gateway.store.code.projects import project_of\nfrom gateway.store.db import Database\n"
+        "database = Database(Path(sys.argv[1]))\ndatabase.open()\n"
+        "def progress(stage, done, total):\n"
+        "    if stage == sys.argv[3] and done >= 40:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "ProjectIndexer(database, database.read_sync(lambda c: project_of(c, sys.argv[2])), progress).run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(database.path), made.id, when], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    made.index()
+    resumed = made.edges()
+    assert ("m1.f1", "m0.g0", "flow") in resumed
+    assert len(resumed) == 180
+    database.write_sync(lambda c: remove_project(c, made.id))
+    assert Indexable(database, made.root).indexed().edges() == resumed
+    assert made.index().resolved == 0, "nothing is left to do"
+
+
+def test_an_index_of_an_older_hearth_is_made_again(project: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = project({"a.py": "def f(): ...\nf()\n", "n.md": "# Notes\n"})
+    monkeypatch.setattr("gateway.code.index.VERSION", VERSION + 1)
+    assert (made.index().parsed, made.index().parsed) == (2, 0)
+    assert made.edges() == {("a", "a.f", "same file")}
+
+
+def test_two_processes_index_one_project(project: Make, database: Database) -> None:
+    made = project({})
+    made.write({f"m{i}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(200)})
+    command = [sys.executable, "-m", "gateway.cli.main", "context", "refresh", made.id]
+    both = [
+        subprocess.Popen([*command, "--data-dir", str(database.path.parent)], stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [(b"", 0)] * 2
+    assert (made.row.files, len(made.edges()), made.index().parsed) == (200, 200, 0)
 
 
 def test_a_thousand_changed_files_at_once(project: Make) -> None:
