@@ -100,10 +100,18 @@ class Extractor:
             return text(last), self.clean(text(base, _RECEIVER))
         return (text(callee), "") if callee.child_count == 0 else ("", self.clean(text(callee, _RECEIVER)))
 
-    def bind(self, scope: int, name: str, value: Expr, node: Node, sometimes: bool, **rest: Expr) -> None:
-        self.facts.bindings.append(
-            Binding(scope, name, value, node.start_point.row + 1, sometimes=sometimes, **rest)
-        )
+    def bind(
+        self,
+        scope: int,
+        name: str,
+        value: Expr,
+        node: Node,
+        sometimes: bool,
+        item: bool = False,
+        **rest: Expr,
+    ) -> None:
+        line = node.start_point.row + 1
+        self.facts.bindings.append(Binding(scope, name, value, line, sometimes=sometimes, item=item, **rest))
 
     def constant(self, value: str) -> Expr:
         """A string that may be a key, unless it is a secret or too long for one."""

@@ -7,6 +7,7 @@ An expression is a list that begins with its kind; None is an expression that no
 - ``["l", item…]``, ``["d", [key, value]…]``, ``["k", value]``, ``["t", type]``: a sequence, a mapping, a constant that
   may be a key, a literal of a built-in type
 - ``["|", choice…]``, ``["*", iterable]``: one of several, and an element of an iterable
+- ``["e", key, value]``: a mapping as far as one assignment, ``base[key] = value``, says
 - ``["u", base, from]``: the items of a sequence from an index on
 """
 
@@ -79,7 +80,10 @@ class CodeSite(Struct, array_like=True):
 
 
 class Binding(Struct, array_like=True):
-    """``name = value`` in a scope, or ``base.name = value``. ``sometimes``: in a branch or a loop."""
+    """``name = value`` in a scope, or ``base.name = value``. ``sometimes``: in a branch or a loop.
+
+    ``item``: something is put into what the name holds, which does not bind the name.
+    """
 
     scope: int
     name: str
@@ -88,6 +92,7 @@ class Binding(Struct, array_like=True):
     base: Expr = None
     annotation: Expr = None
     sometimes: bool = False
+    item: bool = False
 
 
 class Import(Struct, array_like=True):

@@ -74,7 +74,7 @@ class Evaluation:
             return {external(f"<{first}>"): "same file"}
         if kind == "k":
             return {external(f"<{'str' if isinstance(first, str) else 'int'}>"): "same file"}
-        if kind in ("l", "d"):
+        if kind in ("l", "d", "e"):
             return {self.box(view, scope, expr): "same file"}
         if kind == "|":
             for each in expr[1:]:
@@ -89,6 +89,8 @@ class Evaluation:
             if kind == "a":
                 more = self.attribute(value, str(expr[2]))
             elif kind == "s":
+                if self.is_set(view, scope, value, expr[2], line):  # type: ignore[arg-type]
+                    found = {}  # the item was another before
                 more = self.item(view, scope, value, expr[2], line)  # type: ignore[arg-type]
             elif kind == "u":
                 more = {self.box(view, scope, expr): "same file"}
@@ -135,6 +137,10 @@ class Evaluation:
 
     def item(self, view: View, scope: int, value: Value, key: Expr, line: int) -> Values:
         """What ``value[key]`` may be."""
+        raise NotImplementedError
+
+    def is_set(self, view: View, scope: int, value: Value, key: Expr, line: int) -> bool:
+        """Whether ``value`` is what an assignment to ``value[key]`` says."""
         raise NotImplementedError
 
     def entered(self, value: Value) -> Values:

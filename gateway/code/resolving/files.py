@@ -14,6 +14,8 @@ from gateway.store.code.files import Argument, NewSite
 _MOST_ARGUMENTS = 6  # of one site: more values say too little
 _MOST_TARGETS = 8
 
+_CALL_THEIR_ARGUMENTS = {f"<builtin>.{name}" for name in ("map", "filter", "sorted", "min", "max")}
+
 Ids = Mapping[tuple[int, int], int]  # of definitions, by file and ordinal
 
 
@@ -41,6 +43,8 @@ def resolve_file(
         if len(values) > _MOST_TARGETS:
             values = {}
         edges = _edges(resolver, site, values, ids)
+        if site.kind == "call" and any(value.text in _CALL_THEIR_ARGUMENTS for value in values):
+            edges |= _called_back(resolver, view, site, ids)
         if site.kind == "call":
             arguments |= _arguments(resolver, view, site, values, ids)
         outside = next((value.text for value in values if value.kind == "external"), None)
@@ -78,6 +82,17 @@ def _edges(resolver: Resolver, site: CodeSite, values: Values, ids: Ids) -> dict
                 weak = several and CONFIDENCE[found] > CONFIDENCE["flow"]
                 edges[number] = "flow" if weak else found
     return edges
+
+
+def _called_back(resolver: Resolver, view: View, site: CodeSite, ids: Ids) -> dict[int, str]:
+    """The functions that a call of something foreign, such as `sorted`, calls in turn."""
+    return {
+        ids[each.file, each.at]: "flow"
+        for expr in [*site.args, *site.keywords.values()]
+        for value in resolver.evaluate(view, site.scope, expr, site.line)
+        for each in resolver.callees(value)
+        if (each.file, each.at) in ids
+    }
 
 
 def _below(resolver: Resolver, view: View, site: CodeSite, ids: Ids, namesakes: Namesakes) -> dict[int, str]:

@@ -65,7 +65,7 @@ class Resolver(Calls):
         `this` in a function that was assigned so is the owner.
         """
         if owner == "this":
-            while scope > 0 and not (owner := _owner(view, scope)):
+            while scope >= 0 and not (owner := _owner(view, scope)):
                 if view.definitions[scope].kind == "class":
                     return {}
                 scope = view.definitions[scope].parent
@@ -95,7 +95,7 @@ class Resolver(Calls):
 
     def _defined(self, view: View, index: int) -> Values:
         found: Values = {Value("definition", view.id, index): "same file"}
-        for site in view.definitions[index].decorators:  # what the name is after decoration
+        for site in view.definitions[index].decorators[-1:]:  # what the name is after decoration
             for value in self.result(view, site):
                 if value.kind == "definition":
                     merge(found, {value: "flow"})
@@ -176,9 +176,9 @@ class Resolver(Calls):
             return {external(f"{value.text}.{name}"): "import"}
         if value.kind == "box":
             view, scope, expr, _ = self.opened(value)
-            if not view.python and expr is not None and expr[0] == "d":
+            if not view.python and expr is not None and expr[0] in "de":
                 return self.item(view, scope, value, ["k", name], NEVER)
-            shown = "dict" if expr is not None and expr[0] == "d" else "list"
+            shown = "dict" if expr is not None and expr[0] in "de" else "list"
             return {external(f"<{shown}>.{name}"): "same file"}
         if value.kind == "bound":
             return {}
@@ -336,6 +336,8 @@ class Resolver(Calls):
 def _owner(view: View, scope: int) -> str:
     """`app` for the function of `app.handle = function`."""
     name = view.definitions[scope].name
+    if name in view.prototypes:
+        return name
     return name.partition(".")[0] if name[:1] not in ("[", '"', "'") and "." in name else ""
 
 

@@ -40,14 +40,15 @@ class View:
             self._names[definition.parent, definition.name].append(Candidate(line, False, index))
             for param in definition.params:
                 self._names[index, param.name].append(Candidate(0, False, param))
-        for binding in facts.bindings:
-            if binding.base is not None:
-                self.attributes[binding.name].append(binding)
-            else:
-                place = Candidate(binding.line, binding.sometimes, binding)
-                self._names[binding.scope, binding.name].append(place)
         for each in facts.imports:
             self._names[each.scope, each.alias].append(Candidate(each.line, False, each))
+        for binding in sorted(facts.bindings, key=lambda binding: binding.item):
+            if binding.base is not None:
+                self.attributes[binding.name].append(binding)
+                continue
+            scope = self.home(binding.scope, binding.name) if binding.item else binding.scope
+            line = binding.line if scope == binding.scope else -1  # at any time
+            self._names[scope, binding.name].append(Candidate(line, binding.sometimes, binding))
         for found in self._names.values():
             found.sort(key=lambda candidate: candidate.line)
         self.prototypes = {
@@ -75,7 +76,7 @@ class View:
             return found
         before = [each for each in found if each.line <= line] or found
         sure = max((i for i, each in enumerate(before) if not each.sometimes), default=0)
-        return before[sure:]
+        return [each for each in before[:sure] if each.line < 0] + before[sure:]
 
     def home(self, scope: int, name: str) -> int:
         """The scope that binds a name for this one; -1 if none does."""
