@@ -2,7 +2,7 @@
 
 `pip download` fetches it, unless ``--at`` names a folder (which is changed and restored).
 
-    python benchmarks/code_index.py [--at FOLDER] [--changes 20] [--questions 400]
+    python benchmarks/codebases/code_index.py [--at FOLDER] [--changes 20] [--questions 400]
 """
 
 from __future__ import annotations

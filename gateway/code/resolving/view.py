@@ -13,6 +13,7 @@ from gateway.store.code.files import FileRow
 
 _CACHED_VIEWS = 600
 _SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+_ANY_TIME = -1
 NEVER = 1 << 30  # a line after every other
 
 
@@ -47,7 +48,7 @@ class View:
                 self.attributes[binding.name].append(binding)
                 continue
             scope = self.home(binding.scope, binding.name) if binding.item else binding.scope
-            line = binding.line if scope == binding.scope else -1  # at any time
+            line = binding.line if scope == binding.scope else _ANY_TIME
             self._names[scope, binding.name].append(Candidate(line, binding.sometimes, binding))
         for found in self._names.values():
             found.sort(key=lambda candidate: candidate.line)
@@ -76,7 +77,8 @@ class View:
             return found
         before = [each for each in found if each.line <= line] or found
         sure = max((i for i, each in enumerate(before) if not each.sometimes), default=0)
-        return [each for each in before[:sure] if each.line < 0] + before[sure:]
+        dated = [each for each in before[sure:] if each.line != _ANY_TIME]
+        return dated + [each for each in found if each.line == _ANY_TIME]
 
     def home(self, scope: int, name: str) -> int:
         """The scope that binds a name for this one; -1 if none does."""
