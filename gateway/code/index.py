@@ -21,6 +21,7 @@ from gateway.base.redact import MARK, take_secrets
 from gateway.code.changes import changed_names
 from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part
 from gateway.code.languages.parse import is_code, parse
+from gateway.code.outline import ranks
 from gateway.code.parts import code_parts, document_parts
 from gateway.code.resolving.files import Namesakes, resolve_file
 from gateway.code.resolving.resolver import Resolver
@@ -28,12 +29,13 @@ from gateway.code.resolving.values import Value
 from gateway.code.resolving.view import Modules, module_name
 from gateway.code.walk import FoundFile, Walk, unsuitable, walk
 from gateway.store.code import files as store
-from gateway.store.code import projects
+from gateway.store.code import graph, projects
 from gateway.store.db import Database
 
 _AT_ONCE = 40  # files of a transaction
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
+_UNRANKED = 0.02  # share of new definitions from which on all are ranked again
 _NO_FACTS = FileFacts([])
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many of how many
@@ -110,6 +112,7 @@ class ProjectIndexer:
         resolved = self._resolve()
         if parsed or gone or resolved or self._project.indexed_at is None or self._project.problem:
             self._database.write_sync(self._finish)
+            self._rank()
         return Indexed(parsed, resolved, len(gone), found)
 
     def _read(self, fn: Callable[[apsw.Connection], list[store.FileRow]]) -> list[store.FileRow]:
@@ -181,6 +184,13 @@ class ProjectIndexer:
     def _finish(self, connection: apsw.Connection) -> None:
         projects.drop_unused_facts(connection)
         projects.set_indexed(connection, self._project.id, None)
+
+    def _rank(self) -> None:
+        """Rank the definitions, unless few are new: small changes hardly move the others."""
+        every, new = self._database.read_sync(lambda c: graph.unranked(c, self._project.id))
+        if new > every * _UNRANKED:
+            found = self._database.read_sync(lambda c: ranks(c, self._project.id))
+            self._database.write_sync(lambda c: graph.put_ranks(c, found))
 
     def _resolve(self) -> int:
         """Resolve changed files, those that looked up changed names, and those whose parameters get other values.

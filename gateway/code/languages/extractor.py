@@ -66,6 +66,7 @@ class Extractor:
         if text is not None:
             ends = [each.start_byte for each in node.children if each.type == "comment"] + [text.start_byte]
             head = head[: min(ends) - node.start_byte]
+        shown = self.clean(" ".join(head[:1000].decode("utf-8", "replace").split()))
         self.facts.definitions.append(
             Definition(
                 name,
@@ -73,7 +74,7 @@ class Extractor:
                 scope,
                 node.start_point.row + 1,
                 node.end_point.row + 1,
-                self.clean(" ".join(head[:1000].decode("utf-8", "replace").split()))[:_SIGNATURE],
+                shown if len(shown) <= _SIGNATURE else f"{shown[: _SIGNATURE - 1]}…",
             )
         )
         return index

@@ -23,7 +23,7 @@ DefinitionKind = Literal["module", "class", "function", "lambda"]
 # An implicit call is made by a statement, such as that of `__iter__` by a loop.
 SiteKind = Literal["call", "implicit", "base", "import", "use"]
 
-# Raised when the facts of the same text change, so that stored ones are made again.
+# Raised when the facts of the same text or what is resolved from them change, so that an older index is made again.
 VERSION = 2
 
 

@@ -48,6 +48,10 @@ def resolve_file(
         if site.kind == "call":
             arguments |= _arguments(resolver, view, site, values, ids)
         outside = next((value.text for value in values if value.kind == "external"), None)
+        if not edges and site.kind == "import" and site.callee is not None:  # of a constant, say
+            home = resolver.file_of(view, view.imports[site.callee[1]])
+            if home is not None:
+                edges, outside = {ids[home, 0]: "import"}, None
         if not edges and outside is None and site.kind == "call" and site.receiver:
             resolver.lookups.add(site.name)
             only = namesakes.only(site.name)

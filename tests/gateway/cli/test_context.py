@@ -49,7 +49,7 @@ def test_a_project_from_its_registration_to_its_removal(hearth: Run, shop: Path)
     added = hearth("context", "add", str(shop), "--name", "shop", "--exclude", "shop/admin.py", "--json")
     assert json.loads(added.stdout)["files"] == 4
     again = hearth("context", "add", str(shop), "--name", "market")
-    assert again.stdout.startswith("market: 5 files, 6 definitions; 1 files were new or changed")
+    assert again.stdout.startswith("market: 5 files, 6 definitions; 1 file was new or changed")
     assert json.loads(hearth("context", "list", "--json").stdout)["projects"][0]["name"] == "market"
     assert "5 files, 6 definitions" in hearth("context", "status").stdout
     assert sorted(path.name for path in shop.rglob("*")) == before, "nothing is written into a project"
