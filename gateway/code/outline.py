@@ -6,13 +6,13 @@ Importance is PageRank over calls, bases, imports and uses, personalised by the 
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 
 import apsw
 from msgspec import Struct
 
+from gateway.code.parts import is_test
 from gateway.code.queries import search
 from gateway.store.code import graph
 from gateway.store.code.graph import Place
@@ -26,9 +26,6 @@ _WIDTH = 100  # characters of a signature
 _ASKED = 3.0  # how much more what a question is about counts than the rest
 _OF_TESTS = 0.05
 _OF_MINOR = 0.2
-_TESTS = re.compile(
-    r"(^|/)(tests?|testing|__tests__|spec|benchmarks?|docs|examples?)(/|$)|(^|/)(test_|conftest)|\.(test|spec)\."
-)
 
 
 class Outline(Struct, frozen=True, kw_only=True):
@@ -107,7 +104,7 @@ def ranks(connection: apsw.Connection, project: str) -> list[tuple[int, float]]:
     """The importance of each definition, by what uses it. Tests, private names and inner functions have less."""
     kinds, start = dict[int, float](), dict[int, float]()
     for number, path, name, kind in graph.definition_paths(connection, project):
-        start[number] = _OF_TESTS if _TESTS.search(path) else 1.0
+        start[number] = _OF_TESTS if is_test(path) else 1.0
         minor = kind == "inner" or name.startswith("_")
         kinds[number] = start[number] * (_OF_MINOR if minor else 1.0)
     total = sum(start.values()) or 1.0

@@ -12,13 +12,16 @@ from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.base.ranking import K_SEARCH, fuse
-from gateway.code.parts import spelled
+from gateway.code.parts import is_test, spelled
 from gateway.code.resolving.values import CONFIRMED
 from gateway.store import fts
 from gateway.store.code import graph
 from gateway.store.code.graph import CodeUse, Hit, Place
 
 LIMIT = 500  # rows of a group
+_TEST_PLACES = 10  # that a test loses in a ranking
+_NAMED = 100  # definitions of one name that a search looks at
+_SHORT = 2  # characters of a word that says nothing
 _PLACE = re.compile(r"(.+?):(\d+)")
 
 
@@ -238,18 +241,28 @@ def search(connection: apsw.Connection, project: str, query: str, limit: int) ->
 
 
 def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
-    return graph.found_by_text(connection, project, fts.words(spelled(query)), limit)
+    """Parts that hold words of the query, best first; tests only before what is far worse."""
+    found = graph.found_by_text(connection, project, fts.words(spelled(query)), 2 * limit)
+    ranked = sorted(enumerate(found), key=lambda each: each[0] + _TEST_PLACES * is_test(each[1].path))
+    return [hit for _, hit in ranked][:limit]
 
 
 def named(connection: apsw.Connection, project: str, query: str) -> list[Hit]:
-    """Definitions whose names are words of the query."""
-    found = [
-        place
-        for word in dict.fromkeys(re.findall(r"[\w.]*\w", query))
-        for place in graph.places_named(connection, project, word)
-        if place.kind not in ("module", "lambda")
-    ]
-    return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for place in found]
+    """Definitions whose names are words of the query, those first whose full names hold most of them.
+
+    An ordinary word among others means a name only if another word stands in the full name.
+    """
+    words = list(dict.fromkeys(re.findall(r"[\w.$]*[\w$]", query)))
+    found = []
+    for word in words:
+        others = {each.lower() for each in words if each != word and len(each) > _SHORT}
+        alone = len(words) == 1 or not word.isalpha() or not word[1:].islower()
+        for place in graph.places_named(connection, project, word, most=_NAMED):
+            shared = len(others & set(re.findall(r"[^\W_]+", spelled(place.name).lower())))
+            if place.kind not in ("module", "lambda") and (alone or shared):
+                found.append((shared, place))
+    found.sort(key=lambda each: -each[0])
+    return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for _, place in found]
 
 
 def _cut(groups: Mapping[str, Sequence[object]]) -> list[str]:

@@ -62,10 +62,12 @@ class Extractor:
         if known is not None:
             return known
         index = self._definitions[node.id] = len(self.facts.definitions)
-        head = node.text or b""
-        if text is not None:
-            ends = [each.start_byte for each in node.children if each.type == "comment"] + [text.start_byte]
-            head = head[: min(ends) - node.start_byte]
+        begin = node.start_byte
+        head = (node.text or b"")[: text.start_byte - begin if text is not None else None]
+        around = [child for child in node.children if child != text]
+        parts = [each for child in around for each in (child, *child.children) if each.type == "comment"]
+        for each in reversed(parts):
+            head = head[: each.start_byte - begin] + head[each.end_byte - begin :]
         shown = self.clean(" ".join(head[:1000].decode("utf-8", "replace").split()))
         self.facts.definitions.append(
             Definition(

@@ -14,6 +14,7 @@ from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
 _TEXT_ROWS = 6_000
+_BEST_ROWS = 1_000
 CALLS = ("call", "implicit")
 ALL_KINDS = ("call", "implicit", "base", "import", "use")
 
@@ -83,13 +84,14 @@ _TARGET = "target.qualified, target.id, s.external, e.origin, e.confidence"
 _KINDS = "s.kind IN (SELECT value FROM json_each(?))"
 
 
-def places_named(connection: apsw.Connection, project: str, name: str) -> list[Place]:
-    """Definitions whose qualified name is ``name`` or ends in it."""
+def places_named(connection: apsw.Connection, project: str, name: str, *, most: int = 0) -> list[Place]:
+    """Definitions whose qualified name is ``name`` or ends in it: by path, or the ``most`` important ones."""
     last = name.rpartition(".")[2]
     found = connection.execute(
         f"{_PLACE} WHERE project = ?1 AND code_definitions.name = ?2 "
-        "AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) ORDER BY path, line",
-        (project, last, name),
+        f"AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) "
+        f"ORDER BY {'rank DESC, ' if most else ''}path, line LIMIT ?4",
+        (project, last, name, most or -1),
     )
     return load_all(Place, found)
 
@@ -279,7 +281,7 @@ def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
     rows = connection.execute(
         "WITH RECURSIVE below (id, depth) AS (SELECT ?1, 0 UNION SELECT c.id, depth + 1 FROM below "
         "JOIN code_edges AS e ON e.target = below.id JOIN code_sites AS s ON s.id = e.site AND s.kind = 'base' "
-        "JOIN code_definitions AS c ON c.file = s.file AND c.kind = 'class' AND c.parent = s.scope "
+        "JOIN code_definitions AS c ON c.file = s.file AND +c.kind = 'class' AND +c.parent = s.scope "
         "AND s.line BETWEEN c.line AND c.end_line WHERE depth < 20) "
         "SELECT id FROM below WHERE id <> ?1 GROUP BY id ORDER BY min(depth), id",
         (identity,),
@@ -305,9 +307,17 @@ def found_by_text(connection: apsw.Connection, project: str, words: list[str], l
     chosen = rarest(connection, "code_text", words, _TEXT_ROWS)
     if not chosen:
         return []
+    match = fts.any_of(chosen)
+    best = "SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text WHERE code_text MATCH ?1"
     query = (
-        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM code_text "
-        "JOIN code_parts ON code_parts.id = code_text.rowid JOIN code_files ON code_files.id = code_parts.file "
-        "WHERE code_text MATCH ? AND project = ? ORDER BY bm25(code_text, 6.0, 1.0) LIMIT ?"
+        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM ({found}) AS found "
+        "CROSS JOIN code_parts ON code_parts.id = found.id CROSS JOIN code_files ON code_files.id = code_parts.file "
+        "WHERE project = ?3 ORDER BY score LIMIT ?4"
     )
-    return load_all(Hit, connection.execute(query, (fts.any_of(chosen), project, limit)))
+    # Projects share the index. Only if others crowd this one out of the best rows are all rows looked up.
+    for source, rows in ((f"{best} ORDER BY score LIMIT ?2", _BEST_ROWS), (best, _TEXT_ROWS)):
+        values = (match, rows, project, limit)
+        found = load_all(Hit, connection.execute(query.format(found=source), values))
+        if len(found) == limit:
+            break
+    return found

@@ -212,6 +212,12 @@ new chain.Chain()
     assert [(each.path, each.line) for each in uses] == [("use.ts", 4), ("use.ts", 5)]
 
 
+def test_signatures_have_no_comments(project: Make) -> None:
+    made = project({"a.py": "def f(  # why\n    a, # one\n    b,\n):  # done\n    # body\n    return a\n"})
+    found = made.database.read_sync(lambda c: queries.find(c, made.id, "a.f"))
+    assert found[0].signature == "def f( a, b, ):"
+
+
 def test_callbacks_have_the_types_of_what_takes_them(project: Make) -> None:
     made = project(
         {
