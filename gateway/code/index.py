@@ -27,7 +27,7 @@ from gateway.code.resolving.files import Namesakes, resolve_file
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import Value
 from gateway.code.resolving.view import Modules, module_name
-from gateway.code.walk import FoundFile, Walk, unsuitable, walk
+from gateway.code.walk import FoundFile, Walk, check_root, unsuitable, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
 from gateway.store.db import Database
@@ -78,14 +78,20 @@ class ProjectIndexer:
         self._root = Path(project.path)
 
     def run(self) -> Indexed:
-        """Index what has changed since the last time. Raises HearthError when the folder is gone or unreadable."""
+        """Index what has changed since the last time.
+
+        Raises HearthError when the folder is gone or unreadable, also from one moment to the next. The index stays.
+        """
         try:
-            found = walk(self._root, self._project.excludes, docs=self._project.docs)
+            return self._run()
         except HearthError as error:
             problem = error.message
             if self._project.problem != problem:
                 self._database.write_sync(lambda c: projects.set_problem(c, self._project.id, problem))
             raise
+
+    def _run(self) -> Indexed:
+        found = walk(self._root, self._project.excludes, docs=self._project.docs)
         known = {row.path: row for row in self._read(lambda c: store.files_of(c, self._project.id))}
         packages = {posixpath.dirname(each.path) for each in found.files if each.path.endswith("__init__.py")}
         parsed = 0
@@ -108,6 +114,7 @@ class ProjectIndexer:
             parsed += len(batch)
             self._progress("parsing", min(start + _AT_ONCE, len(stale)), len(stale))
         gone = [row for path, row in known.items() if path not in there]
+        check_root(self._root)
         self._delete(gone)
         resolved = self._resolve()
         if parsed or gone or resolved or self._project.indexed_at is None or self._project.problem:

@@ -53,7 +53,7 @@ class JavaScriptExtractor(ScriptExpressions):
         """A function without a name of its own; one that is assigned has been named by its variable."""
         self.make_function(node, scope, "<function>")
 
-    def make_function(self, node: Node, scope: int, name: str) -> int:
+    def make_function(self, node: Node, scope: int, name: str, depth: int = 0) -> int:
         known = self._definitions.get(node.id)
         if known is not None:
             return known
@@ -71,14 +71,14 @@ class JavaScriptExtractor(ScriptExpressions):
         for each in (
             [single] if single is not None else parameters.named_children if parameters is not None else ()
         ):
-            self._parameter(each, index, scope)
+            self._parameter(each, index, scope, depth)
         if body is not None:
             if body.type != "statement_block":
-                definition.returns.append(self.expr(body, index))
+                definition.returns.append(self.expr(body, index, depth + 1))
             self.push([body], index, False)
         return index
 
-    def _parameter(self, node: Node, index: int, scope: int) -> None:
+    def _parameter(self, node: Node, index: int, scope: int, depth: int) -> None:
         star = ""
         pattern, default = node, None
         annotation = node.child_by_field_name("type")
@@ -91,7 +91,8 @@ class JavaScriptExtractor(ScriptExpressions):
         name = text(pattern) if pattern.type in ("identifier", "this") else f"<{node.start_byte}>"
         if name == "this":
             return
-        self.parameter(index, Param(name, self.expr(annotation, scope), self.expr(default, scope), star))
+        usual = self.expr(default, scope, depth + 1)
+        self.parameter(index, Param(name, self.expr(annotation, scope), usual, star))
         if name.startswith("<"):
             self._bind(pattern, ["n", name], index, False)
         if any(child.type == "accessibility_modifier" for child in node.children):  # a field as well
@@ -314,13 +315,15 @@ class JavaScriptExtractor(ScriptExpressions):
 
 def _is_overload(node: Node) -> bool:
     """Whether this is a signature before the function itself, or before another signature of it."""
+    if not node.type.endswith("_signature"):
+        return False
     at = node.parent if node.parent is not None and node.parent.type == "export_statement" else node
     following = at.next_named_sibling
     while following is not None and following.type == "comment":
         following = following.next_named_sibling
     if following is not None and following.type == "export_statement":
         following = following.child_by_field_name("declaration")
-    if following is None or not node.type.endswith("_signature") or following.type not in _HANDLERS:
+    if following is None or following.type not in _HANDLERS:
         return False
     return text(following.child_by_field_name("name")) == text(node.child_by_field_name("name"))
 

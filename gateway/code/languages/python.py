@@ -152,18 +152,16 @@ class PythonExtractor(Extractor):
             self.site(node, "use", node, scope, self.expr(node, scope))
 
     def assignment(self, node: Node, scope: int, sometimes: bool) -> None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        targets, right = [node.child_by_field_name("left")], node.child_by_field_name("right")
         annotation = self.expr(node.child_by_field_name("type"), scope)
-        value = self.expr(right, scope)
-        self._use(right, scope)
-        targets = [left]
-        while right is not None and right.type == "assignment":
+        while right is not None and right.type == "assignment":  # a = b = value
             targets.append(right.child_by_field_name("left"))
             right = right.child_by_field_name("right")
-            value = self.expr(right, scope)
-        for target in targets[:1]:
+        value = self.expr(right, scope)
+        self._use(right, scope)
+        for target in targets:
             self._bind(target, value, scope, sometimes, annotation)
-        self.push(node.named_children, scope, sometimes)
+        self.push([each for each in (*targets, right) if each is not None], scope, sometimes)
 
     def _bind(
         self,
@@ -330,8 +328,6 @@ class PythonExtractor(Extractor):
             return ["|", self.expr(parts[0], scope, deeper), self.expr(parts[-1], scope, deeper)]
         if kind == "boolean_operator":
             return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
-        if kind == "assignment":  # chained: a = b = value
-            return self.expr(node.child_by_field_name("right"), scope, deeper)
         if kind in ("parenthesized_expression", "type", "await", "named_expression", "list_splat"):
             inner = node.child_by_field_name("value") or (
                 node.named_children[0] if node.named_children else None

@@ -38,7 +38,7 @@ class ScriptExpressions(Extractor):
         if kind in ("call_expression", "new_expression"):
             return ["c", self.make_call(node, scope, deeper)] if required_module(node) is None else None
         if kind in FUNCTIONS:
-            return ["f", self.make_function(node, scope, "<function>")]
+            return ["f", self.make_function(node, scope, "<function>", deeper)]
         if kind == "class":
             return ["f", self.make_class(node, scope, "<class>")]
         if kind == "subscript_expression":
@@ -78,11 +78,11 @@ class ScriptExpressions(Extractor):
             return [["k", text(node)], ["n", text(node)]]
         if node.type == "method_definition":
             name = text(node.child_by_field_name("name"))
-            return [["k", name], ["f", self.make_function(node, scope, f".{name}")]]
+            return [["k", name], ["f", self.make_function(node, scope, f".{name}", depth)]]
         if node.type == "pair":
             key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
             name = string_of(key) if key is not None and key.type == "string" else text(key)
-            self.named_by(value, scope, f".{name}")
+            self.named_by(value, scope, f".{name}", depth)
             self.use(value, scope)
             return [["k", name], self.expr(value, scope, depth)]
         return None
@@ -91,8 +91,8 @@ class ScriptExpressions(Extractor):
         """The index of the site of a call."""
         raise NotImplementedError
 
-    def make_function(self, node: Node, scope: int, name: str) -> int:
-        """The index of the definition of a function."""
+    def make_function(self, node: Node, scope: int, name: str, depth: int = 0) -> int:
+        """The index of the definition of a function; ``depth`` is that of the expression it stands in."""
         raise NotImplementedError
 
     def make_class(self, node: Node, scope: int, name: str) -> int:
@@ -103,11 +103,14 @@ class ScriptExpressions(Extractor):
         """Record that a name is handed on or stored, not called."""
         raise NotImplementedError
 
-    def named_by(self, value: Node | None, scope: int, name: str) -> bool:
+    def named_by(self, value: Node | None, scope: int, name: str, depth: int = 0) -> bool:
         """Whether a value is a function or class, which takes the name of its variable."""
         if value is None or value.type not in FUNCTIONS | {"class"}:
             return False
-        (self.make_class if value.type == "class" else self.make_function)(value, scope, name)
+        if value.type == "class":
+            self.make_class(value, scope, name)
+        else:
+            self.make_function(value, scope, name, depth)
         return True
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.base.errors import InvalidRequestError
+from gateway.code.index import ProjectIndexer
 from gateway.code.languages.facts import VERSION
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
@@ -96,6 +97,54 @@ def test_a_file_that_vanishes_or_becomes_binary_leaves_the_index(project: Make) 
     made.write({"a.py": b"\0binary"})
     done = made.index()
     assert (done.removed, done.walk.left_out, made.row.files) == (1, {"binary": 1}, 1)
+
+
+def test_files_and_folders_that_change_while_they_are_indexed(project: Make, database: Database) -> None:
+    files: dict[str, str | bytes] = {f"m{i:02}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(90)}
+    made = project(files)
+    made.write({path: f"x = 1\n{text!s}" for path, text in files.items()})
+
+    def change(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("parsing", 40):
+            (made.root / "m80.py").unlink()
+            (made.root / "m81.py").unlink()
+            (made.root / "m81.py").mkdir()
+
+    done = ProjectIndexer(database, made.row, change).run()
+    assert (done.parsed, done.removed, done.walk.left_out, made.row.files) == (88, 2, {"unreadable": 2}, 88)
+    assert len(made.edges()) == 88
+
+
+def test_a_project_that_moves_while_it_is_indexed_keeps_its_index(project: Make, database: Database) -> None:
+    made = project({f"m{i:02}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(90)})
+    made.write({f"m{i:02}.py": f"def g{i}(): ...\ng{i}()\n" for i in range(90)})
+    aside = made.root.with_name("moved")
+
+    def move(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("parsing", 40):
+            made.root.rename(aside)
+
+    with pytest.raises(InvalidRequestError, match="is not a folder"):
+        ProjectIndexer(database, made.row, move).run()
+    assert (made.row.files, made.row.problem) == (90, f"{made.root} is not a folder")
+    aside.rename(made.root)
+    made.index()
+    assert made.row.problem is None
+    assert {target for _, target, _ in made.edges()} == {f"m{i:02}.g{i}" for i in range(90)}
+
+
+def test_content_that_is_no_text_for_people(project: Make) -> None:
+    made = project(
+        {
+            "long.py": b"x = '" + b"y" * 2_000_000 + b"'\n",
+            "latin.py": "def f(): return 'h\u00e9'\nf()\n".encode("latin-1"),
+            "deep.js": "f(a =>\n" * 2000 + "0" + ")" * 2000 + "\n",
+            "chain.py": "x = \\\n" * 2000 + "1\n",
+        }
+    )
+    assert made.index().walk.left_out == {"over 1 MB": 1}
+    assert made.row.files == 3
+    assert ("latin", "latin.f", "same file") in made.edges()
 
 
 def test_one_project_inside_another_are_two(database: Database, project: Make) -> None:
