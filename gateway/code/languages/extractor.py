@@ -33,7 +33,8 @@ class Extractor:
 
     def __init__(self, name: str, root: Node, secrets: Sequence[str] = ()) -> None:
         self._secrets = secrets
-        self.facts = FileFacts([Definition(name, "module", -1, 1, root.end_point.row + 1)])
+        last = root.end_point.row + (root.end_point.column > 0)
+        self.facts = FileFacts([Definition(name, "module", -1, 1, max(last, 1))])
         self._sites: dict[int, int] = {}  # by node
         self._definitions: dict[int, int] = {}
         self._stack: list[Pending] = [(root, 0, False)]
