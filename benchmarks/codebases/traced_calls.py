@@ -23,7 +23,7 @@ from gateway.store.code.projects import add_project
 from gateway.store.db import Database
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_TESTS = ["wiki", "memory", "ask", "store", "code", "base", "config", "models", "telemetry"]
+_TESTS = ["wiki", "memory/learning", "base"]
 
 Function = tuple[str, str, int]  # file, name, line
 

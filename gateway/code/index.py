@@ -96,7 +96,7 @@ class ProjectIndexer:
         packages = {posixpath.dirname(each.path) for each in found.files if each.path.endswith("__init__.py")}
         parsed = 0
         there = {each.path for each in found.files}
-        stale = [each for each in found.files if self._is_stale(each, known.get(each.path))]
+        stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
         for start in range(0, len(stale), _AT_ONCE):
             batch, names = [], set[str]()
             for each in stale[start : start + _AT_ONCE]:
@@ -125,11 +125,6 @@ class ProjectIndexer:
     def _read(self, fn: Callable[[apsw.Connection], list[store.FileRow]]) -> list[store.FileRow]:
         return self._database.read_sync(fn)
 
-    @staticmethod
-    def _is_stale(found: FoundFile, known: store.FileRow | None) -> bool:
-        now = (found.size, found.mtime_ns, VERSION)
-        return known is None or (known.size, known.mtime_ns, known.version) != now
-
     def _facts(self, digest: bytes) -> FileFacts:
         stored = self._database.read_sync(lambda c: store.facts_of(c, digest)) if digest else None
         return DECODER.decode(stored) if stored is not None else _NO_FACTS
@@ -144,9 +139,7 @@ class ProjectIndexer:
         if reason := unsuitable(source):
             walked.left_out[reason] = walked.left_out.get(reason, 0) + 1
             return None
-        module = posixpath.splitext(found.path)[0] if is_code(found.language) else ""
-        if found.language == "python":
-            module = module_name(found.path, packages)
+        module = _module(found, packages)
         digest = hashlib.blake2b(
             f"{VERSION} {found.language} {module}\0".encode() + source, digest_size=16
         ).digest()
@@ -243,6 +236,18 @@ class ProjectIndexer:
             done |= set(todo)
         self._database.write_sync(lambda c: store.set_pending(c, waiting, pending=False))
         return len(done)
+
+
+def _is_stale(found: FoundFile, known: store.FileRow | None, packages: set[str]) -> bool:
+    """Whether a file has to be read. Its module is another when its folder has become a package."""
+    now = (found.size, found.mtime_ns, VERSION, _module(found, packages))
+    return known is None or (known.size, known.mtime_ns, known.version, known.module) != now
+
+
+def _module(found: FoundFile, packages: set[str]) -> str:
+    if found.language == "python":
+        return module_name(found.path, packages)
+    return posixpath.splitext(found.path)[0] if is_code(found.language) else ""
 
 
 def _module_of(path: str) -> str:

@@ -15,7 +15,7 @@ from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
 from gateway.cli.context.choice import chosen
 from gateway.code import queries
-from gateway.code.outline import outline
+from gateway.code.outline import Outline, outline
 from gateway.code.source import lines_of
 from gateway.store.code import projects
 from gateway.store.code.graph import CodeUse, Place
@@ -170,13 +170,16 @@ def search(
 @with_local
 def map_(tokens: int, about: str, project: str | None, as_json: bool, local: LocalOptions) -> None:
     """The outline of a project's most used definitions that fits into a number of tokens."""
-    _answer(
-        project,
-        local,
-        as_json,
-        lambda c, found: outline(c, found, tokens, about),
-        lambda answer, _root: say(answer.text),
-    )
+
+    def show(answer: Outline, _root: Path) -> None:
+        if answer.text:
+            say(answer.text)
+        elif answer.left_out:
+            say(f"no definition fits into {tokens} tokens; raise --tokens", err=True)
+        else:
+            say("nothing found: this project has no code", err=True)
+
+    _answer(project, local, as_json, lambda c, found: outline(c, found, tokens, about), show)
 
 
 COMMANDS = (

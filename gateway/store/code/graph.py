@@ -133,10 +133,10 @@ def names_like(connection: apsw.Connection, project: str, name: str) -> list[str
 
 
 def unranked(connection: apsw.Connection, project: str) -> tuple[int, int]:
-    """How many definitions of a project there are, and how many have no rank yet."""
+    """How many functions and classes a project has, and how many have no rank yet."""
     rows = connection.execute(
         "SELECT count(*), count(*) FILTER (WHERE rank = 0) FROM code_files "
-        "JOIN code_definitions ON file = code_files.id WHERE project = ?",
+        "JOIN code_definitions ON file = code_files.id WHERE project = ? AND kind NOT IN ('module', 'lambda')",
         (project,),
     )
     every, new = next(iter(rows))

@@ -80,6 +80,14 @@ def test_a_removed_and_a_moved_file(project: Make) -> None:
     assert ("b", "a.f", "import") in made.edges()
 
 
+def test_a_folder_that_becomes_a_package_renames_its_modules(project: Make) -> None:
+    made = project({"src/pkg/a.py": "def f(): ...\n", "src/pkg/b.py": "from pkg.a import f\nf()\n"})
+    assert made.edges() == set()
+    made.write({"src/pkg/__init__.py": ""})
+    made.index()
+    assert made.edges() == {("pkg.b", "pkg.a.f", "import")}
+
+
 def test_a_deleted_project_is_reported_and_keeps_its_index(project: Make) -> None:
     made = project({"a.py": "def f(): ...\n"})
     made.root.rename(made.root.with_name("moved"))
