@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import apsw
 from msgspec import Struct
 
-from gateway.code.parts import is_test
+from gateway.code.parts import is_test as is_test
 from gateway.code.queries import search
 from gateway.store.code import graph
 from gateway.store.code.graph import Place
