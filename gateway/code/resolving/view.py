@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from gateway.code.languages.facts import DECODER, Binding, Expr, FileFacts, Import, Param
@@ -152,7 +151,7 @@ class Modules:
 
 def dotted(path: str) -> str:
     """The module name of a path."""
-    parts = list(PurePosixPath(path).with_suffix("").parts)
+    parts = posixpath.splitext(path)[0].split("/")
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
